@@ -1,4 +1,4 @@
-"""What a claim about time is: a formula with its source, and what it speaks of.
+"""Claims about time: each a formula with its source, and the requests that it speaks of.
 
 Three kinds, never mixed:
 
@@ -119,7 +119,7 @@ class Bound:
                 if parameter.default is inspect.Parameter.empty}
 
     def default_of(self, argument: str) -> object:
-        """What an argument is if it is not given; None: it has to be."""
+        """The default of an argument; None if it has none and must be given."""
         found = self._signature[argument].default
         return None if found is inspect.Parameter.empty else found
 

@@ -1,4 +1,4 @@
-"""Where the words of streams are among the registers of a Wishbone shell.
+"""The register map of a Wishbone shell: addresses of the words of streams.
 
 `cyclebound.hdl.wishbone.StreamRegisters` has these registers, and `cyclebound.sim.verilog_shells`
 writes them over the shell.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 __all__ = ["REGISTER_BITS", "RegisterMap", "RegisterStream"]
 
 REGISTER_BITS = 32
-"""Of a register, and of the bus that reads and writes it."""
+"""Bits of a register, and of the bus that reads and writes it."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class _Enabled(wiring.Component):
 
 
 def shared(component, platform, *, alike, reset=None, enable=None):
-    """What to add to a module's submodules for one of many equal components.
+    """Return what stands for one of many equal components among a module's submodules.
 
     Amaranth writes a module for each component, however many are alike. Where the platform shares
     modules, this is an instance of the one module that was written for the first of them; anywhere

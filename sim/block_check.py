@@ -1,4 +1,4 @@
-"""What every block of the catalogue must be, checked before anything runs.
+"""Checks of the catalogue's blocks, made before anything runs.
 
 Names of blocks, configurations, testbenches, bounds and pictures become folders of a run and words
 of commands, so they are letters, digits and a few signs.
@@ -122,7 +122,7 @@ def _numbers(block: Block) -> Iterator[str]:
 
 
 def _default(block: Block, parameter: str) -> object:
-    """What an instance has that does not name the parameter: no other value than that."""
+    """The component's default for a parameter; None if the parameters cannot be inspected."""
     try:
         return block.default_of(parameter)
     except Exception:  # of a component whose parameters are not known yet

@@ -173,11 +173,11 @@ class FlatTop(Elaboratable):
                 *([self.now, Value.cast(self.declared)] if self.probes else ())]
 
     def declared_fields(self) -> list[dict[str, object]]:
-        """Where each field of `declared` lies, for `cyclebound.tb.bus`."""
+        """Name, offset and width of each field of `declared`, for `cyclebound.tb.bus`."""
         return [asdict(field) for field in _parts("", self.declared.shape(), 0)][1:]
 
     def printed(self) -> list[dict[str, object]]:
-        """What is needed to read what the probes print, for `cyclebound.sim.observations`."""
+        """How to read each probe's printed lines, for `cyclebound.sim.observations`."""
         return [{"what": what, "places": self.places(what), "names": [*probe.request],
                  "counts_cycles": not probe.ticks and not probe.in_turn,
                  "in_turn": probe.in_turn and not probe.ticks}

@@ -1,4 +1,4 @@
-"""Where the jobs of a run lie: below the run's folder, and nowhere else.
+"""The folders of a run's jobs, all of them below the run's own folder.
 
 A run's folder is data, and may have been copied from anywhere: neither names in it nor links lead
 out of it.

@@ -37,12 +37,12 @@ class Difference:
 
     @property
     def cycles(self) -> Fraction:
-        """What the second reading has more for all of them."""
+        """Cycles that the second reading charges beyond the first, over all these instructions."""
         return (self.second - self.first) * len(self.numbers)
 
 
 def differences(first: Sequence[Charge], second: Sequence[Charge]) -> list[Difference]:
-    """Where two readings of the same instructions differ, largest sum first."""
+    """Instructions that two readings charge differently, grouped, largest total first."""
     found: dict[tuple, list[int]] = {}
     for one, other in zip(first, second, strict=True):
         if one.cycles != other.cycles:

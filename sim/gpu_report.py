@@ -1,4 +1,4 @@
-"""What a run's report says of CUDA kernels: the models' numbers, of which nothing is simulated."""
+"""The CUDA kernels of a run's report: numbers of the models, nothing of which is simulated."""
 
 import functools
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What happens to a half-made folder when its maker is killed outright, and can do nothing itself.
+"""Removes a half-made folder whose maker was killed outright and could not clean up.
 
 A compiler starts others (g++ starts cc1plus), and none of them notices that the process that wanted
 the result is gone. A shell waits beside the maker, on a pipe that only the maker holds open: if the

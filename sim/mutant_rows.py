@@ -1,4 +1,4 @@
-"""What became of a block's mutants, and what judged them: a file in a run's folder, lines of JSON.
+"""The fate of each of a block's mutants and what judged it: lines of JSON in a run's folder.
 
 A line is written as soon as its mutant is settled, so that a run that is interrupted keeps it. Like
 the results of a run (`cyclebound.sim.results`) the file may come from anywhere: whatever does not
@@ -155,12 +155,12 @@ class Campaign:
 
     @property
     def score(self) -> float | None:
-        """Of those not proved equivalent, the percentage killed; None if there are none."""
+        """Percentage killed of the mutants not proved equivalent; None if there are none."""
         return score(self.rows.values())
 
 
 def score(rows: Iterable[MutantRow]) -> float | None:
-    """Of the mutants not proved equivalent, the percentage killed; None if there are none."""
+    """Percentage killed of the mutants not proved equivalent; None if there are none."""
     fates = [row.fate for row in rows if row.fate != "equivalent"]
     killed = sum(fate in ("killed", "timeout") for fate in fates)
     return 100 * killed / len(fates) if fates else None

@@ -1,4 +1,4 @@
-"""What probes printed in a simulation, as groups of requests with equal parameters and latency.
+"""Requests that probes printed in a simulation, grouped by parameters and latency.
 
 A probe prints a line where a request begins (with the parameters that ports show) and one where it
 ends (with its first and last cycle and its latency). Testbenches declared, as they went, what class

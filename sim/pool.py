@@ -1,4 +1,4 @@
-"""Where jobs run: a pool of processes on this machine, or a Dask cluster."""
+"""Runs jobs in a pool of processes on this machine, or on a Dask cluster."""
 
 import collections
 import concurrent.futures

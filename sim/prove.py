@@ -410,7 +410,7 @@ def run_tool(command: list[str], folder: Path, environment: Mapping[str, str],
 
 
 def _stop_with_parent() -> None:
-    """Let the kernel ask the tool to stop when we are killed (Linux only)."""
+    """Have the kernel send the tool SIGTERM when this process is killed (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 

@@ -70,7 +70,7 @@ def _figures(block: str, only_cached: bool, pages: tuple[str, ...], changes: Cha
 
 
 def _content(job: Job) -> str:
-    """What ran: a resumed run repeats a job when this has changed."""
+    """Key of all that a job's result depends on: a resumed run repeats jobs whose key changed."""
     return key_of(sources(job.pages), versions(), job.simulator, job.seed,
                   *([asdict(job.changes)] if job.changes else []))
 

@@ -43,7 +43,7 @@ def cleaned(value: object) -> object:
 
 
 def misfit(value: object, wanted: object, thing: str) -> str | None:
-    """What is wrong with ``value`` as a ``wanted``, an annotation; None if it fits.
+    """Say why ``value`` does not fit the annotation ``wanted``; None if it fits.
 
     Integers must fit into 64 bits and numbers be finite. Lists and tuples stand for each other,
     and a text is neither.
@@ -121,8 +121,8 @@ def fields_of(cls: type) -> Mapping[str, object]:
 
 
 def row_misfit(row: object, cls: type, thing: str) -> str | None:
-    """What is wrong with a mapping that is to become a ``cls``: a field too many, too few, or odd.
-    """
+    """Say why a mapping cannot become a ``cls`` (an unknown field, a missing one, a wrong type);
+    None if it can."""
     if not isinstance(row, dict):
         return _must(thing, "a mapping", row)
     wanted = fields_of(cls)

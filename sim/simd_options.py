@@ -1,4 +1,4 @@
-"""What commands about kernels share on the command line."""
+"""Arguments and options that the commands about kernels share."""
 
 from dataclasses import replace
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What the commands about the published WCET analysis and the adversary print."""
+"""Output of the commands about the published WCET analysis and the adversary."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -185,7 +185,7 @@ _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # not to be load
 
 
 def die_with_parent(parent: int) -> None:
-    """Let the kernel stop this process when ``parent``, which started it, is gone (Linux only)."""
+    """Have the kernel kill this process when ``parent``, which started it, ends (Linux only)."""
     if _LIBC is not None:
         _LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:  # gone already

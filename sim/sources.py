@@ -1,4 +1,4 @@
-"""What results depend on: hashes of code, of all of it or of a module and what it imports."""
+"""Hashes of the code that results depend on: all of it, or a module with its imports."""
 
 import ast
 import functools

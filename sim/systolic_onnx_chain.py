@@ -1,4 +1,4 @@
-"""What is read of a quantised network in ONNX: a chain of layers, and the tensor at its end.
+"""The chain of layers read from a quantised network in ONNX, and the tensor at its end.
 
 Sums are those of the standard to the bit, zero points included: they become biases, and the value
 of padding. The scale is multiplier / 2 ** shift in place of a float, and halves are rounded up, not
@@ -40,7 +40,7 @@ class Node:
 
 @dataclass
 class Chain:
-    """What has been read so far: the tensor at its end, and the layers up to there.
+    """The layers read so far, and the tensor that the last of them writes.
 
     ``shape`` is the standard's, its first number the batch or the rows of a matrix; ``offset`` what
     a type's values are above int8's.

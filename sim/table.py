@@ -61,7 +61,7 @@ class Run:
 
     @property
     def kept(self) -> list[str]:
-        """Of each simulation whose outcome was kept from an earlier run, when it ran; sorted."""
+        """When each simulation ran whose outcome is taken from an earlier run; sorted."""
         return sorted(job.ran for job in self.jobs if job.ran)
 
     def speed(self, row: Verdict) -> tuple[int, float]:

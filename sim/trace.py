@@ -125,8 +125,8 @@ class Trace(ABC):
         return ""
 
     def find(self, path: tuple[Step, ...]) -> object:
-        """What an expression means by a path: a signal, its width, and the steps that choose bits;
-        a list of them where a step chooses several elements. Raises `LookupError`."""
+        """Resolve an expression's path to a signal, its width, and the steps that choose bits of
+        it; a list of these where a step chooses several elements. Raises `LookupError`."""
         if isinstance(path[0], str) and path[0] in self.aliases:
             name = self.aliases[path[0]]
             return name, self.widths[name], path[1:]

@@ -242,7 +242,7 @@ class _Stream:
         self._thread.join()
 
     def _pause(self, time: int) -> None:
-        """Let the others read, until ``time`` is within the chunk."""
+        """Hand over to the thread that takes chunks, until ``time`` lies within the next one."""
         while True:
             self._next = time
             self._stopped.release()

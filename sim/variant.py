@@ -98,7 +98,7 @@ class Changes:
             else dict(parameters)
 
     def local(self, parameters: Mapping[str, object]) -> dict[str, object]:
-        """What `labelled` was made from, on this machine."""
+        """Undo `labelled`: the parameters with the part's file by its path on this machine."""
         return self._exchanged(parameters, self._label, self._path) if self.part_file \
             else dict(parameters)
 

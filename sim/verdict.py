@@ -268,7 +268,7 @@ def judge_bound(block: Block, name: str, configuration: Configuration, binding: 
 
 def _allowed(block: Block, binding: BoundBinding, configuration: Configuration,
              kind: Mapping[str, object]) -> int:
-    """What the bound allows a request of this kind. Raises as `cycles_of`.
+    """The bound's value for a request of this kind. Raises as `cycles_of`.
 
     A request may be of a smaller class than the block was built for (two requesters of eleven), and
     then its bound is no larger. It cannot make the block slower than it is: `NotCovered`.
@@ -384,7 +384,7 @@ def _key(binding: BoundBinding, parameters: Mapping[str, object]) -> str:
 
 def _refuted(block: Block, binding: BoundBinding, configuration: Configuration,
              proofs: Iterable[Proof]) -> str:
-    """What a counterexample says of this bound's value in this configuration, if there is one."""
+    """The counterexample to this bound in this configuration, as a text; empty without one."""
     for proof, claim, _ in _proofs_of(block, binding, configuration, proofs, "failed"):
         if proof.trace is not None and f"{binding.what}: a request takes" in proof.detail:
             return f"property {claim.name} has a counterexample: {proof.detail}"

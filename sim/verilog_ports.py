@@ -66,7 +66,7 @@ def _layout(shape: object) -> data.Layout | None:
 
 
 def _kind(shape: object) -> str:
-    """What values of a shape mean, where that is more than a number."""
+    """Describe how a shape's values are encoded; empty for a plain unsigned number."""
     if isinstance(shape, type) and issubclass(shape, enum.Enum):
         return ", ".join(f"{member.value}: {member.name}" for member in shape)
     layout = _layout(shape)
@@ -107,7 +107,7 @@ def _parts(path: str, shape: object, offset: int) -> Iterator[tuple[str, object,
 
 
 def described(component: wiring.Component) -> dict[str, str]:
-    """What the section "Members" of a component's docstring says of each of them."""
+    """The description of each member, from the section "Members" of a component's docstring."""
     section = re.search(r"^Members\n-+\n(.*?)(?=^\S.*\n-+\n|\Z)", inspect.getdoc(component) or "",
                         re.DOTALL | re.MULTILINE)
     found: dict[str, str] = {}

@@ -143,7 +143,7 @@ def sample(path: Path, signals: Sequence[str], first: int, last: int) -> dict[st
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where each cycle lies: one or two runs of cycles, with a gap between two."""
+    """The horizontal position of each cycle: one or two runs of cycles, with a gap between."""
 
     runs: tuple[range, ...]
     left: float
@@ -244,7 +244,7 @@ class Shown:
     @classmethod
     def of(cls, path: Path, signals: Sequence[str], first: int, last: int,
            margin: int) -> "Shown":
-        """What of a trace is to be drawn. Arguments and errors are those of `render`."""
+        """Select the signals and cycles of a trace to draw. Arguments and errors as of `render`."""
         trace = _Trace(path)
         names, cycles = _around(trace, path, signals, first, last, margin)
         return cls([(name, *label, trace.variables[name].bitwidth or 1)

@@ -159,7 +159,7 @@ class Bench:
         self._in.value = inputs
 
     async def wait(self, cycles: int) -> int:
-        """Let ``cycles`` cycles pass without running Python; return the outputs seen at the end."""
+        """Wait for ``cycles`` cycles without running Python; return the outputs seen at the end."""
         if cycles > 1:
             # into the last cycle: a timer that ended at an edge would still see that one come
             await Timer((cycles - 1) * PERIOD_NS + PERIOD_NS // 4, "ns")
@@ -208,8 +208,8 @@ class Bench:
         self._said.append((what, self._time(), at, None))
 
     def follow(self, what: str, /) -> None:
-        """Let the probe follow requests from this cycle on, before any is of a class; for tests in
-        which the first declaration comes while others are under way.
+        """Make a probe follow requests from this cycle on, before any is declared; for tests whose
+        first declaration comes while earlier requests are under way.
         """
         self._followed.add(what)
         self._tell(what, None, {})

@@ -54,7 +54,7 @@ async def free_running(dut) -> None:
 
 @cocotb.test()
 async def styles(dut) -> None:
-    """What each way of touching signals costs, on a design that costs next to nothing."""
+    """Measure the cost of each style of signal access, on a design that costs next to nothing."""
     await _start(dut)
     edge = RisingEdge(dut.clk)
     plain_in = [getattr(dut, f"in_{n}") for n in range(_job["signals"])]

@@ -53,7 +53,7 @@ def offered(stream: str) -> str:
 
 @dataclass(frozen=True)
 class Probe:
-    """Where a request begins and where it ends, as events at ports.
+    """Defines where a request begins and where it ends, as events at ports.
 
     All texts are expressions (`cyclebound.tb.expression`) over the members of the probed
     component's signature, its attributes that are whole numbers, and ``declared.NAME``:
@@ -466,7 +466,7 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
 
 
 def prints(m, number, probe, target, counters, *, name, declared):
-    """Let the counters of ``probe`` print each request that they see; see `counters_of`.
+    """Make the counters of ``probe`` print each request that they see; see `counters_of`.
 
     Parameters
     ----------
@@ -587,7 +587,7 @@ def _many(found):
 
 
 def _at(found, path):
-    """What is found by a path of fields and indexes; of several elements, one beside the other."""
+    """Follow a path of fields and indexes; where a slice chooses several elements, concatenate."""
     for number, step in enumerate(path):
         if isinstance(step, slice):
             return Cat(_at(found[element], path[number + 1:])

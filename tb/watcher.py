@@ -1,4 +1,4 @@
-"""What bound checkers have in common: they see every port of a component, and drive none."""
+"""Base of all bound checkers, which see every port of a component, and drive none."""
 
 from amaranth.hdl import Const, Signal, Value
 from amaranth.lib import wiring

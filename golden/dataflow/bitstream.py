@@ -143,7 +143,7 @@ def connect(grid: Grid, values: Mapping[Node, Mapping[str, int]],
 
 def _check_settings(unit: Node, values: Mapping[str, int], tid_width: int,
                     address_width: int) -> None:
-    """What the fields' widths do not say."""
+    """Check what the fields' widths do not limit. Raises `ValueError`."""
     if "threads" in values and not 1 <= values["threads"] <= 1 << tid_width:
         raise ValueError(f"threads of {unit} must be from 1 to {1 << tid_width}, not "
                          f"{values['threads']}")

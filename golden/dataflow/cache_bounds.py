@@ -52,7 +52,7 @@ def cache_crowd(*, ports: Ports, accesses: Accesses, miss: Miss) -> int:
 
 def access_times(*, users: int, banks: int = 0, hit: int = 2, miss: int = 2,
                  miss_rate: float = 0.0) -> tuple[int, int]:
-    """What `golden.dataflow.wcet.estimate` has to know of a `CacheModel`, before anything runs.
+    """The access times of a `CacheModel` for `golden.dataflow.wcet.estimate`, before anything runs.
 
     The most cycles of an access, from its offer to its answer (`cache_access`), and the most that
     it waits to be taken: as many as other units may want the same bank. Units with a path of their

@@ -1,4 +1,4 @@
-"""What a control unit can be configured to do. Source: SGMF, sections 4.3 to 4.5 and 5.2."""
+"""The functions of a control unit. Source: SGMF, sections 4.3 to 4.5 and 5.2."""
 
 from enum import IntEnum
 

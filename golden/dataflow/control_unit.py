@@ -51,7 +51,7 @@ class ControlUnitModel:
 
     @property
     def token(self) -> tuple[int, int] | None:
-        """What consumers are offered in this cycle, as far as they have not got it."""
+        """The token on offer in this cycle, to consumers that have not taken it yet, or None."""
         if self.function == Control.DELAY:
             return self._queue[0] if self._queue else None
         firing = self.buffer.next_offer

@@ -18,14 +18,14 @@ RESULT, ENABLE = 0, 1  # channels
 
 
 class Memory(StrEnum):
-    """What load/store units do: operands are index, value, enable."""
+    """The functions of load/store units; their operands are index, value, enable."""
 
     LOAD = "load"
     STORE = "store"
 
 
 class Special(StrEnum):
-    """What special units do."""
+    """The functions of special units."""
 
     IDIV = "idiv"    # signed integers, towards zero; x / 0 is -1
     FDIV = "fdiv"
@@ -49,7 +49,7 @@ Operand = Token | int | None  # an integer is a literal's 32 bits; None: not nee
 
 @dataclass
 class Task:
-    """What a unit does for each thread.
+    """The work of one unit for each thread: its function and operands.
 
     Attributes
     ----------

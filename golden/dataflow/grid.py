@@ -121,7 +121,7 @@ class Grid:
         return tuple(unit for unit in self.units if self.kind(unit) == kind)
 
     def peer(self, node: Node, port: int) -> tuple[Node, int] | None:
-        """Where a port's link ends: a node and its port; None at the edge."""
+        """The other end of a port's link: a node and its port; None at the edge."""
         if port >= 4:
             down, right = (port - 4) // 2, (port - 4) % 2
             by = 0 if node.switch else -1

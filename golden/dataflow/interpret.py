@@ -1,4 +1,4 @@
-"""What a graph does to memory: its operations, each on all threads at once.
+"""Interprets a graph on memory: its operations, each on all threads at once.
 
 The reference of whatever runs the graph. Threads share no memory (SGMF, section 4.3), so that their
 order does not matter.
@@ -39,7 +39,7 @@ def _float(bits: np.ndarray) -> np.ndarray:
 
 
 def _bits(numbers: np.ndarray) -> np.ndarray:
-    """Of floats; every NaN is the one that units make."""
+    """The bit patterns of floats; every NaN is the one that units make."""
     return np.where(np.isnan(numbers), np.uint32(FLOAT_NAN),
                     numbers.astype(np.float32).view(np.uint32))
 

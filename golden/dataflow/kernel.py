@@ -91,7 +91,7 @@ class Kernel:
         return KernelError(self.file, line, self.name, what)
 
     def __call__(self, *arguments, **named):
-        """What the function does for one thread."""
+        """Call the kernel's function for one thread."""
         return self.function(*arguments, **named)
 
 

@@ -21,7 +21,7 @@ class Access:
 
 @dataclass(frozen=True)
 class LoadStoreResult:
-    """What the unit shows in one cycle; tokens are (thread, value)."""
+    """Outputs of the unit in one cycle; tokens are (thread, value)."""
 
     taken: tuple[bool, ...]
     request: Access | None

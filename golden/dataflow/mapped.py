@@ -45,7 +45,7 @@ class Mapped:
         return tuple(sorted({task.array for task in self.graph.tasks.values() if task.array}))
 
     def accesses(self) -> list[str]:
-        """Of each load/store unit of the grid: what it does, or "" if nothing."""
+        """The task of each load/store unit of the grid, as a text; "" for unused ones."""
         tasks = {unit: number for number, unit in self.places.items()}
         return [str(self.graph.tasks[tasks[unit]]) if unit in tasks else ""
                 for unit in self.grid.of_kind(Kind.LOAD_STORE)]
@@ -62,7 +62,7 @@ class Mapped:
 
     def words(self, threads: int, buffers: Mapping[str, tuple[int, int]], *, tid_width: int,
               address_width: int) -> list[int]:
-        """What the configuration port takes."""
+        """The words that the configuration port takes."""
         return encode(self.grid, self.configuration(threads, buffers), tid_width=tid_width,
                       address_width=address_width)
 

@@ -1,4 +1,4 @@
-"""What a compute unit can be configured to do: operations, their operands, their pipeline.
+"""The operations of a compute unit, their operands, and the depth of their pipeline.
 
 Source: SGMF, section 5.2 (an ALU and a single-precision FPU, with fused multiply-add; pipelined).
 The paper names no instruction set; the integer operations are those of issue and CUDA practice.

@@ -4,7 +4,7 @@ __all__ = ["PipelineModel"]
 
 
 class PipelineModel:
-    """What enters leaves ``stages`` cycles later, if nothing stalls.
+    """A pipeline: an item leaves ``stages`` cycles after it entered, if nothing stalls.
 
     Nothing moves while the last stage holds something that is not taken.
 
@@ -23,7 +23,7 @@ class PipelineModel:
 
     @property
     def shown(self) -> object | None:
-        """What the last stage offers in this cycle."""
+        """The item that the last stage offers in this cycle, or None."""
         return self._places[-1]
 
     def takes(self, ready: bool) -> bool:

@@ -28,7 +28,7 @@ def _wrapped(number: int) -> int:
 
 
 def _number(other) -> int:
-    """What an integer can be combined with."""
+    """The value of an operand that an integer can be combined with, else `NotImplemented`."""
     if isinstance(other, (Whole, int)):
         return int(other)
     return NotImplemented

@@ -19,7 +19,7 @@ TID_WIDTH, ADDRESS_WIDTH = 11, 16  # of the catalogue's larger fabrics
 
 @dataclass(frozen=True)
 class Layout:
-    """Where arrays lie in memory.
+    """Addresses of arrays in memory.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Fault:
 
 @dataclass
 class Part:
-    """What became of one configuration.
+    """Result of running one configuration.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What special units compute: divisions and square roots, exactly, from their definitions.
+"""The functions of special units: divisions and square roots, exactly, from their definitions.
 
 Source: SGMF, section 4.2. Integer division truncates towards zero; x / 0 is -1 (all ones), and the
 least integer divided by -1 is itself. Floats are rounded to nearest even.

@@ -72,7 +72,7 @@ class _Queue:
 
 @dataclass
 class _Operand:
-    """Where a net ends; ``taken``: by token, the latest cycle in which it is taken."""
+    """The end of a net at an operand; ``taken``: the latest cycle in which each token is taken."""
 
     user: int
     source: int = -1
@@ -117,7 +117,7 @@ def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
 
 def _operands(tree: Sequence[_Queue | _Operand], places: int = 0,
               queues: int = 0) -> Iterator[tuple[_Operand, int, int]]:
-    """Where the tree ends, and the places and queues before."""
+    """Yield the operands at the tree's leaves, each with the places and queues before it."""
     for node in tree:
         if isinstance(node, _Operand):
             yield node, places, queues

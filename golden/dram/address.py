@@ -1,4 +1,4 @@
-"""Where a burst lies in a part: the address mapping of Sim-D's command generator.
+"""The address mapping of Sim-D's command generator: bank, row and column of a burst.
 
 From the lowest bit of a burst's number: one bit chooses between a bank and its sibling, the next
 ones the column, then come the other bank bits, then the row. Adjacent bursts therefore alternate
@@ -25,7 +25,7 @@ class Place:
 
 
 def place_of(part: Part, burst: int) -> Place:
-    """Where burst number ``burst`` (byte address / 64) lies; beyond the device, rows wrap."""
+    """The place of burst number ``burst`` (byte address / 64); beyond the device, rows wrap."""
     rest, sibling = divmod(burst, 2)
     rest, column = divmod(rest, part.bursts_per_row)
     row, pair = divmod(rest, part.banks // 2)

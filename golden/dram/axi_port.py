@@ -1,4 +1,4 @@
-"""What AXI4 asks of a DRAM: which bytes a burst means, and which bursts are legal.
+"""AXI4's rules for a DRAM: which bytes a burst means, and which bursts are legal.
 
 An AXI *burst* (one address, one to 256 transfers) never leaves its 4 KiB, so that one line of words
 holds it. Everything is said here byte by byte and transfer by transfer, as the standard does; the

@@ -32,7 +32,7 @@ class Mapping:
 
 @dataclass(frozen=True)
 class BufferRequest:
-    """What an instruction asks for: ``count`` lines of ``words`` words from (x, y) in a buffer.
+    """An instruction's request: ``count`` lines of ``words`` words from (x, y) in a buffer.
 
     ``indexed``: single words of the buffer instead, wherever the indexes say. The rest is as in a
     `TileRequest`.
@@ -53,7 +53,7 @@ class BufferRequest:
 
 @dataclass(frozen=True)
 class Answer:
-    """What becomes of a request.
+    """The table's answer to a request.
 
     ``address`` of the first word and ``period`` in words, ``pitch`` as the tile gets it; ``limit``
     is the buffer's size in words. With a ``refusal``, the others mean nothing.
@@ -107,7 +107,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Offered:
-    """What the table shows in one cycle.
+    """Outputs of the table in one cycle.
 
     ``takes_mapping``, ``takes_request``: whether it takes what is offered. ``answer``: to
     ``request``, on offer. ``mapped``: the report of a mapping, in this one cycle.

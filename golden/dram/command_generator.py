@@ -105,7 +105,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorCycle:
-    """What the generator shows in one cycle; the FIFOs are `CommandGeneratorCycleModel.queues`.
+    """Outputs of the generator in one cycle; the FIFOs are `CommandGeneratorCycleModel.queues`.
 
     ``entered`` is the burst whose entries are made in this cycle, ``described`` the one of the
     cycle before; ``blocked`` says that a burst had to wait for room in a FIFO.

@@ -63,7 +63,7 @@ _INDEX_END = 3    # from taking the end of no indexes to the end of the request
 
 def words_moved(mapping: Mapping | None, request: BufferRequest, indexes: Sequence[int] = (),
                 targets: Sequence[int] = ()) -> tuple[Refusal, np.ndarray, np.ndarray]:
-    """What becomes of a request: a refusal, and the addresses and targets of the words it moves.
+    """Carry out a request: its refusal, and the addresses and targets of the words it moves.
 
     Both are arrays of int64 of the same length, line after line or index after index; without a
     word if the request is refused. ``indexes`` and ``targets`` are those of an indexed request:
@@ -179,7 +179,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class ControllerShown:
-    """What the controller shows in one cycle; None where nothing does.
+    """Outputs of the controller in one cycle; None for those that are not valid.
 
     ``run`` counts the requests that have been started so far. ``drive`` is (words, mask).
     """

@@ -29,7 +29,7 @@ class DataRequest:
 
 @dataclass(frozen=True)
 class Result:
-    """What becomes of a request: words delivered, and their sum."""
+    """Result of a request: its refusal, the number of words delivered, and their sum."""
 
     refusal: Refusal
     words: int = 0

@@ -1,4 +1,4 @@
-"""What the data harness of the DRAM controller computes in hardware, in numpy.
+"""The functions that the data harness of the DRAM controller computes in hardware, in numpy.
 
 Words to be written are a function of where they come from, indexes of where they stand in their
 stream, and words that were read are known by one sum: hardware makes and checks all three, and a
@@ -17,7 +17,7 @@ FIRST, SECOND, SHIFT = 0x9E37_79B1, 0x85EB_CA6B, 15
 """Odd factors, and the shift between them."""
 
 DATA_FAULTS = ("words for another destination", "words without a request", "a refresh was late")
-"""What the harness can find by itself: bit *i* of its output ``failed`` stands for entry *i*."""
+"""Faults that the harness itself detects: bit *i* of its output ``failed`` stands for entry *i*."""
 
 _WORD = (1 << 32) - 1
 

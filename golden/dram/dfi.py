@@ -33,7 +33,7 @@ _MOST = 64
 
 @dataclasses.dataclass(frozen=True)
 class DfiPhy:
-    """What a PHY asks of its controller, in DRAM clocks (DFI's "DFI PHY clocks").
+    """Delays that a PHY demands of its controller, in DRAM clocks (DFI's "DFI PHY clocks").
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ def dfi_part(part: Part, phy: DfiPhy, *, ratio: int) -> Part:
 
 
 def mode_registers(part: Part) -> dict[int, int]:
-    """What the four mode registers must hold, by number [JESD79-3F, 3.4.3].
+    """The values of the four mode registers, by number [JESD79-3F, 3.4.3].
 
     Burst of 8, sequential; nCAS, nCWD and nWR of ``part``, the device; DLL on and reset; drivers of
     RZQ/7, termination RZQ/4 while it is written (``dfi_odt``), no additive latency.

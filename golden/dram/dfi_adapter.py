@@ -43,7 +43,7 @@ RULES = {
     "rddata": "words come for reads only, and not before their rddata_en",
     "t_phy_rdlat": "words come t_phy_rdlat after their rddata_en at the latest",
 }
-"""What `DfiChecker` checks, by name."""
+"""The rules of `DfiChecker`, by name."""
 
 MODE, CALIBRATE = "MRS", "ZQCL"
 
@@ -59,7 +59,7 @@ _LATENCIES = {2: 5, 4: 6, 6: 7, 8: 8, 10: 9, 12: 10, 14: 11, 1: 12, 3: 13, 5: 14
 
 
 class DfiPhase(NamedTuple):
-    """What the controller drives on one phase."""
+    """The signals that the controller drives on one phase."""
 
     address: int = 0
     bank: int = 0
@@ -77,7 +77,7 @@ class DfiPhase(NamedTuple):
 
 
 class DfiWord(NamedTuple):
-    """What the PHY drives on one of its words."""
+    """The signals that the PHY drives for one word of read data."""
 
     valid: int = 0
     data: int = 0
@@ -93,7 +93,7 @@ class DfiCommand(NamedTuple):
 
     @property
     def column(self) -> int:
-        """Of a read or write."""
+        """The column of a read or write."""
         return self.address & 0x3FF | (self.address >> 11 & 1) << 10
 
 
@@ -355,7 +355,7 @@ class DfiDevice:
         self._rows: list[int] = [0] * part.banks
 
     def words(self) -> list[DfiWord]:
-        """What the PHY drives in the coming clock; call it once, before `step`."""
+        """The words that the PHY drives in the coming clock; call it once, before `step`."""
         found = [DfiWord()] * self.ratio
         now = self.checker.clock
         for number in range(self.ratio):

@@ -30,15 +30,15 @@ class DfiControllerModel:
         self._content = content
 
     def word(self, address: int) -> int:
-        """What a word holds."""
+        """The word at an address, in words."""
         return self.memory[address] if address in self.memory else self._content(address)
 
     def carry_out(self, request: BufferRequest, indexes: tuple[int, ...] = (),
                   targets: tuple[int, ...] = (), *, store: Callable[[int], int] = int
                   ) -> tuple[Refusal, dict[int, int]]:
-        """What becomes of a request, and what it delivers: words by target.
+        """Carry out a request: its refusal, and the words that it delivers, by target.
 
-        ``store`` is what the chip has for a target, of a write.
+        ``store`` gives the chip's word for a target, for writes.
         """
         refusal, addresses, goals = words_moved(self.buffers.get(request.buffer), request, indexes,
                                                 targets)

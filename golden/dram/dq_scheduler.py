@@ -14,7 +14,7 @@ __all__ = ["BurstDescriptor", "DataBeat", "DqResult", "DqSchedulerModel", "Issue
 
 @dataclass(frozen=True)
 class BurstDescriptor:
-    """Where the words of one burst go on the chip, kept under a bank and a slot."""
+    """Targets on the chip of one burst's words, stored under a bank and a slot."""
 
     bank: int
     slot: int
@@ -46,7 +46,7 @@ class DataBeat:
 
 @dataclass(frozen=True)
 class DqResult:
-    """What shows in one cycle; None where nothing does. ``drive``: (words, mask) on the pins."""
+    """Outputs of one cycle, None where not valid. ``drive``: (words, mask) on the pins."""
 
     fetch: DataBeat | None
     deliver: DataBeat | None

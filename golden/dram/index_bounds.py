@@ -61,7 +61,7 @@ def rows_tool(*, words: int) -> int:
 
 def indexed_origin(*, part: str | Part, bursts: int, rows: int, write: int, refused: int = 0,
                    starved: int = 0) -> str:
-    """Where the value of `indexed_issue_delay` comes from: the derivation, or the search."""
+    """The origin of `indexed_issue_delay`'s value: the derivation, or the search."""
     searched = _bound_of(part, bursts, rows, write, refused, starved)[1]
     return ("searched: golden/dram/indexed_longest.csv, `cyclebound dram table --check`"
             if searched else "derived: docs/dram-indexed.md")

@@ -212,8 +212,8 @@ class _Request:
         return came, came + self.gaps
 
     def _stalls(self, banks: int, words: int) -> list[int]:
-        """What full FIFOs of open banks add to it, each time for a few of the activates; for 0 to
-        ``banks`` of these."""
+        """Clocks that full FIFOs of open banks add, each time for a few of the activates; by the
+        number of these, 0 to ``banks``."""
         part = self.part
         gains = [max(late + part.nRCD - (held + count - 1) * part.nCCD_L
                      for late, held in self._stalled(count)) for count in range(1, banks + 1)]

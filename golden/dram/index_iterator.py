@@ -57,7 +57,7 @@ def bursts_of(tile: IndexedTile, elements: Iterable[Element]) -> list[Burst]:
 
 @dataclass(frozen=True)
 class Shown:
-    """What the iterator shows in one cycle.
+    """Outputs of the iterator in one cycle.
 
     ``empty`` and ``refused`` mean something where ``done`` is set: no burst was issued; an index
     was refused.

@@ -1,4 +1,4 @@
-"""What a DRAM part is: its organisation and its timing numbers, each with unit and direction.
+"""A DRAM part: its organisation and its timing numbers, each with unit and direction.
 
 A timing number is printed by its maker as a time or in clocks. `Number` keeps it as printed;
 `Part` holds all of a part's numbers in clocks of its DRAM clock: minima are rounded up, maxima

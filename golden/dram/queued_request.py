@@ -1,4 +1,4 @@
-"""What masters ask of a shared DRAM, as front end and reorder core see it.
+"""Requests of masters to a shared DRAM, as front end and reorder core see them.
 
 Ref: memory-composition, section IV.C.3 (priorities 4 and 7 are those of its Example 4).
 """

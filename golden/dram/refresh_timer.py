@@ -7,7 +7,7 @@ __all__ = ["RefreshTimerModel", "RefreshTimerOutputs"]
 
 
 class RefreshTimerOutputs(NamedTuple):
-    """What the timer shows in one cycle: its members of the same names."""
+    """Outputs of the timer in one cycle: its members of the same names."""
 
     request: bool
     owed: int

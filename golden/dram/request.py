@@ -1,4 +1,4 @@
-"""What is asked of the DRAM path: sizes of its words and fields, and the requests themselves.
+"""Requests to the DRAM path, and the sizes of their words and fields.
 
 A *tile request* reads or writes ``count`` lines of ``words`` words, ``period`` words apart. Where
 its words go on the chip is linear in line and column as well: the word in column *c* of line *l*

@@ -1,4 +1,4 @@
-"""What a DRAM device demands of its commands: the least distances between any two, as one table.
+"""A DRAM device's timing rules: the least distances between any two commands, as one table.
 
 The table is for one channel and one rank, with no additive latency (tAL = 0). It is the union of
 what two public simulators enforce and of what JEDEC demands beyond both. Where the sources differ,
@@ -29,7 +29,7 @@ __all__ = ["ALL_BANKS", "CAS", "READS", "WRITES", "Command", "Rule", "rules"]
 
 
 class Command(enum.IntEnum):
-    """What the command bus carries in one DRAM clock."""
+    """The command on the command bus in one DRAM clock."""
 
     NOP = 0
     ACT = 1   # opens a row of a bank

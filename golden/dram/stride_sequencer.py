@@ -46,7 +46,7 @@ def bursts_of(tile: TileRequest) -> list[Burst]:
 
 @dataclass(frozen=True)
 class StrideSequencerOutputs:
-    """What the sequencer shows in one cycle: ``burst`` is None where none is on offer."""
+    """Outputs of the sequencer in one cycle: ``burst`` is None where none is on offer."""
 
     ready: bool
     burst: Burst | None

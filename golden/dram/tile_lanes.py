@@ -26,7 +26,7 @@ _DO_CAS, _DO_ACTIVATE, _DO_CLOSE, _IDLE = range(4)  # what the head of a bank do
 
 @dataclass(frozen=True)
 class Lines:
-    """What the tiles have in common: lines of ``words`` words, ``period`` words apart."""
+    """The shape of the tiles: ``count`` lines of ``words`` words, ``period`` words apart."""
 
     words: int
     period: int

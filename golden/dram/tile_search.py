@@ -28,7 +28,7 @@ class Longest:
 
 @functools.lru_cache(maxsize=4096)
 def longest_run(part: Part, *, bursts: int, write: bool) -> Longest | None:
-    """Of all tiles of ``bursts`` bursts, one after the other; None if the part has fewer."""
+    """The slowest tile of ``bursts`` bursts in sequence; None if the part has fewer bursts."""
     delays = run_delays(part, bursts=bursts, write=write)
     if not len(delays):
         return None
@@ -107,7 +107,7 @@ _REPORT: contextvars.ContextVar[Report] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def progress(report: Report) -> Iterator[None]:
-    """Let ``report`` hear what `longest_lines` does meanwhile, as ``(step, done, total)``.
+    """Within this context, `longest_lines` reports its progress: ``report(step, done, total)``.
 
     It may take minutes, and a bound that calls it knows nothing but parameters of a request.
     """
@@ -121,7 +121,7 @@ def progress(report: Report) -> Iterator[None]:
 @functools.lru_cache(maxsize=4096)
 def longest_lines(part: Part, *, words: int, period: int, count: int, write: bool
                   ) -> Longest | None:
-    """Of all tiles of ``count`` lines of ``words`` words, ``period`` words apart.
+    """The slowest tile of ``count`` lines of ``words`` words, ``period`` words apart.
 
     None if the part has no room for one. From all of `first_words`, all at once.
     """

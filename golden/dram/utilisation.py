@@ -1,4 +1,4 @@
-"""What transfers use of the data bus: at the worst alignment, and at best for any controller.
+"""The data bus's utilisation by transfers: at the worst alignment, and at best for any controller.
 
 A transfer of n words touches ``ceil(n / 16)`` bursts if it begins with a burst, and one more if it
 begins at the worst word. The data take nBURST clocks for each 16 words; the time is the transfer's
@@ -33,7 +33,7 @@ def least_issue_delay(*, part: str | Part, bursts: int, write: int) -> int:
 
 @dataclass(frozen=True)
 class Use:
-    """What transfers of one size use of the data bus.
+    """The data bus's utilisation by transfers of one size.
 
     Attributes
     ----------
@@ -55,7 +55,8 @@ class Use:
 
 
 def use_of_bus(*, part: str | Part, words: int, write: int, aligned: bool) -> Use:
-    """Of transfers of ``words`` words that begin with a burst (``aligned``), or at any word."""
+    """Utilisation by transfers of ``words`` words, which begin with a burst (``aligned``) or at any
+    word."""
     device = part_named(part)
     most = most_bursts(words=words)
     sizes = [-(-words // BURST_WORDS)] if aligned else range(-(-words // BURST_WORDS), most + 1)

@@ -1,4 +1,4 @@
-"""What one streaming multiprocessor (SM) of each compute capability holds.
+"""Limits of one streaming multiprocessor (SM), for each compute capability.
 
 Source of 8.0: the thesis, Table 5.3, and the data page of the CUDA occupancy calculator that comes
 with it, from which the carve-outs are (Table 5.3 shows the page with 65,536 bytes selected). Of the

@@ -33,7 +33,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Function:
-    """What one activation executes: the kernel itself, or a function that it calls.
+    """The code of one activation: the kernel itself, or a function that it calls.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Flow:
-    """What the control flow allows.
+    """The control flow of a kernel.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class _Step:
-    """Where an instruction leads: indices, the entry it calls, or why that is not known."""
+    """Successors of an instruction: indices, the entry that it calls, or why they are unknown."""
 
     follows: frozenset[int] = frozenset()
     calls: int | None = None
@@ -185,7 +185,7 @@ def flow_of(kernel: Kernel, opcodes: Mapping[str, Opcode] | None = None) -> Flow
 
 def _step(kernel: Kernel, number: int, instruction: Instruction, opcode: Opcode | None,
           index: Mapping[int, int], *, called: bool) -> _Step:
-    """Where an instruction of the kernel, or of a function that it calls, leads."""
+    """The successors of an instruction, of the kernel or of a function that it calls."""
     following = number + 1 if number + 1 < len(kernel.instructions) else None
     kind = opcode.kind if opcode is not None else "data"
     always = instruction.unconditional and not _has_predicate(instruction)

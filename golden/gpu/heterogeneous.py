@@ -30,7 +30,7 @@ __all__ = ["Cell", "CpuTile", "Given", "Gpu", "Mapped", "Resource", "SimD", "Sys
 
 MEASURED = "RTL"
 MODELLED = "model"
-"""Where a number comes from: hardware of this project that keeps it, or a model alone."""
+"""Evidence for a number: hardware of this project that keeps it, or only a model."""
 
 _PIECE_BURSTS = 32  # of a copy's requests
 
@@ -153,7 +153,7 @@ class SimD:
     evidence: str = "no WCET analysis of Sim-D's kernels was given"
 
     def cycles(self, layer: Layer) -> int:
-        """What the analysis says. Raises `NotCovered` without one."""
+        """The analysis's WCET of a layer on this resource. Raises `NotCovered` without one."""
         if self.wcet is None:
             raise NotCovered(f"{self.evidence}: this resource is left out; a `given` resource "
                              "takes cycles from elsewhere")

@@ -44,7 +44,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Target:
-    """Where a branch goes: an address in the kernel, or a label or function by name."""
+    """Target of a branch: an address in the kernel, or a label or function by name."""
 
     address: int | None
     label: str | None = None
@@ -65,7 +65,7 @@ class Targets:
 
 @dataclass(frozen=True)
 class Word:
-    """What else stands there: a number, a special register, a word such as ``2D``."""
+    """Any other operand: a number, a special register, a word such as ``2D``."""
 
     text: str
 

@@ -26,7 +26,7 @@ def _up(value: int, unit: int) -> int:
 
 @dataclass(frozen=True)
 class BlockResources:
-    """What a block of a kernel takes.
+    """Resources of an SM that a block of a kernel takes.
 
     Attributes
     ----------

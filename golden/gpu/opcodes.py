@@ -34,7 +34,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Opcode:
-    """What is known of an opcode without its modifiers.
+    """Pipeline and kind of an opcode, without its modifiers.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def most_specific(name: str, table: Mapping[str, object]) -> str | None:
 
 
 def opcode_of(name: str, more: Mapping[str, Opcode] | None = None) -> Opcode | None:
-    """What is known of an instruction's opcode, ``more`` first; None if nothing is."""
+    """Look up an instruction's opcode by its most specific name, ``more`` first; None if absent."""
     for table in (more or {}, OPCODES):
         key = most_specific(name, table)
         if key is not None:

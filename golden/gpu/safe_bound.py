@@ -47,7 +47,7 @@ class NotSafe(ValueError):
 
 @dataclass(frozen=True)
 class Machine:
-    """What the bound takes for granted of a GPU. Every number is an assumption.
+    """The bound's assumptions about a GPU. None of the numbers is proved.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ def machine_of(limits: ComputeCapability) -> Machine:
 
 @dataclass(frozen=True)
 class InstructionWork:
-    """What one instruction adds for one warp, all its executions together.
+    """The work of one instruction for one warp, all its executions together.
 
     Attributes
     ----------

@@ -79,7 +79,7 @@ class Operation:
 
     @property
     def needs(self) -> dict[str, int]:
-        """What a block takes of an SM."""
+        """Resources of an SM that a block takes, by name."""
         return {"threads": self.threads, "blocks": 1, "shared": self.shared,
                 "registers": self.registers * self.threads}
 

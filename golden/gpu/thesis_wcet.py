@@ -75,7 +75,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Step:
-    """What the algorithms read of an instruction.
+    """The properties of an instruction that the algorithms use.
 
     Attributes
     ----------
@@ -194,7 +194,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Charge:
-    """What one instruction adds.
+    """The cycles that one instruction adds to the estimate.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ class Charge:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What Algorithm 1 returns, and how it got there.
+    """The result of Algorithm 1, with its intermediate values.
 
     Attributes
     ----------

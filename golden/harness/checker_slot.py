@@ -1,4 +1,4 @@
-"""What a row of sticky fault flags must show, from the list of all faults so far."""
+"""Model of a row of sticky fault flags, from the list of all faults so far."""
 
 __all__ = ["CheckerModel"]
 

@@ -1,4 +1,4 @@
-"""What each harness can find: bit *i* of its output ``failed`` stands for entry *i*."""
+"""Faults that each harness detects: bit *i* of its output ``failed`` stands for entry *i*."""
 
 __all__ = ["ACCELERATOR", "BANKED_MEMORY", "DRAM_CONTROLLER", "SYSTOLIC_ARRAY"]
 

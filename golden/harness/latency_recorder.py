@@ -1,4 +1,4 @@
-"""What a latency recorder must report, from a plain list of requests."""
+"""Model of a latency recorder, from a plain list of requests."""
 
 from collections import Counter, deque
 

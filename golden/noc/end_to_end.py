@@ -38,7 +38,7 @@ _GRANTED = 2     # from a departure of the reorder core to the first offer that 
 
 
 def contents(nbytes: int) -> bytes:
-    """What memory must hold in the end."""
+    """The bytes that memory must hold after a write of ``nbytes`` bytes."""
     words = nbytes // WORD_BYTES
     return b"".join(word(index, words).to_bytes(WORD_BYTES, "little") for index in range(words))
 
@@ -162,9 +162,9 @@ def written(path: Transaction, ready: int, *, quarters: int, cap: int, part: Par
 
 def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
            part: Part | str) -> dict[str, float]:
-    """What each stage has of `written`, in cycles of the network, from first to last.
+    """The share of each stage in `written`, in cycles of the network, from first to last.
 
-    The last one, DDR3, has what is left: from the last packet's arrival to the last beat.
+    The last one, DDR3, has the rest: from the last packet's arrival to the last beat.
     """
     found: dict[str, float] = {
         "fill": fill(nbytes=path.nbytes, requesters=path.requesters),

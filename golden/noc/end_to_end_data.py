@@ -1,4 +1,4 @@
-"""What is written end to end: a specification.
+"""The data that is written end to end: a specification.
 
 The core's word *i* of 8 bytes has *i* in its lowest bits, and above them *i* times an odd number.
 """

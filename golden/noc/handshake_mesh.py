@@ -17,7 +17,7 @@ MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
 
 @dataclass(frozen=True)
 class TileEvents:
-    """What a tile shows in one cycle.
+    """Events of a tile in one cycle.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ class _Output:
 
 def fault(entrance: int, packet: ShmacPacket, here: Tile, connected: int,
           waited: bool) -> str | None:
-    """What is wrong with a packet: "malformed", "unroutable", or nothing.
+    """The fault of a packet: "malformed" or "unroutable"; None if it is legal.
 
     ``connected`` has a bit for each output that leads anywhere; ``waited``: the master waits for a
     response.

@@ -47,7 +47,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Transaction:
-    """What the DMA asks for: the first flit of all packets, the first address, how many words."""
+    """A DMA's request: the first flit of all packets, the first address, the number of words."""
 
     route: int
     address: int

@@ -1,4 +1,4 @@
-"""What travels on the network: flits, and what their headers say. A specification.
+"""The network's flits, and the fields of their headers. A specification.
 
 A flit is ``data`` with two marks. ``first`` is on a packet's first flit, ``last`` on its last one;
 a packet of one flit has both. Within a packet, both together mark an *abort*: the flit ends a

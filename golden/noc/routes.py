@@ -149,7 +149,7 @@ def route_of(mesh: Mesh, source: Tile, outputs: Iterable[Port]) -> Route:
 
 
 def channels(route: Sequence[Tile]) -> list[Channel]:
-    """What a packet uses on its path, from its source's interface to its destination's."""
+    """The channels on a packet's path, from its source's interface to its destination's."""
     return [Channel(route[0], Port.LOCAL, into=True),
             *(Channel(tile, port) for tile, port in zip(route, ports(route), strict=True))]
 

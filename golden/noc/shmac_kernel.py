@@ -9,7 +9,7 @@ __all__ = ["Kernel", "Operation"]
 
 
 class Operation(IntEnum):
-    """What an instruction does with memory, besides being fetched."""
+    """An instruction's access to memory, besides its fetch."""
 
     NONE = 0
     READ = 1
@@ -18,7 +18,7 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True)
 class Kernel:
-    """What a core repeats while ``enable`` is set.
+    """The instruction that a core repeats while ``enable`` is set.
 
     Attributes
     ----------

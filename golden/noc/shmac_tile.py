@@ -72,7 +72,7 @@ class SlaveModel:
         return replace(packet, response=True, data=0 if packet.write else self.word(packet.address))
 
     def word(self, address: int) -> int:
-        """What the RAM holds."""
+        """The RAM's word at an address, which wraps."""
         return self._data.get(address % self._words, 0)
 
     def ready(self, passed: bool) -> bool:
@@ -126,7 +126,7 @@ class CoreModel:
 
     @property
     def request(self) -> ShmacPacket | None:
-        """What it requests in this cycle."""
+        """The core's request in this cycle, or None."""
         if not self._busy or self._told or (self._busy == "fetch" and self.kernel.bypass):
             return None
         fetch = self._busy == "fetch"

@@ -180,7 +180,7 @@ class Traversal:
             run.unknown + lag, run.whole, run.last, part, cut, run.mixed)))
 
     def _apart(self, channel: Channel, run: _Run) -> int:
-        """Of packets on several routes: each at its worst."""
+        """Delay by packets on several routes, each taken at its worst."""
         found = self._any(channel, run.unknown) + sum(
             number * self._packet(channel, group) for group, number in run.whole)
         if run.last is not None:
@@ -239,7 +239,7 @@ class Traversal:
         return worst
 
     def _saved(self, channel: Channel, run: _Run) -> int:
-        """What it saves at least that the flits that are cut off do not leave."""
+        """The least time saved by the flits that are cut off, which do not leave."""
         if not run.cut:
             return 0
         all_unknown = self._any(channel, run.unknown)

@@ -108,7 +108,7 @@ class AlikeTraversal:
                 + max(self._onward(after, number + 1, 1, number) for after in then))
 
     def _onward(self, channel: Channel, count: int, headers: int, number: int) -> int:
-        """Of flits that all go to this channel."""
+        """Delay if all of the flits go to this channel."""
         among = count + headers * (len(self._inputs[channel]) - 1) * self._flits
         return max(among, self._time(channel, among, (number - self._depth - 1) % self._flits))
 

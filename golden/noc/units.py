@@ -16,7 +16,7 @@ __all__ = ["NS", "Clock", "Duration"]
 
 @dataclass(frozen=True)
 class Clock:
-    """What a duration is counted in.
+    """A unit of durations: the cycles of one clock.
 
     Attributes
     ----------

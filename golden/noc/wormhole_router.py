@@ -27,7 +27,7 @@ def packet(header: int, payload: Sequence[int] = ()) -> list[Flit]:
 
 
 class SenderModel:
-    """What becomes of what a sender offers to the network: packets, aborts, and nothing.
+    """The guard at a sender: turns what it offers into packets and aborts, or drops it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class SenderModel:
         self.overlong = self.misplaced = 0
 
     def passes(self, flit: Flit) -> Flit | None:
-        """What would enter the network in the place of ``flit``; nothing is counted."""
+        """The flit that would enter the network in place of ``flit``, or None; changes no state."""
         state = self._state
         if state == "dropping" or (state != "inside" and not flit.first):
             return None

@@ -96,7 +96,7 @@ def collide(found: list[Move], period: int, reach: int, places: int) -> bool:
 
 
 def _inside(wanted: Iterator[Move], buffer: tuple[int, int]) -> list[Move]:
-    """What is clipped is not moved."""
+    """The moves that lie inside their buffer; clipped ones are not made."""
     x, y = buffer
     return [move for move in wanted if 0 <= move.column < x and 0 <= move.line < y]
 

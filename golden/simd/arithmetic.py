@@ -1,4 +1,4 @@
-"""What the lanes compute, on arrays of 32-bit patterns.
+"""The arithmetic of the lanes, on arrays of 32-bit patterns.
 
 Floats are IEEE 754 binary32, rounded to nearest even, with subnormal numbers. Every operation that
 makes a NaN makes the same one, `NAN`, whatever its operands' payloads; ``abs``, ``mov`` and other
@@ -127,7 +127,7 @@ def divide(a: int, b: int) -> int:
 
 
 def remainder(a: int, b: int) -> int:
-    """What `divide` leaves; the dividend for a divisor of 0."""
+    """The remainder of `divide`; the dividend for a divisor of 0."""
     return a if b == 0 else (_of(a) - _of(divide(a, b)) * _of(b)) & 0xFFFF_FFFF
 
 

@@ -1,4 +1,4 @@
-"""What the control stack can hold before each instruction: the rule that programs must keep.
+"""Contents that the control stack can have before each instruction: a rule for programs.
 
 A control stack's entry names a mask and the instruction at which to go on. Hardware pops one for
 `cpop`, and whenever no lane is active. The assembler refuses a program in which, on some path
@@ -40,7 +40,7 @@ class Flaw(ValueError):
 
 
 def successors(index: int, instruction: Instruction, stack: Stack) -> Iterator[tuple[int, Stack]]:
-    """Where execution may be after an instruction, with which entries.
+    """Yield the instructions at which execution may go on, each with the stack's entries then.
 
     Entries are popped one by one while no lane is active: each of them may be the one that goes on.
     With an empty stack and no lane active, the work-group ends.

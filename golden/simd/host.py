@@ -29,7 +29,7 @@ class HostModel:
     refused: bool = False
 
     def write(self, address: int, value: int, *, idle: bool) -> tuple[str, dict[str, int]] | None:
-        """What a write sends: ``start``, ``mapping`` or ``chip``, with its fields; or nothing."""
+        """The message that a write sends: ``start``, ``mapping`` or ``chip``, with its fields."""
         if address in _WRITABLE:
             register = Register(address)
             self.kept[register] = value & (1 << _WRITABLE[register]) - 1

@@ -1,4 +1,4 @@
-"""What a host does to run a kernel: the registers that it writes, and what it reads afterwards.
+"""A host's registers for running a kernel: those that it writes, and those that it then reads.
 
 The model of the accelerator is in `golden.simd.accelerator`, that of its registers in
 `golden.simd.host`.
@@ -39,7 +39,7 @@ def start_writes(program: Program, grid: Grid, policy: Policy, address: int
 
 @dataclass(frozen=True)
 class Told:
-    """What registers tell of a kernel that is over.
+    """The outcome of a kernel, as registers report it.
 
     ``cause`` is `Cause.NONE` if nothing stopped it; else ``slot``, ``index`` (of the instruction)
     and ``number`` (of the work-group) say what did.
@@ -53,7 +53,7 @@ class Told:
 
 
 def told(read: Callable[[Register], int]) -> Told:
-    """What became of the kernel, from its registers; ``read`` looks one up."""
+    """Decode a kernel's outcome from its registers; ``read`` looks one up."""
     cycles = read(Register.CYCLES_LOW) | read(Register.CYCLES_HIGH) << 32
     if not read(Register.STATUS) & Status.FAULT:
         return Told(cycles)

@@ -34,7 +34,7 @@ __all__ = ["ABSENT", "FIELDS", "KIND_FIELDS", "LIMITS", "OPCODES", "SCALAR_SPECI
 
 
 class Kind(enum.Enum):
-    """What an operand is."""
+    """Kinds of operands."""
 
     VECTOR = "V"
     SCALAR = "S"
@@ -69,7 +69,7 @@ class Number(enum.Enum):
 
 
 class Unit(enum.Enum):
-    """What carries an instruction out."""
+    """Units that execute instructions."""
 
     FLOAT = "float"
     INTEGER = "integer"

@@ -1,4 +1,4 @@
-"""What a lane computes: each of its operations, on arrays of words.
+"""Model of a lane: each of its operations, on arrays of words.
 
 Source: `LaneOperation`; the arithmetic is that of the functional model, and tests/simd/test_lane.py
 compares it with exact integers and fractions.

@@ -1,4 +1,4 @@
-"""What a lane can do: its operations, and what they read.
+"""The operations of a lane, and the operands that they read.
 
 Source: Sim-D, section 3.1 ("boolean, integer and floating-point operations on 32-bit values");
 operations of its authors' instruction set, without those of reciprocal unit and divider.

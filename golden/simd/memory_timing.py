@@ -123,8 +123,8 @@ class DramTimeline:
 
 def indexed_delay(part: Part, lanes: np.ndarray, words: np.ndarray, items: int, *, write: bool
                   ) -> tuple[int, int]:
-    """Of a request index by index of these lanes for these words, all legal: by how many clocks its
-    first command is later than if the first three lanes were among them, and its issue delay from
+    """Timing of an indexed request of these lanes for these words, all legal: the clocks by which
+    its first command comes later than if the first three lanes took part, and its issue delay from
     there on.
 
     A burst may enter when two more indexes, or the end after all ``items``, have been seen.

@@ -44,7 +44,7 @@ Register = tuple[str, int]
 
 @dataclass(frozen=True)
 class Shape:
-    """What the pipeline needs to know of an instruction.
+    """The properties of an instruction that the pipeline's timing depends on.
 
     ``reads`` are registers with the decode stage that fetches each.
     """

@@ -1,4 +1,4 @@
-"""What the installed kernels compute, in numpy and from their mathematics: no instruction in sight.
+"""References of the installed kernels, in numpy, from their mathematics instead of instructions.
 
 `REFERENCES` maps a kernel's name to its `Reference`. Floats are single precision, and every sum and
 product is rounded where the kernel rounds it; reciprocals, roots and sines are the accelerator's
@@ -144,7 +144,7 @@ def _half_sample_robust(memory: Memory, grid: Grid) -> Results:
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Of vectors along the last axis."""
+    """Cross product of vectors along the last axis."""
     turns = [((i + 1) % 3, (i + 2) % 3) for i in range(3)]
     return np.stack([a[..., i] * b[..., j] - a[..., j] * b[..., i] for i, j in turns], axis=-1)
 

@@ -17,7 +17,7 @@ __all__ = ["CODES", "Event", "Policy", "SchedulerModel", "SchedulerShown"]
 
 
 class Policy(enum.Enum):
-    """What may run at the same time.
+    """Policies: which work-groups and accesses may run at the same time.
 
     All but the first launch work-groups in pairs: the third and fourth when the first two have
     begun their last store, or have ended; and so on. Pairs are counted.
@@ -36,7 +36,7 @@ CODES = tuple(Policy)
 
 @dataclass(frozen=True)
 class Event:
-    """What happens to the work-group of a slot in a cycle.
+    """The events of one slot's work-group in a cycle.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Event:
 
 @dataclass(frozen=True)
 class SchedulerShown:
-    """What the scheduler shows in a cycle.
+    """Outputs of the scheduler in a cycle.
 
     ``launch``: a slot and its new work-group, which may issue from the next cycle on. ``begin``:
     the slots whose access may go on, ``waits`` those with one that waits for the other's.

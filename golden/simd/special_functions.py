@@ -1,4 +1,4 @@
-"""What a reciprocal unit computes: 1/x, 1/sqrt(x), sine and cosine in single precision.
+"""The functions of a reciprocal unit: 1/x, 1/sqrt(x), sine and cosine in single precision.
 
 Source: Sim-D, section 3.1 (one unit for four lanes: multipliers and look-up tables); the algorithm
 is this project's, and docs/simd-arithmetic.md derives it and its errors. Integer arithmetic only:
@@ -108,7 +108,7 @@ def _normalised(magnitude: Integers) -> tuple[Integers, Integers]:
 
 
 def _bit_length(value: Integers) -> Integers:
-    """Of integers below 2**53, exactly: the exponent of a double."""
+    """Bit lengths of integers below 2**53, exactly: the exponent of a double."""
     return np.frexp(value.astype(np.float64))[1].astype(np.int64)
 
 
@@ -163,7 +163,7 @@ def _circular(bits: Bits, turn: int) -> Bits:
 
 
 def _long_bit_length(value: Integers) -> Integers:
-    """Of integers below 2**58."""
+    """Bit lengths of integers below 2**58."""
     high = value >> 29
     return np.where(high > 0, 29 + _bit_length(high), _bit_length(value & (1 << 29) - 1))
 

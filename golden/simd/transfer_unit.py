@@ -22,7 +22,7 @@ MEM_IDX, MEM_DATA = 64, 65  # after the vector registers
 
 @dataclass
 class SlotState:
-    """What a work-group has on the chip.
+    """The on-chip state of a slot's work-group.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the accesses of a work-group move: rectangles of buffers, or words here and there.
+"""The words that a work-group's accesses move: rectangles of buffers, or single words.
 
 An access is worked out from the instruction and the work-group's state before anything moves
 (`Access`): which words of which buffer, and where they go. Rectangles are clipped to their buffers,

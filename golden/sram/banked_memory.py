@@ -19,7 +19,7 @@ class Access:
 
 @dataclass(frozen=True)
 class BankResult:
-    """What a bank shows in one cycle.
+    """Outputs of a bank in one cycle.
 
     ``granted``: the requester served in this cycle. ``reader``, ``data``: whose read, granted in
     the cycle before, is answered in this cycle, and with what.

@@ -102,7 +102,7 @@ def _pieces(count: int, size: int) -> list[Part]:
 
 
 class _Shape:
-    """What all cuts of a layer for a device have in common."""
+    """The sizes of a layer on a device that do not depend on how it is cut into jobs."""
 
     def __init__(self, layer: Layer, device) -> None:
         self.layer, self.device, conv = layer, device, layer.convolution
@@ -197,8 +197,7 @@ class Cut:
         return portion.planes, portion.rows
 
     def needs(self) -> dict[str, tuple[int, int]]:
-        """What the largest job needs of each scratchpad, and of a command, and how much there is.
-        """
+        """By scratchpad and limit of a command: the largest job's need, and the capacity."""
         shape, device, window = self.shape, self.shape.device, self.shape.layer.window
         cut_rows, cut_strips = self.rows < shape.whole_rows, self.strips < shape.strips
         sliced = len(self.slices) > 1
@@ -294,7 +293,7 @@ class Cut:
                 for number in range(planes.count)]
 
     def results(self, rows: Part, strips: Part, base: int) -> list[Move]:
-        """Where results are in their scratchpad, and in the layer's whole result; shortcuts too."""
+        """Moves of results from their scratchpad to the layer's whole result; of shortcuts too."""
         high, wide, window = self.shape.high, self.shape.wide, self.shape.layer.window
         start, count = rows.start // window, rows.count // window
         if count == high:

@@ -1,4 +1,4 @@
-"""What the accelerator is asked for: fields of its commands, and of its requests to memory."""
+"""Fields of the accelerator's commands, and of its requests to memory."""
 
 from enum import IntEnum
 

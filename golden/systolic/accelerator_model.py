@@ -1,4 +1,4 @@
-"""What a list of commands makes of memory: the accelerator without its cycles.
+"""Functional model of the accelerator: the effect of a list of commands on memory, untimed.
 
 Ref: the same as of accelerator.py. Nothing here is pipelined: a computation gathers its windows,
 multiplies matrices, and pools whole images.
@@ -102,7 +102,7 @@ class AcceleratorModel:
 
     def _results(self, c: Mapping[str, int], sums: NDArray[np.int64], strip: int,
                  place: int) -> int:
-        """What becomes of a strip's sums; how many words."""
+        """Write the results of a strip's sums from word ``place`` on; returns how many words."""
         scale = Scale(*(c[name] for name in ("multiplier", "shift", "low", "high")))
         added, own = c["c_base"] + strip * c["pixels"], {}
         if c["scales"]:

@@ -85,7 +85,7 @@ class Program:
         return [command for plan in self.plans for command in plan.commands]
 
     def result(self, number: int, memory: Tensor) -> Tensor:
-        """What is in memory as the result of a step."""
+        """The result of a step, as it lies in memory."""
         layer, start = self.steps[number].layer, self.places[number].result
         size = memory.shape[1]
         return layer.result_of(memory[start:start + layer.result_words(size)], size)

@@ -83,7 +83,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Places:
-    """Where a layer's operands and results are in memory: the first beat of each."""
+    """Addresses of a layer's operands and results in memory: the first beat of each."""
 
     image: int = 0
     weights: int = 0

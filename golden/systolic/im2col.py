@@ -82,7 +82,7 @@ def walk(command: Mapping[str, int], size: int, address_width: int) -> Iterator[
 
 def gather(words: Sequence[Word], memory: NDArray[np.int64],
            address_width: int = 10) -> NDArray[np.int64]:
-    """What a memory with these words gives: an element for each lane, 0 where there is none.
+    """Read these words from a memory: an element for each lane, 0 where there is none.
 
     After the last address comes address 0, where the second half of a word may be.
     """

@@ -1,10 +1,10 @@
-"""What the im2col address generator is asked for, and what it says of each word."""
+"""Fields of the im2col address generator's command, and of each word that it issues."""
 
 __all__ = ["COMMAND", "SIGNED", "word_fields"]
 
 COMMAND = ("origin", "pitch", "jump", "plane_step", "elements", "height", "top", "start", "step",
            "stride", "across", "down", "kernel", "run", "planes", "strips")
-"""Of an image that lies in words of ``size`` elements, a row of pixels beginning with a word,
+"""Fields for an image that lies in words of ``size`` elements, each row beginning with a word,
 a pixel's channels beside each other:
 
 * ``origin``: address of the word with which row ``top`` begins, or would; ``pitch``: words of a

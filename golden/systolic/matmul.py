@@ -42,7 +42,7 @@ def b_words(b: Matrix, rows: int, columns: int) -> list[list[int]]:
 
 def expected_rows(a: Matrix, b: Matrix, columns: int,
                   accumulator_width: int = 32) -> list[list[int]]:
-    """What leaves the multiplier: C in strips of ``columns`` columns, row by row, 0 beyond C."""
+    """The multiplier's output: C in strips of ``columns`` columns, row by row, 0 beyond C."""
     c = wrap(a.astype(np.int64) @ b.astype(np.int64), accumulator_width)
     padded = np.pad(c, ((0, 0), (0, -c.shape[1] % columns)))
     return [row for j in range(0, c.shape[1], columns)

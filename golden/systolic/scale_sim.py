@@ -28,7 +28,7 @@ def convolution_as_product(*, height: int, width: int, kernel: int, channels: in
 
 
 def total_cycles(dataflow: Dataflow, *, rows: int, columns: int, m: int, k: int, n: int) -> int:
-    """What the simulator prints as "Total Cycles", without memory stalls."""
+    """The "Total Cycles" that the simulator prints, without memory stalls."""
     shape = {"rows": rows, "columns": columns, "m": m, "k": k, "n": n}
     if dataflow is Dataflow.OUTPUT:
         return eq5_6(**shape) - 1

@@ -1,4 +1,4 @@
-"""What the tile sequencer is asked for, and what it says of each tile."""
+"""Fields of the tile sequencer's command, and of each tile that it issues."""
 
 __all__ = ["COMMAND", "tile_fields"]
 

@@ -105,7 +105,7 @@ class FloatFma(wiring.Component):
 
     @staticmethod
     def _passed(values, *more):
-        """What later stages need of these values as it is."""
+        """Pick the values that later stages need unchanged."""
         return {name: values[name] for name in ("product_sign", "sign", "nan", "infinite",
                                                 "infinite_sign", "convert", *more)}
 

@@ -36,7 +36,7 @@ class MemoryRequestLayout(data.StructLayout):
 
 
 class MemoryResponseLayout(data.StructLayout):
-    """What a load has read; a store is answered, too, and its ``data`` mean nothing."""
+    """The answer to a load or store: the word read; of a store, ``data`` are undefined."""
 
     def __init__(self, *, tag_width, width):
         super().__init__({"tag": unsigned(tag_width), "data": unsigned(width)})

@@ -176,8 +176,8 @@ class CommandArbiter(wiring.Component):
         return m
 
     def _next_steps(self, m, head, valid):
-        """What each head does next, as banks: read or write, precharge to make way, activate,
-        another precharge."""
+        """Return the banks whose head next needs a read or write, a precharge of another row, an
+        activate, or a stand-alone precharge: one mask for each."""
         precharged, activated = self.precharged, self.activated
         cas, conflict, activate, pre_only = (Signal(self.part.banks, name=f"next_{name}")
                                              for name in _KINDS)

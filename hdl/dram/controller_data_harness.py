@@ -57,7 +57,7 @@ class DataRequestLayout(data.StructLayout):
 
 
 class ResultLayout(data.StructLayout):
-    """Of a request: its `Refusal`, the words that were delivered, and their sum."""
+    """Result of a request: its `Refusal`, the number of words delivered, and their sum."""
 
     def __init__(self):
         super().__init__({"refusal": 3, "words": COUNT_BITS, "sum": _SUM_BITS})

@@ -102,7 +102,7 @@ class Beat(data.Struct):
 
 
 class Descriptor(data.Struct):
-    """What the DQ scheduler keeps of a burst: `Burst` without address and direction."""
+    """The fields of a `Burst` that the DQ scheduler stores: all but address and direction."""
 
     mask: BURST_WORDS
     targets: data.ArrayLayout(unsigned(TARGET_BITS), BURST_WORDS)

@@ -132,7 +132,7 @@ class StrideSequencer(wiring.Component):
         return m
 
     def _constants(self, m, tile):
-        """What the walk and the lanes need to know about a tile, ready before they need it."""
+        """Compute the constants of a tile that the walk and the lanes use, before they use them."""
         offered, sync = self.tile.payload, m.d.sync
 
         def register(name, shape, value):

@@ -155,7 +155,7 @@ class WormholeRouter(wiring.Component):
     # Made late: a router that is only asked for its ports has none of these.
     @cached_property
     def guard(self):
-        """What sees to it that the local sender's packets are packets."""
+        """Return the guard at the local input, which makes the sender's packets well-formed."""
         return PacketGuard(width=self.width, longest=self.longest)
 
     @cached_property

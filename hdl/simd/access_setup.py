@@ -252,8 +252,8 @@ class AccessSetup(wiring.Component):
         return cut
 
     def _multiply(self, m, tile, cut, chip):
-        """What takes a product: the words of the other side that were cut, the index of the first
-        word in its buffer, and the words of the scratchpad buffer."""
+        """Compute the values that are products: the words cut from the other side, the index of
+        the first word in its buffer, and the words of the scratchpad buffer."""
         skipped, index = Signal(TARGET_BITS), Signal(TARGET_BITS)
         chip_words = Signal(_CHIP)
         m.d.sync += [

@@ -60,7 +60,7 @@ _INDEX_BITS = ceil_log2(INSTRUCTIONS)
 
 
 class CommitLayout(data.StructLayout):
-    """What a token does to its work-group, for observers.
+    """The effect of a token on its work-group, for observers.
 
     ``lanes`` of ``warp`` are written with ``words``, or with ``bits`` if it is a predicate. Of a
     control instruction, ``bits`` are what all lanes of the mask ``writes.number`` hold now.
@@ -186,7 +186,8 @@ class ComputeUnit(wiring.Component):
     # -- slots -------------------------------------------------------------------------------------
 
     def _slots(self, m):
-        """What belongs to a work-group, besides its registers."""
+        """Declare the state of each slot's work-group, except registers: program counter, place
+        in the grid, masks, control stack."""
         machine = self.machine
         # lent: a fault has ended the slot's access for the pipeline; its registers are still read
         self._on_chip, self._closing, self._lent = (Signal(SLOTS, name=name) for name in

@@ -222,7 +222,7 @@ class Decoder(wiring.Component):
         return wrong
 
     def _operand(self, m, operation, slot):
-        """Where an operand goes."""
+        """Decode one operand of an operation into the fields that it fills."""
         found, value = self.decoded, self._field(slot.field)
         if slot.field == "D":
             if operation.access:
@@ -283,7 +283,7 @@ class Decoder(wiring.Component):
             m.d.comb += found.writes.file.eq(File.VECTOR_SPECIAL)
 
     def _work(self, m, operation):
-        """What lanes and reciprocal units do."""
+        """Decode the operation of the lanes or of the reciprocal units."""
         found, name = self.decoded, operation.name
         m.d.comb += found.from_b.eq(operation.slot("A") is None)
         if operation.unit is Unit.SPECIAL:

@@ -19,7 +19,7 @@ CYCLE_BITS = 40  # of a kernel's compute cycles, as of the accelerator's own cou
 
 
 class EventLayout(data.StructLayout):
-    """What a compute cycle shows at the accelerator's observers.
+    """The events of one compute cycle, as the accelerator's observer ports report them.
 
     ``launch``: a work-group, by ``number``, into ``launch_slot``. ``access``: one is committed by
     ``access_slot``, to its ``scratchpad`` or DRAM. ``ended``: the work-group of ``ended_slot``.
@@ -34,7 +34,7 @@ class EventLayout(data.StructLayout):
 
 
 class RecordLayout(data.StructLayout):
-    """A compute cycle of the kernel, from 0, in which something happened, and what."""
+    """The events of a compute cycle in which there were any; the kernel's first cycle is 0."""
 
     def __init__(self):
         super().__init__({"cycle": CYCLE_BITS, "event": EventLayout()})

@@ -114,7 +114,7 @@ class ExecuteHarness(wiring.Component):
 
 
 class SpecialFunctionsHarness(ExecuteHarness):
-    """Of the reciprocal unit; parameters as its own."""
+    """Harness of the reciprocal unit `SpecialFunctions`, with the same parameters."""
 
     def __init__(self, *, stages):
         super().__init__(SpecialFunctions(stages=stages), selector="function",
@@ -122,7 +122,7 @@ class SpecialFunctionsHarness(ExecuteHarness):
 
 
 class LaneHarness(ExecuteHarness):
-    """Of the lane; parameters as its own."""
+    """Harness of the `Lane`, with the same parameters."""
 
     def __init__(self, *, stages):
         super().__init__(Lane(stages=stages), selector="operation", operands=("a", "b", "c"))

@@ -308,7 +308,7 @@ class EndLayout(data.StructLayout):
 
 
 class FaultLayout(data.StructLayout):
-    """What stopped the kernel: instruction and work-group.
+    """The fault that stopped the kernel: its cause, instruction and work-group.
 
     Both slots are free from the cycle in which it is shown on, and nothing issues. An access of
     the other slot that is under way is not completed to the compute unit; its registers are the

@@ -160,7 +160,7 @@ class Lane(wiring.Component):
 
     @staticmethod
     def _passed(values, *more):
-        """What later steps need as it is."""
+        """Pick the values that later steps need unchanged."""
         return {name: values[name] for name in ("sign", "nan", "infinite", "floats", "find",
                                                 *more)}
 

@@ -40,7 +40,7 @@ class StartLayout(data.StructLayout):
 
 
 class SlotEvent(data.Struct):
-    """What happens to a slot's work-group in a cycle.
+    """The events of one slot's work-group in a cycle.
 
     ``committed``: its access was committed in the cycle before; of a ``scratchpad`` or of DRAM;
     ``final``: the work-group ends with this store. ``over``: the access is over. ``ended``: it

@@ -93,7 +93,7 @@ class SpecialFunctions(wiring.Component):
 
     @staticmethod
     def _passed(values, *more):
-        """What later steps need as it is."""
+        """Pick the values that later steps need unchanged."""
         return {name: values[name] for name in ("circular", "cosine", "given", "value", "sign",
                                                 *more)}
 

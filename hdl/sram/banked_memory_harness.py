@@ -83,7 +83,7 @@ class BankedMemoryHarness(wiring.Component):
         })
 
     def _word(self, address):
-        """What the word at ``address`` holds: the address repeated, plus a mark.
+        """Return the word stored at ``address``: the address repeated, plus a mark.
 
         A sum, and of one bit less than the word so that it fits: Verilator takes a bitwise
         operation on the pieces of a concatenation apart, bit by bit, and such code is 40 times as

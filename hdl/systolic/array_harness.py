@@ -33,7 +33,7 @@ _SETTLE = 4   # cycles from the last row to the last effect on an output
 
 
 class Place:
-    """Where the next strobe is: which step of which fold of its product.
+    """Position of the next strobe in its product: a step of a fold.
 
     ``first`` and ``last`` are those strobes with which a product begins and ends; ``first_step``
     and ``last_step`` are levels, and say that the next strobe begins or ends a fold.

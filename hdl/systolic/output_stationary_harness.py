@@ -49,7 +49,7 @@ class OutputStationaryHarness(ArrayHarness):
         return (2 * rows + columns + 2) // (rows + columns - 1) + 3
 
     def traffic(self, m, kept, clear):
-        """Where a measurement is in each stream; the array takes both operands together."""
+        """Track the position of each stream in its product; both operands are taken together."""
         array, steps, folds = self.array, kept["steps"], kept["folds"]
         taken, row = Signal(), Signal()
         m.d.comb += [

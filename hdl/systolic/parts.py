@@ -1,4 +1,4 @@
-"""What the systolic arrays have in common: parameters, operand layouts, multipliers, edge skew."""
+"""Common to the systolic arrays: parameter checks, operand layouts, multipliers, edge skew."""
 
 from amaranth.hdl import Signal, signed
 from amaranth.lib import data

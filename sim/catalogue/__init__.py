@@ -135,7 +135,7 @@ def _own(name: str) -> Sequence[Block]:
 
 
 def _where(error: BaseException) -> str:
-    """Where in the user's code an error came from; a syntax error says so itself."""
+    """File and line of the user's code that raised the error; a syntax error names them itself."""
     if isinstance(error, SyntaxError):
         return ""
     last = traceback.extract_tb(error.__traceback__)[-1]

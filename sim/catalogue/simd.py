@@ -148,7 +148,7 @@ _INTERVALS = (*(_interval(bound) for bound in (
 
 
 def _latency(steps):
-    """Of both, with 5 stages and with a register after each step."""
+    """The property of a pipeline's latency, with 5 stages and with a register after each step."""
     return Property(
         name="latency",
         quick=1,

@@ -1,4 +1,4 @@
-"""What surrounds a systolic array when it computes whole layers."""
+"""The blocks that let a systolic array compute whole layers."""
 
 from cyclebound.golden.systolic.accelerator import compute_cycles, transfer_cycles
 from cyclebound.golden.systolic.accelerator_layout import Operation

@@ -1,4 +1,4 @@
-"""What a cache's banks must keep: each request is answered once, in time, with the right word.
+"""Bound checker of a cache's banks: each request is answered once, in time, with the right word.
 
 `CacheBanksCheck` knows the ports only, and watches simulations. `CacheBanksProof` adds what
 induction needs to know about the inside of `CacheBanks`.

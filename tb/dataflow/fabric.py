@@ -52,7 +52,7 @@ async def run_loaded(bench: Bench, words: list[int], count: int, *,
                      faults_of: Callable[[int, int, int], None] | None = None,
                      tell: Callable[[int], None] | None = None,
                      **memory) -> tuple[int, CacheModel]:
-    """Let the threads of a fabric with ``count`` load/store units run, when it is configured.
+    """Run the threads of a configured fabric with ``count`` load/store units, to their end.
 
     ``faults_of`` is told unit, thread and index of each access outside of its array; without it
     there may be none. ``tell`` is told the cycle, now and then.

@@ -63,7 +63,7 @@ class Scene:
         return self.model.empty and not (any(self.queues) or any(self.held))
 
     async def drain(self) -> None:
-        """Let everything leave."""
+        """Run cycles until the buffer is idle."""
         await self.cycle()
         while not self.idle:
             await self.cycle()

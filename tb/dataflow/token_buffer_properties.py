@@ -1,4 +1,4 @@
-"""What a token buffer must keep, for one thread whose identifier the traffic chooses.
+"""Bound checker of a token buffer, for one thread whose identifier the traffic chooses.
 
 `TokenBufferCheck` knows the ports only, and watches simulations. `TokenBufferProof` adds what
 induction needs to know about the inside of `TokenBuffer`.

@@ -134,7 +134,7 @@ async def bursts_that_wrap_or_stay(bench: Bench) -> None:
 
 @testbench
 async def refusals(bench: Bench) -> None:
-    """What the standard forbids is answered SLVERR; what lies beyond the device, DECERR."""
+    """Bursts that the standard forbids get SLVERR, addresses beyond the device DECERR."""
     scene, rng = await Scene.ready(bench), bench.rng
     good = rng.randbytes(64)
     assert await scene.write(0, good) == AxiResponse.OKAY

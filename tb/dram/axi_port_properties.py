@@ -22,7 +22,7 @@ _SENT["aw"] = _SENT["ar"]
 
 
 class AxiRules(wiring.Component):
-    """What the standard says of a subordinate's five channels, and that one burst goes at a time.
+    """AXI's rules for a subordinate's five channels, and one burst at a time.
 
     Assumes that the manager's offers stay until they are taken.
 

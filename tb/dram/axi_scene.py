@@ -118,13 +118,13 @@ class Scene:
         """Until the device takes requests."""
 
     def _offered(self, now: int) -> dict[str, int]:
-        """What the device puts on its inputs of the block in this cycle."""
+        """Inputs that the device drives in this cycle; random bits where it sends no data."""
         beat = self.device.data_out(now)
         return {"dq_in": self.bench.rng.getrandbits(8 * DATA_BYTES) if beat is None
                 else int.from_bytes(beat, "little")}
 
     def _move(self, now: int, seen: int) -> None:
-        """What the device sees of this cycle."""
+        """Give the device this cycle's command and write data."""
         of = {name: self._field[f"command.{name}"].of(seen) for name in (
             "op", "bank", "row", "column")}
         if of["op"]:
@@ -151,7 +151,7 @@ class Scene:
         self.device.finish(self.bench.cycle)
 
     def pause(self, *channels, chance: float) -> None:
-        """Let the client stall each channel in a cycle with this chance."""
+        """Make the client stall each channel, in every cycle with this chance."""
         for channel in channels:
             channel.set_pause_generator(self.bench.rng.random() < chance
                                         for _ in itertools.count())
@@ -162,7 +162,7 @@ class Scene:
         await self.cycles(cycle - self.bench.cycle)
 
     async def cycles(self, cycles: int) -> None:
-        """Let ``cycles`` cycles pass."""
+        """Wait for ``cycles`` cycles."""
         end, edge = self.bench.cycle + cycles, RisingEdge(self.bench.dut.clk)
         while self.bench.cycle < end:
             await edge

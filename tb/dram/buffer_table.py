@@ -138,7 +138,7 @@ class Traffic:
                        rng.random() < 0.9)
 
     def _side(self, size: int) -> tuple[int, int]:
-        """Where a side begins and how long it is: up to the edge, one beyond, or anything."""
+        """Draw start and length of a side: up to the edge, one beyond, empty, or anything."""
         rng = self.rng
         start = rng.randint(0, size) if rng.random() < 0.8 else self.number()
         length = rng.choice((size - start, size - start + 1, rng.randint(0, max(size - start, 0)),

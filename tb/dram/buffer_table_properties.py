@@ -22,7 +22,7 @@ _WAIT = buffer_wait(mappings=1)
 
 
 class BufferTableTiming(Watcher):
-    """What is taken, and when it is answered. Assumes that offers stay until they are taken.
+    """When offers are taken and answered. Assumes that offers stay until they are taken.
 
     Parameters
     ----------

@@ -219,7 +219,7 @@ class Scene:
 
 
 def _worst(scene: Scene, bursts: int, write: bool) -> list[int]:
-    """Where a tile takes longest, by the model, and where it takes least."""
+    """The first bursts of the slowest and of the fastest tile of this length, by the model."""
     part = scene.part
     pair = 2 * part.bursts_per_row
     starts = sorted({(edge * pair + offset) % part.bursts_per_sweep for edge in

@@ -16,7 +16,7 @@ __all__ = ["CommandArbiterActivates", "CommandArbiterBursts", "CommandArbiterChe
 
 
 class CommandArbiterCheck(Watcher):
-    """What the arbiter owes its neighbours, and what they owe it.
+    """The arbiter's interface: what it guarantees, given what its neighbours guarantee.
 
     Assumes that a head stays until it is popped, and that a request begins when ``rest`` is 0.
     Refreshes are another block's duty: the arbiter has to keep their distances only.
@@ -123,7 +123,7 @@ class CommandArbiterProof(CommandArbiterCheck):
 
 
 class CommandArbiterActivates(Watcher):
-    """Where banks may activate and nothing goes first, one of them does: for induction.
+    """If any bank may activate and no command goes before it, an ACT is issued; for induction.
 
     ACT is issued whichever bank wins, so one of them must.
 

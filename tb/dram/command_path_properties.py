@@ -134,7 +134,7 @@ class CommandPathProof(CommandPathCheck):
         self._target = target
 
     def rested(self):
-        """What holds whenever a request may begin: facts about the path, and their names."""
+        """Yield the facts, with names, that hold about the path whenever a request may begin."""
         generator, arbiter, rest = self._target.generator, self._target.arbiter, self.rest
         yield self.idle, "idle"
         yield ~_is(self.command.op, Command.ACT, Command.RD, Command.WR), "what was open, is closed"

@@ -293,7 +293,7 @@ class Scene:
             self._request = None
 
     def _judge(self, wanted: Wanted) -> Answer:
-        """What becomes of a request that is taken now, with the mappings as they are."""
+        """Decide a request taken now, with the current mappings; notes refusal and bursts in it."""
         request = wanted.request
         mapping = self.model.table.buffers.get(request.buffer)
         answer = decide(mapping, request)

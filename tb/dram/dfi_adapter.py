@@ -32,7 +32,7 @@ class Phases:
                           for n in range(ratio)]
 
     def seen(self, word: int) -> list[DfiPhase]:
-        """What is driven, from the outputs."""
+        """The phases that the adapter drives, from a word of its outputs."""
         return [DfiPhase(*(field.of(word) for field in fields)) for fields in self._driven]
 
     def drive(self, words: list[DfiWord]) -> int:

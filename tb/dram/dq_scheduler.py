@@ -116,7 +116,7 @@ class Scene:
             ("destination", beat.destination), ("transform", beat.transform)))
 
     async def drain(self) -> None:
-        """Let all data arrive; each command has moved four beats then."""
+        """Wait until all data have arrived; check that each command has moved four beats."""
         for _ in range(self.part.nCAS + BEATS + 2):
             await self.cycle()
         counts = self.counts

@@ -1,4 +1,4 @@
-"""What the DQ scheduler must keep in every cycle, as a bound checker; and what proves it.
+"""Bound checker of the DQ scheduler, clause by clause in every cycle; and what proves it.
 
 `DqSchedulerCheck` knows the ports: it watches simulations. `DqSchedulerProof` adds invariants about
 the inside of `DqScheduler`, for induction.

@@ -1,4 +1,4 @@
-"""What a multi-port front end must keep, as a bound checker; and the invariants that prove it.
+"""Bound checker of a multi-port front end, and the invariants that prove it.
 
 `FrontEndCheck` knows only the ports. `FrontEndProof` adds what induction needs to know about the
 inside of `MultiPortFrontEnd`.
@@ -106,7 +106,7 @@ class FrontEndCheck(Watcher):
                            f"port {port} starves while another has two turns")
 
     def _forward(self, m, granted, load):
-        """What was granted is on offer in the next cycle, and stays until it is taken."""
+        """Assert that a granted request is offered in the next cycle, and stays until taken."""
         source = self.source
         payload = Signal(len(source.payload.as_value()))
         due, stays = Signal(), Signal()

@@ -45,7 +45,7 @@ class Scene:
         return self.bench.cycle - self._start
 
     def request(self, write: bool, bank: int, row: int) -> None:
-        """Let one more request wait."""
+        """Append a request to those waiting."""
         rng = self.bench.rng
         self.waiting.append(QueuedRequest(rng.randrange(8), write, bank, row,
                                           rng.randrange(self.part.bursts_per_row),

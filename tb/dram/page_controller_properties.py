@@ -1,4 +1,4 @@
-"""What a page controller must keep: the rules of its part, whatever it is asked for.
+"""Bound checker of a page controller: it keeps its part's rules, whatever it is asked for.
 
 `PageCheck` knows only the ports; `PageProof` looks inside, and is proved by induction.
 """

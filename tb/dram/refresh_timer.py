@@ -36,7 +36,7 @@ class Scene:
         return shown
 
     async def until(self, cycle: int, done: bool = False):
-        """Let cycles pass up to ``cycle``, not included; returns the last one's outputs."""
+        """Run cycles up to ``cycle``, exclusive; returns the last one's outputs."""
         shown = None
         while self.now < cycle:
             shown = await self.cycle(done)

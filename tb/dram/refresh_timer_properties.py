@@ -1,4 +1,4 @@
-"""What a refresh timer must keep, as a bound checker; and the invariants that prove it.
+"""Bound checker of a refresh timer, and the invariants that prove it.
 
 `RefreshTimerCheck` knows only the ports; `RefreshTimerProof` adds what induction needs to know
 about the inside of `RefreshTimer`.

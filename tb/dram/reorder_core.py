@@ -38,7 +38,7 @@ class Scene:
         self._begin, self._left = bench.cycle, []
 
     def request(self, bank: int, row: int, *, priority: int = 4, write: bool = False) -> None:
-        """Let the front end have another request."""
+        """Append a request to those waiting at the front end."""
         column = self.bench.rng.randrange(self.part.bursts_per_row)
         self.waiting.append(QueuedRequest(priority, write, bank, row, column))
 

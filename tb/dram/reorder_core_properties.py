@@ -1,4 +1,4 @@
-"""What a reorder core must keep, as a bound checker; and the invariants that prove it.
+"""Bound checker of a reorder core, and the invariants that prove it.
 
 `ReorderCheck` knows only the ports: it follows the request with the greatest tag. A prover may
 send it when it likes, so a proof is one for every request.

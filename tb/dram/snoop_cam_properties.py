@@ -1,4 +1,4 @@
-"""What the CAM array must keep, by the example of one lane; and what proves it.
+"""Bound checker of the CAM array, which follows one lane of any; and what proves it.
 
 `SnoopCamCheck` knows the ports: it watches simulations. `SnoopCamProof` adds invariants about the
 inside of `SnoopCam`, for induction.

@@ -169,7 +169,7 @@ class StrideSequencerProof(StrideSequencerTiming):
 
 
 class _Place:
-    """Where a burst lies, as its ghost knows: the line that it is in.
+    """Position of a burst in its tile, kept by the proof beside it: the line that it is in.
 
     Line ``number`` begins in ``lane``, counted from lane 0 of burst ``address``, be it far beyond
     the burst or in front of it. The ghost begins with line 0, in the tile's first word. A step to
@@ -238,9 +238,9 @@ class StrideSequencerInside(StrideSequencerProof):
         return m
 
     def _use_period(self, m):
-        """What the period makes of the tile, if it is below 16. Returns whether it is; the tile's
-        length; by how many columns lanes advance from burst to burst; and, by column of lane 0 and
-        number of the lane, which lanes have words."""
+        """Derive from the tile's period: whether it is below 16; the tile's length; the columns
+        that lanes advance from burst to burst; and which lanes have words, by the column of lane 0
+        and the number of the lane."""
         tile = self._target.wanted
         narrow, length = Signal(), Signal(COUNT_BITS + 4)
         pattern, advances = Signal(31), Signal(4)
@@ -291,7 +291,8 @@ class StrideSequencerInside(StrideSequencerProof):
                          walk.lane.eq(begins - (steps << 4))]
 
     def _claim_words(self, m, here, advance, narrow, length, pattern):
-        """What is claimed: of the first register with a mask; the others and the port follow it."""
+        """Assert address, mask and end of the burst in the first register that has a mask, and that
+        later registers and the port repeat it."""
         target = self._target
         tile = target.wanted
         valids = [*self._valids[1:], self.bursts.valid]

@@ -89,7 +89,7 @@ class DramTimingCheck(wiring.Component):
         return m
 
     def _stores(self):
-        """What has to be remembered, and for whose sake: rules that look at the same past share it.
+        """Group the rules by the past commands that they look at, so that such rules share a store.
 
         Maps (level, window, previous commands) to {(name, distance): following commands}.
         """

@@ -1,4 +1,4 @@
-"""What a round-robin arbiter must keep, as a bound checker; and the invariants that prove it.
+"""Bound checker of a round-robin arbiter, and the invariants that prove it.
 
 `RoundRobinCheck` knows only the ports: it watches simulations, and any arbiter with these ports.
 `RoundRobinProof` adds what induction needs to know about the inside of `RoundRobinArbiter`.

@@ -38,7 +38,7 @@ class Sender:
         self.offer: Flit | None = None
 
     def begin(self, *, come: bool = True) -> Flit | None:
-        """What is on offer in this cycle; a new offer is made only if ``come``."""
+        """The flit on offer in this cycle, or None; a new one is offered only if ``come``."""
         if self.offer is None and self.waiting and come:
             self.offer = self.waiting.popleft()
         return self.offer

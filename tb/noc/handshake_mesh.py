@@ -338,7 +338,7 @@ async def reads_across(bench: Bench) -> None:
 
 @testbench
 async def some_share(bench: Bench) -> None:
-    """Where 4.4.2 sees the knee: 3 and 4 masters."""
+    """3 and 4 masters, between which section 4.4.2 sees throughput level off."""
     if bench.parameters["rows"] == 3:
         await share(bench, ["read", "dual_write"], [3, 4], 700)
 

@@ -1,5 +1,4 @@
-"""What SHMAC's routers must keep, as a bound checker; and the proofs about the inside of the old
-one.
+"""Bound checker of SHMAC's routers, and the proofs about the inside of the original one.
 
 `ShmacRouterCheck` knows only the ports: it watches simulations of both routers. The proofs look
 inside `HandshakeRouter`: `HandshakeKeptProof` (nothing lost, duplicated or changed),

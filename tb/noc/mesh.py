@@ -97,7 +97,7 @@ class MeshScene:
         self._claims[source].append(None)
 
     async def misrouted(self) -> list[int]:
-        """What each router has counted, nothing being on its way."""
+        """Each router's count of misrouted packets, read while nothing is in flight."""
         for _ in range(_COUNTED):
             await self.cycle()
         seen = await self.bench.step(self._all_ready)
@@ -186,7 +186,7 @@ class MeshScene:
         return sum(map(len, self._sent.values()))
 
     def ends(self, route: Route) -> dict[str, int]:
-        """What a bound and a waveform have to know of a route that is XY."""
+        """The parameters of an XY route that its bound takes and a waveform shows."""
         return {"routers": len(route), "source": self.tiles.index(route[0]),
                 "target": self.tiles.index(route[-1])}
 

@@ -76,7 +76,7 @@ class HarnessScene:
 
     async def measure(self, *, rate: int, flits: int, spread: int = 0, aim: int = AT_TARGET,
                       warm: int = 1, counted: int, drain: int, number: int = 0) -> Found:
-        """Let traffic flow; every packet that was sent has to arrive, whole and where it should."""
+        """Run traffic and read its sums; every packet sent has to arrive, whole, at its target."""
         bench = self.bench
         plan = rate | aim << 17 | flits << 26 | spread << 34
         settings = {"plan": plan, "seed": spread_seed(number) % 2**32, "warm": warm,
@@ -171,7 +171,7 @@ async def path_on_which_all_ports_contend(bench: Bench) -> None:
 
 @testbench
 async def uniform_load(bench: Bench) -> None:
-    """What is offered is delivered, while it is little; at saturation, less is."""
+    """A light load is delivered as offered; at saturation, less than the offered load is."""
     scene = HarnessScene(bench)
     tiles = scene.mesh.tiles
     await scene.aim(dict.fromkeys(tiles, (0, 0)))

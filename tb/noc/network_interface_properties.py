@@ -1,4 +1,4 @@
-"""What a network interface must keep, as a bound checker; and the proofs about its inside.
+"""Bound checker of a network interface, and the proofs about its inside.
 
 `InterfaceCheck` knows only the ports: it watches simulations. `InterfaceWindowProof` and
 `InterfaceFitProof` look inside `NetworkInterface`.
@@ -71,7 +71,7 @@ class InterfaceCheck(Watcher):
 
 
 class InterfaceWindowProof(InterfaceCheck):
-    """What `InterfaceCheck` says, for any number of cycles, whatever the network does.
+    """Proves `InterfaceCheck` for any number of cycles, whatever the network does.
 
     Parameters
     ----------

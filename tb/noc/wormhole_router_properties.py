@@ -1,4 +1,4 @@
-"""What a wormhole router must keep, as a bound checker; and the proofs about its inside.
+"""Bound checker of a wormhole router, and the proofs about its inside.
 
 `RouterCheck` knows only the ports: it watches simulations. The three proofs look inside
 `WormholeRouter`: `RouterFairProof` (round robin among packets), `RouterCreditProof` (whatever is
@@ -86,7 +86,7 @@ def _look(unit):
 
 
 def _stored(m, unit, looks):
-    """What comes after the head: pairs of whether it is there, and what it is, the oldest first."""
+    """Yield the entries after a queue's head, oldest first: whether it is valid, and its flit."""
     words = unit.depth - 1
     for place, look in enumerate(looks):
         at = unit.read + place

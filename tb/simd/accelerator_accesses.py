@@ -80,8 +80,8 @@ def nops(count: int) -> str:
 
 
 def turns_program(tile: Tile, address: int, write: bool) -> Program:
-    """Of work-groups of 8 lines of 8 items, below each other: every second one has tiles in DRAM,
-    the others transfers of their scratchpads."""
+    """A program for a column of work-groups of 8 lines of 8 items: every second one accesses tiles
+    in DRAM, the others their scratchpads."""
     words, gap, count = tile
 
     def loop(label: str, access: str) -> str:

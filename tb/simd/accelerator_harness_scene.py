@@ -59,7 +59,7 @@ class HarnessScene(AcceleratorSide):
         return super().put_kernel(program, memory, **more)
 
     def _number(self, burst: int) -> int:
-        """What the harness calls a burst; a row that is new gets the next place."""
+        """The harness's number of a burst; a row seen for the first time gets the next slot."""
         place = place_of(self.part, burst)
         slot = self._slots.setdefault((place.bank, place.row), len(self._slots))
         if slot == self._room:

@@ -39,7 +39,7 @@ async def _run(scene: AcceleratorSide, drawn: RandomProgram) -> Counter[str]:
 
 
 def _first(wrong: AssertionError) -> str:
-    """What differs, in a line."""
+    """The first line of an assertion's message, which names the difference."""
     return (str(wrong).splitlines() or ["it differs"])[0]
 
 

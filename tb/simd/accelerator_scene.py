@@ -42,7 +42,7 @@ Events = dict[int, list[tuple]]
 
 
 def events_of(timed: Timed) -> Events:
-    """What a run's phases show at ports, by cycle: commits, ends, completions."""
+    """The events that a run's phases cause at ports, by cycle: commits, ends, completions."""
     found: Events = defaultdict(list)
     groups: dict[int, list[Phase]] = defaultdict(list)
     for phase in timed.phases:
@@ -100,7 +100,7 @@ def phases_of(ran: Ran, *, depth: int, policy: Policy) -> list[Phase]:
     until = {"dram": 0, "scratchpad": 0}
 
     def in_order(step: tuple) -> tuple:
-        """Of a cycle; two accesses that are over in one were committed one after the other."""
+        """Sort key within a cycle; two accesses that end together come in order of commit."""
         _, _, kind, slot, _ = step
         return accesses[slot][1] if kind == "over" else 0, kind, slot
 
@@ -125,7 +125,7 @@ def phases_of(ran: Ran, *, depth: int, policy: Policy) -> list[Phase]:
 
 
 class KernelSide(ABC):
-    """What a DRAM holds for a kernel, and how long the kernel takes with it.
+    """Puts a kernel's data into a DRAM, runs the kernel, and times it.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ class AcceleratorSide(KernelSide):
         self._observers = {name: bench.outputs[field] for name, field in self.OBSERVERS.items()}
 
     async def send(self) -> None:
-        """Let DRAM hold what was put, before a kernel begins."""
+        """Write what was put into the DRAM, before a kernel begins."""
 
     async def load(self, program: Program, memory: Memory, **more) -> int:
         """Buffers' content and the program into DRAM, all buffers mapped; the program's address.

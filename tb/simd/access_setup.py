@@ -115,7 +115,7 @@ class AccessSetupScene:
         return found
 
     def _alike(self, access: Committed, job: dict[str, int], *, of_chip: bool) -> None:
-        """Where words go, beside their targets."""
+        """Check the destination of a job's words, apart from their targets."""
         row = access.name in ("sldg", "sldsp")
         tile, snoopy = access.name.endswith("tile"), access.name in _SNOOPY
         assert (job["scalars"], job["cam"]) == (row, snoopy), f"{access}: {job}"

@@ -1,4 +1,4 @@
-"""What the setup of accesses keeps: no job leaves its buffer, and each comes when it is due."""
+"""Bound checker of the setup of accesses: no job leaves its buffer, and each comes in time."""
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
 

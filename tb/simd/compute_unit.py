@@ -63,7 +63,7 @@ class Scene:
             "program.payload.enable": 1 << index % 2, f"program.payload.words.{index % 2}": word}))
 
     def _inputs(self, plan: Plan, cycle: int) -> int:
-        """What the plan drives in a cycle."""
+        """The word of inputs that the plan drives in a cycle."""
         inputs = self.bench.inputs
         word = 0
         if cycle in plan.launches:

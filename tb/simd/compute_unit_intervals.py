@@ -110,7 +110,7 @@ async def each_class(bench: Bench) -> None:
 
 @testbench
 async def lanes_that_all_go(bench: Bench) -> None:
-    """What leaves no lane active, and the cpop that is injected."""
+    """Instructions that leave no lane active, and the cpop that is injected after them."""
     scene = Scene(bench)
     for saved, lines in (("if", "cmask p3"), ("if", "bra e, p3"), ("brk", "brk p3"),
                          ("jc", "ret p3"), ("jc", "call f, p1")):

@@ -1,4 +1,4 @@
-"""What the compute unit keeps: masked lanes write nothing, and each work-group has its turn.
+"""Bound checker of the compute unit: masked lanes write nothing, each work-group has its turn.
 
 `ComputeUnitCheck` knows the ports: it watches simulations. `ComputeUnitProof` adds invariants about
 the inside of `ComputeUnit`, for induction.

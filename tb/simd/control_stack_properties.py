@@ -1,4 +1,4 @@
-"""What the control stack keeps: its entries, as long as nothing is pushed on a full one."""
+"""Bound checker of the control stack: it keeps its entries while no push meets a full stack."""
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 
@@ -50,7 +50,7 @@ class ControlStackLevelCheck(MachineWatcher):
         return m
 
     def _follow(self, m, level):
-        """What a subclass asserts of the entries in use; nothing here."""
+        """Hook for assertions of a subclass about the entries in use; asserts nothing here."""
 
     def _believe(self, m, level, pushing, next_warp, entry):
         """Invariants of the target's inside."""

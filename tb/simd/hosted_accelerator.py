@@ -59,7 +59,7 @@ class HostScene(DeviceSide):
 
     async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy
                   ) -> tuple[Told, int]:
-        """What the registers tell of a kernel, and its first DRAM clock."""
+        """Run a kernel; return what the registers tell of it, and its first DRAM clock."""
         address = self.put_kernel(program, memory)
         *before, start = start_writes(program, grid, policy, address)
         for register, value in before:

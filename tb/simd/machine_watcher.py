@@ -1,4 +1,4 @@
-"""What the checkers of the accelerator's parts have in common: they know the machine."""
+"""Base class of the checkers of the accelerator's parts: they have the machine's sizes."""
 
 from cyclebound.tb.watcher import Watcher
 

@@ -12,7 +12,7 @@ from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 class Slots:
-    """What the compute unit and the memories do with the work-groups that they get.
+    """Stands for the compute unit and the memories: runs the work-groups that are launched.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Slots:
         self.counts: Counter[str] = Counter()
 
     def events(self) -> dict[int, Event]:
-        """What happens in the coming cycle."""
+        """The events of the coming cycle, by slot."""
         found: dict[int, Event] = {}
         for slot in [slot for slot, left in self._access.items() if left == 0]:
             del self._access[slot]

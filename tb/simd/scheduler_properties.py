@@ -1,4 +1,4 @@
-"""What a work-group scheduler must keep, as a bound checker; and the invariants that prove it.
+"""Bound checker of a work-group scheduler, and the invariants that prove it.
 
 `SchedulerCheck` knows only the ports; `SchedulerProof` adds what induction needs to know about the
 inside of `WorkGroupScheduler`.

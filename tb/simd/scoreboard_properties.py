@@ -1,4 +1,4 @@
-"""What the scoreboard keeps: no operand is read before it is written."""
+"""Bound checker of the scoreboard: no operand is read before it is written."""
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 

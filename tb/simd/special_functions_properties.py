@@ -1,4 +1,4 @@
-"""What the reciprocal unit keeps: its latency, and the rules of signs and special numbers."""
+"""Bound checker of the reciprocal unit: its latency, and the rules of signs and special numbers."""
 
 from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal
 

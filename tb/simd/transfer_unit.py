@@ -70,7 +70,7 @@ class _Dram:
         self.eager = False
 
     def inputs(self) -> dict[str, int]:
-        """What it drives in this clock."""
+        """The inputs, by name, that it drives in this clock."""
         rng, given = self.rng, {}
         newest = self.requests[-1] if self.requests else None
         # one request after the other: the next starts when all indexes of this one have come

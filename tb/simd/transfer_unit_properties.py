@@ -1,4 +1,5 @@
-"""What the transfer unit keeps: one transfer a slot, within its buffer, one of DRAM's at a time."""
+"""Bound checker of the transfer unit: one transfer a slot, within its buffer, one DRAM transfer
+at a time."""
 
 from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
 from amaranth.utils import ceil_log2

@@ -67,7 +67,7 @@ class Scene:
 
     def place(self, requester: int, bank: int,
               source: Callable[[], Transaction | None]) -> Requester:
-        """Let ``source`` supply the transactions on a path; without one it is idle."""
+        """Make ``source`` supply the transactions on a path, which is idle without one."""
         self.paths[requester, bank] = path = Requester(source)
         return path
 
@@ -107,7 +107,7 @@ class Scene:
                                transaction_bytes=nbytes, requesters=requesters, **more)
 
     def undeclare(self) -> None:
-        """What begins from now on is no measurement."""
+        """End the declarations: transactions that begin from now on are not measured."""
         for what in ("transaction", "read"):
             self.bench.undeclare(what)
 

@@ -131,7 +131,7 @@ class Scene:
                 return layer
 
     def random(self) -> Mapping[str, int]:
-        """What the bound calls the parameters of some layer that fits."""
+        """The bound's parameters of a random layer that fits."""
         return shape_of(self.fitting())
 
 
@@ -157,7 +157,7 @@ def layer_of(shape: Mapping[str, int]) -> Layer:
 
 
 def shape_of(layer: Layer) -> Mapping[str, int]:
-    """What the bound calls the parameters of a layer; what few layers have only if it has it."""
+    """The bound's parameters of a layer; rare ones only where they differ from the usual value."""
     conv = layer.convolution
     shape = {name: getattr(conv, name) for name in ("height", "width", "channels", "filters")}
     for name, (high, wide) in (("kernel", conv.kernels), ("stride", conv.strides),

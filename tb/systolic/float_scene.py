@@ -1,4 +1,4 @@
-"""What the testbenches of the arrays in floating point have in common: operands and products."""
+"""Operands and products for the testbenches of the arrays in floating point."""
 
 import itertools
 from abc import ABC, abstractmethod

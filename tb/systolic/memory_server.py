@@ -43,7 +43,7 @@ class MemoryServer:
         return self._queue[0] if self._queue and self._queue[0][0] <= now else None
 
     def inputs(self, now: int) -> int:
-        """What the memory drives in this cycle."""
+        """The word of inputs that the memory drives in this cycle."""
         due = self._due(now)
         if due is None:
             return self._ready

@@ -1,4 +1,4 @@
-"""What a single processing element keeps: nothing is lost, and no sum overflows.
+"""Bound checkers of a single processing element: nothing is lost, and no sum overflows.
 
 Nothing here depends on the array around it, nor on how many elements there are.
 """

@@ -1,4 +1,4 @@
-"""What is declared of a product, and what a probe counts of one in a proof.
+"""The parameters declared of a product, and the state of its probes in a proof.
 
 With operands always on offer and a sink that is always ready, every event of a product has its
 cycle, counted from the one in which the product begins. So a proof knows what its probes hold.
@@ -15,7 +15,7 @@ __all__ = ["counted", "kind_of"]
 
 
 def kind_of(mapped: Mapped, rows: int, **shape: int) -> dict[str, int]:
-    """What is declared of a product that lies so on an array of ``rows`` rows.
+    """The parameters declared of a product mapped so on an array of ``rows`` rows.
 
     Its ``shape`` (``m``, ``k``, ``n``); ``operands``, how many rows or columns stream in; and
     ``tile_rows``, the rows of the tiles that stay, which are the array's for each fold.
@@ -25,7 +25,7 @@ def kind_of(mapped: Mapped, rows: int, **shape: int) -> dict[str, int]:
 
 def counted(counter: ProbeCounter, newest: Mapping[int, Value], oldest: Mapping[int, Value],
             starts: Sequence[int], ends: Sequence[int]) -> Iterator[tuple[Value, str]]:
-    """What the registers of a probe hold, as facts with their names.
+    """Yield facts, with names, about the registers of a probe in each cycle of a product.
 
     Parameters
     ----------

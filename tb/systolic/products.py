@@ -1,4 +1,4 @@
-"""What testbenches declare of a product before its operands are offered."""
+"""Declares a product's parameters before its operands are offered."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -13,7 +13,7 @@ __all__ = ["Played", "TwoStreams", "packed", "random_matrix", "shapes_of", "some
 
 
 class Played(NamedTuple):
-    """What was seen of some operands.
+    """The observed results and activity of an array for some operands.
 
     Attributes
     ----------

@@ -280,7 +280,7 @@ class WeightStationaryBoundProof(WeightStationaryProof):
         return m
 
     def schedule(self):
-        """What the array holds in each cycle of a product."""
+        """Yield facts, with names, about the array's state in each cycle of a product."""
         yield self.cycle < self._length, "a cycle of the product"
         for cycle in range(self._length):
             here = self.cycle == cycle

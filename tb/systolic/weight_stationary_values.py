@@ -1,4 +1,4 @@
-"""What holds inside a weight-stationary array, so that induction closes for its sums.
+"""Invariants inside a weight-stationary array, so that induction closes for its sums.
 
 Beside each row of A that is under way goes what it met when it was accepted: its elements, and the
 weights of its fold. An age is that of a row in steps, 0 for the one accepted last: PE (i, j) has

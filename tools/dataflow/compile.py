@@ -196,7 +196,7 @@ def check_constants(kernel: Kernel, constants: Mapping[str, float]) -> dict[str,
 
 
 def finished(graph: Graph) -> Graph:
-    """What is needed of a graph, in order; a thread ends with the stores that nothing waits for."""
+    """Prune and order a graph; a thread ends with the stores that no other task waits for."""
     graph = graph.pruned().ordered()
     followed = {token.task for token in graph.consumers()}
     graph.ends = [Token(number) for number, task in graph.tasks.items()

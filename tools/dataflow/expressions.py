@@ -172,7 +172,8 @@ class _Emitter:
     # -- constants ---------------------------------------------------------------------------------
 
     def fold(self, name: str, values: Sequence[Value]) -> Value:
-        """What Python makes of constants; floats are rounded at each step, as units do it."""
+        """Evaluate an operation on constants as Python does; floats are rounded at each step, as
+        units round them."""
         if name in ("ltu", "leu", "shr", "idiv"):
             return self.fold_bits(name, values)
         kinds = {value.kind for value in values}

@@ -42,8 +42,8 @@ def constant(number: int | np.float32) -> Value:
 
 
 def float_bits(number: float) -> int:
-    """Of the nearest number in single precision. Raises `ValueError` if it is too large, or an
-    integer that not even double precision has."""
+    """The bits of the nearest number in single precision. Raises `ValueError` for one that is too
+    large, and for an integer that not even double precision represents."""
     try:
         if int(number) != int(float(number)):
             raise ValueError(f"{number} has too many digits for a float")

@@ -70,7 +70,7 @@ class _Writer:
                                 str(self.rng.choice(constants))])
 
     def of_any_kind(self, form: int, a: str, b: str, unary: tuple[str, ...]) -> str:
-        """What integers and floats alike are made of: an extreme, one operand, or a choice."""
+        """An expression of integers or floats alike: an extreme, a unary operation, a choice."""
         if form == 0:
             return f"{self.rng.choice(('min', 'max'))}({a}, {b})"
         if form == 1:
@@ -297,7 +297,7 @@ Compiled = Callable[..., list[Graph]]
 
 
 def compare(seed: int, *, fabric: bool = True, compiled: Compiled = compile_segments) -> str:
-    """What differs on the kernel of a seed; ``refused`` if it cannot be mapped, or nothing."""
+    """Say what differs on a seed's kernel: ``refused`` if it cannot be mapped, "" if nothing."""
     drawn = random_kernel(seed)
     try:
         graphs = compiled(drawn.kernel, **drawn.constants)

@@ -17,7 +17,7 @@ def _inside(low: int, high: int) -> Span:
 
 
 def span_after(name: str, spans: Sequence[Span]) -> Span:
-    """Of an operation's result, from those of its operands."""
+    """The span of an operation's result, from those of its operands."""
     (low, high), *rest = spans
     (low2, high2) = rest[0] if rest else (0, 0)
     ends = [(a, b) for a in (low, high) for b in (low2, high2)]

@@ -48,7 +48,7 @@ Guard = tuple[str, bool]  # a hidden variable, and what it is
 
 @dataclass
 class Scope:
-    """What is known at a place of the kernel: variables, and the condition of being there.
+    """The compiler's state at a place of the kernel: variables, and the condition of being there.
 
     ``guards``: the hidden conditions of being there. ``partial``: variables that have a value only
     under some of these, such as those that a loop in an ``if`` needs in its next iteration.
@@ -224,7 +224,7 @@ class Valuer:
         return self.truth(node, self.expression(node, scope))
 
     def truth(self, node: ast.expr, value: Value) -> Value:
-        """Of a value, as Python has it: whether it is not 0."""
+        """The truth value of a number as in Python: whether it is not 0."""
         if value.kind == "bool":
             return value
         if value.known:

@@ -81,7 +81,7 @@ class Outline:
         return self._latest.delay(state, cycle)
 
     def _backward(self) -> dict[int, dict[State, int]]:
-        """Of these, those that do lead there, each with the longest delay."""
+        """The states that lead to such an end, by cycle, each with the longest delay."""
         promised = defaultdict(dict)
         for cycle in sorted(self._before, reverse=True):
             for state, before in self._before[cycle].items():
@@ -96,10 +96,10 @@ class Outline:
 
 
 class Longest(NamedTuple):
-    """What was found: ``delay`` and ``order``, or None if nothing takes so long.
+    """The longest request found: ``delay`` and ``order``, or None if none takes that long.
 
-    ``settled``: nothing does, and the number of words did not matter, but that there were so many
-    at least: with any such number, nothing takes as long but for nCCD_L a word. ``followed``: steps
+    ``settled``: a number of words from which on the search did not depend on it: no request of so
+    many words or more takes that long, apart from nCCD_L for each further word. ``followed``: steps
     of the search.
     """
 
@@ -175,7 +175,7 @@ class _Search:
 
     def _before(self, cycle: int, state: State, world: int
                 ) -> tuple[int, State, Role | None, int]:
-        """What leads to a state in a world: cycle, state, the role that arrives, and the world."""
+        """The predecessor of a state in a world: cycle, state, the role that arrives, world."""
         for earlier, before, arrives in self._led[cycle, state]:
             for step in self.steps.follow(before, self.worlds.all, arrives):
                 was = self.worlds.before(world, step.names)

@@ -59,7 +59,7 @@ def least_saved(part: Part, first: int, waiting: tuple[tuple[int, int, int], ...
 
 
 class Openings(NamedTuple):
-    """What decides how late activates can be, at a time 0.
+    """The state at a time 0 that decides how late activates can be.
 
     ``ages``: since the last four; ``reads``: until the first column command; ``groups``: for each,
     time until it may activate, banks that wait, and banks that may yet be asked for; in order.
@@ -71,10 +71,10 @@ class Openings(NamedTuple):
 
 
 class _Legal(NamedTuple):
-    """What decides it from the first cycle on in which the rank and some group may activate.
+    """The same state in the first cycle in which the rank and some group may activate.
 
     ``window``: how much later the second, third and fourth activate are for the four-activate
-    window than for nRRD_S alone. Of all that decides the same, one; far fewer than `Openings`.
+    window than for nRRD_S alone. One for all `Openings` that lead to the same, so far fewer.
     """
 
     window: tuple[int, ...]
@@ -84,7 +84,7 @@ class _Legal(NamedTuple):
 
 def _from(part: Part, legal: tuple[int, ...], reads: int, groups: Iterable[tuple[int, int, int]]
           ) -> tuple[int, _Legal]:
-    """Time of the next activate, at least, and what decides from then on.
+    """The earliest time of the next activate, and the state from then on.
 
     ``legal``: times of the next four, as far as nRRD_S and the window say.
     """

@@ -1,4 +1,4 @@
-"""What generator and arbiter do in a cycle of an indexed request, for many requests at once.
+"""A cycle of generator and arbiter in an indexed request, for many requests at once.
 
 Up to nB rows no bank holds two, so that a request is a sequence of banks. A `State` is what the
 arbiter knows, with *roles* in place of banks: *the second bank of group 1*. Which bank that is, is
@@ -30,7 +30,7 @@ _CURRENT, _HELD, _OWN, _POPPED, _NEWEST = 1, 2, 4, 8, 16
 
 
 class State(NamedTuple):
-    """What the arbiter knows at the beginning of a cycle; times count from it.
+    """The arbiter's state at the beginning of a cycle, from which its times count.
 
     ``ages``: since the last four activates; ``access``: until a column command is legal; ``since``
     the last one; ``left``: words that have not arrived. A time that no longer matters is cut.
@@ -115,7 +115,7 @@ class Steps:
 
     def follow(self, state: State, worlds: int, arrives: Role | None
                ) -> Iterator["Step"]:
-        """What may happen in this cycle."""
+        """Yield the steps that are possible in this cycle; ``arrives``: the role of a new word."""
         groups = [list(banks) for _, _, banks in state.groups]
         left = state.left
         if arrives is not None:

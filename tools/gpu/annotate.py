@@ -1,4 +1,4 @@
-"""What the analyses read of each instruction of a kernel: pipeline, delay, accesses of memory."""
+"""Annotates each instruction of a kernel for the analyses: pipeline, delay, memory accesses."""
 
 from collections import defaultdict
 from dataclasses import dataclass

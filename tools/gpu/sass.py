@@ -168,7 +168,7 @@ _TARGETS = "BRANCH_TARGETS"
 
 
 def _annotated(note: str) -> Targets:
-    """What nvdisasm notes at a branch in a register: ``(*"BRANCH_TARGETS .L_x_1,.L_x_2"*)``."""
+    """Parse nvdisasm's note at a branch in a register: ``(*"BRANCH_TARGETS .L_x_1,.L_x_2"*)``."""
     return Targets(tuple(each for each in note.partition(_TARGETS)[2].rstrip('"*)').replace(
         ",", " ").split()))
 

@@ -93,7 +93,7 @@ class Reader:
         return value
 
     def at(self, path: list, make: Callable, *arguments: object, **named: object) -> object:
-        """What ``make`` returns; what it refuses, with the line of a path."""
+        """Call ``make``, and add the line of a path to an error that it raises."""
         try:
             return make(*arguments, **named)
         except (TypeError, ValueError) as error:

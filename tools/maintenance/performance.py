@@ -1,4 +1,4 @@
-"""What the simulation costs: ``python -m cyclebound.tools.maintenance.performance``.
+"""Measures the cost of simulation: ``python -m cyclebound.tools.maintenance.performance``.
 
 Each section measures side by side, in one run, what has to be compared, and prints a table in
 Markdown. docs/performance.md holds such tables. The figures are seconds of processor time unless
@@ -170,7 +170,7 @@ def _measured(build: Build, test: str, folder: Path, **settings: object) -> dict
 
 
 def signals(options: argparse.Namespace) -> list[Row]:
-    """What it costs to touch signals, on a design of registers only."""
+    """Measure the cost of accessing signals, on a design of registers only."""
     _say(f"ways to touch {_SIGNALS} signals of 32 bits")
     top = _Wires(_SIGNALS)
     build = build_verilator(top, ports=top.ports)
@@ -339,7 +339,7 @@ def fabrics(options: argparse.Namespace) -> list[Row]:
 # start of Python nor the build is in the difference
 
 def _sizes(name: str, words: int) -> dict[int, tuple[int, int]]:
-    """Of the buffers of a kernel on one line of ``words`` items."""
+    """Sizes of a kernel's buffers, by number, for one line of ``words`` items."""
     line = (words, 1)
     return {0: line, 1: line, 2: line} if name != "compute_q" else {
         **dict.fromkeys((0, 1, 2, 4, 5), line), 3: (4, 5)}

@@ -372,7 +372,7 @@ class _Assembler:
     # -- the whole -----------------------------------------------------------------------------
 
     def program(self) -> Program:
-        """What the lines are together. Raises `AssemblyError`."""
+        """Resolve and check the lines as a program. Raises `AssemblyError` with all problems."""
         instructions = [self._resolved(line) for line in self._lines]
         if not self._lines and not self._problems:
             self._say(1, 1, "length", "a kernel must have an instruction")

@@ -152,7 +152,7 @@ def case(name: str, machine: Machine, seed: int = 1) -> KernelCase:
 
 
 def expected(name: str, found: KernelCase) -> Results:
-    """What the reference makes of it."""
+    """The results of a case by the kernel's reference."""
     with np.errstate(all="ignore"):
         return REFERENCES[name].results({number: words.copy() for number, words in
                                          found.memory.items()}, found.grid)

@@ -146,7 +146,7 @@ class RandomKernel:
 
 @dataclass(frozen=True)
 class Mix:
-    """What kernels have besides operations and transfers that every lane comes to.
+    """Features of random kernels beyond operations and transfers that every lane reaches.
 
     Attributes
     ----------

@@ -87,7 +87,7 @@ class Shapes:
         return lines
 
     def before(self) -> tuple[str, ...]:
-        """What a kernel may begin with, before any register is set: rows of words."""
+        """Loads of rows of words for a kernel's beginning, before registers are set; often none."""
         rng = self._rng
         if rng.random() < 0.6:
             return ()

@@ -1,4 +1,4 @@
-"""What an access takes at most, as the published analysis finds it.
+"""The longest time of an access, as the published analysis computes it.
 
 Tiles of DRAM are simulated at the 4,096 word addresses from their buffer's first word on; the
 longest of these issue delays counts. The addresses are simulated at once, in lanes

@@ -287,8 +287,8 @@ def refreshes(step: int) -> tuple[int, int]:
 
 
 def _tickets() -> tuple[int, int]:
-    """Of the witnesses under the access policy. The model lists accesses as they are committed;
-    each has to begin when the one before it has ended."""
+    """Count the witnesses' successive accesses under the access policy, and the least gap between
+    them: listed as they are committed, each has to begin when the one before it has ended."""
     cases, left = 0, 1
     for witness in WITNESSES:
         phases = witness.run(Policy.ACCESS).phases

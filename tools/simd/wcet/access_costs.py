@@ -112,7 +112,7 @@ class AccessCosts:
         self._asked[node] = asked
 
     def cost(self, node: Node) -> AccessCost:
-        """Of an access. Raises `WcetError` where its size cannot be told."""
+        """The cost of an access. Raises `WcetError` where its size cannot be determined."""
         instruction = self._graph.instruction(node)
         if instruction.operation.unit is Unit.SCRATCHPAD:
             return AccessCost("scratchpad", max(self._scratchpad(node, shape)

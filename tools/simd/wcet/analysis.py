@@ -85,7 +85,7 @@ class Analysis:
 
     @cached_property
     def costs_of(self) -> dict[Kind, dict[Node, AccessCost]]:
-        """By kind, of every access that a work-group may come to."""
+        """By kind of work-group, the cost of every access that it may reach."""
         places: dict[Kind, list[Place]] = {}
         for place, kind in zip(self.grid.places(), self.kinds, strict=True):
             places.setdefault(kind, []).append(place)
@@ -105,7 +105,7 @@ class Analysis:
 
     @cached_property
     def costs(self) -> dict[Node, AccessCost]:
-        """Of every access, in any work-group."""
+        """The cost of every access, at most over all kinds of work-groups."""
         return longest_of(self.costs_of.values())
 
     @cached_property

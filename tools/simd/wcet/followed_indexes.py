@@ -24,8 +24,8 @@ MOST_WORDS = 1 << 14  # that are followed of a kernel, if nothing else is asked 
 
 
 class Followed(NamedTuple):
-    """Of an access: its longest ``delay``, in clocks of the DRAM from when its first command is due
-    at the earliest; and how many ``lanes`` are active at most. None: not known."""
+    """An access's longest ``delay``, in clocks of the DRAM from the earliest cycle in which its
+    first command is due; and the most ``lanes`` that are active. None: not known."""
 
     delay: int | None = None
     lanes: int | None = None
@@ -50,7 +50,7 @@ class FollowedIndexes:
         self._lanes, self._grid, self._part, self._left = lanes, grid, part, most
 
     def longest(self, node: Node, buffer: Buffer, places: Sequence[Place], write: bool) -> Followed:
-        """Of an access in these work-groups."""
+        """The longest delay of an access over these work-groups."""
         known = self._lanes.before(node)
         if known is None:
             return Followed()

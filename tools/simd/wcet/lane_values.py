@@ -1,4 +1,4 @@
-"""What is known of the lanes before each node, without running the kernel: which are active, and
+"""Known state of the lanes before each node, without running the kernel: which are active, and
 vector registers whose values follow from a work-item's place, immediates and known scalars.
 
 As `scalars`, for lanes. A register is known where the same instructions give it its value on every
@@ -77,7 +77,7 @@ class LaneValues:
                     waiting.append(edge.target)
 
     def before(self, node: Node) -> Lanes | None:
-        """What is known; None: not even which lanes are active."""
+        """The known state before a node; None if not even the active lanes are known."""
         return self._before[node]
 
     def _joined(self, node: Node, arriving: Lanes | None) -> bool:
@@ -115,7 +115,7 @@ class LaneValues:
         return Lanes(known, lanes.ended)
 
     def _term(self, node: Node, instruction: Instruction, lanes: Lanes) -> Term | None:
-        """What an instruction of the lanes writes, if all that it reads is known."""
+        """The term that an instruction of the lanes writes; None if any operand is unknown."""
         if instruction.operation.access or instruction.operation.unit is Unit.CONTROL:
             return None
         terms: list[Term] = []
@@ -177,7 +177,7 @@ class LaneValues:
         return inside + np.uint32(first) if name.startswith("tid") else inside
 
     def _carried_out(self, index: int, terms: tuple[Term, ...], place: Place) -> np.ndarray:
-        """What an instruction makes of its operands."""
+        """Execute an instruction on operands of these terms; returns the register written."""
         instruction, group = self._graph.program.instructions[index], self._group
         values = [self._value(term, place) if term[0] in ("made", "place") else None
                   for term in terms]

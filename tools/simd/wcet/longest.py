@@ -74,7 +74,7 @@ class LoopedGraph:
         return total
 
     def prefers(self, loop: Hashable) -> bool:
-        """Of the loops in a cycle that gains, those that are preferred are to have a price."""
+        """Whether this loop is given a price rather than others of a cycle of positive weight."""
         return False
 
     def price(self) -> None:

@@ -234,7 +234,7 @@ class BoundedLoops:
         return value if instruction.name == "siadd" else -value
 
     def at_entry(self, loop: Loop, inputs: set[Register]) -> dict[Register, Value]:
-        """What is known of registers whenever the loop is entered."""
+        """The values of these registers that are the same at every entry into the loop."""
         arriving = [self.values.step(edge.source, self.values.before(edge.source))
                     for edge in self.graph.before[loop.header] if edge.source not in loop.body]
         if loop.header == self.graph.start:

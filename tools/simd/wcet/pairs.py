@@ -178,8 +178,8 @@ class PairGraph(LoopedGraph):
             self._expand(self._waiting.pop())
 
     def prefers(self, turn: Hashable) -> bool:
-        """Of two work-groups' rounds, those of the one that is never alone are to have a price:
-        the other one's is that of rounds alone."""
+        """Prefer the rounds of the work-group that never runs by itself: the price of the other's
+        is that of its rounds by itself."""
         return self._outlives is not None and turn[1] != self._outlives  # type: ignore[index]
 
     def _begin(self, end: End) -> int:
@@ -203,7 +203,7 @@ class PairGraph(LoopedGraph):
         return max(0, time) // self._grain * self._grain
 
     def _trail(self, paired: bool) -> tuple | None:
-        """Of the first work-group at the beginning of a step."""
+        """The first work-group's trail at the beginning of a step; None where none is kept."""
         return () if self._uniform and paired else None
 
     def last(self, end: End, extra: int) -> int:
@@ -303,7 +303,7 @@ class PairGraph(LoopedGraph):
                 self.arcs[number].append(Arc(target, total + more, back, enters, dram))
 
     def _arrivals(self, mode: str, turn: _Turn, segment: Segment) -> Iterator[tuple[int, int]]:
-        """Where a segment leads to, and what that adds."""
+        """Yield the nodes that a segment leads to, each with the time that this adds."""
         kind, node = segment.target
         if kind == "header":
             yield self._node(("walk", mode, turn, segment.target)), 0

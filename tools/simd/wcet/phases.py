@@ -1,4 +1,4 @@
-"""What a work-group does between two accesses: the phase graph.
+"""The phase graph: the work of a work-group between two accesses.
 
 Its *places* are the start, the accesses, and the headers of loops that have accesses. A `Segment`
 is the longest of all routes from one place to the next. Loops without accesses are part of a

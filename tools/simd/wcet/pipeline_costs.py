@@ -23,7 +23,7 @@ _LONG_AGO = -(1 << 30)
 
 @dataclass
 class Flight:
-    """What is on its way in the pipeline; cycles from the next issue on.
+    """The instructions in flight in the pipeline; cycles count from the next issue.
 
     Attributes
     ----------

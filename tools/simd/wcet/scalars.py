@@ -1,4 +1,4 @@
-"""What is known of the scalar registers before each node, without running the kernel.
+"""Known values of the scalar registers before each node, without running the kernel.
 
 A register is known where it has the same value on every route to a node; the value may depend on
 the work-group's place in the grid, and on nothing else. Known are then immediates, dimensions of
@@ -131,7 +131,7 @@ class ScalarValues:
                 if operand is not None and operand.kind in _FILES]
 
     def _value(self, node: Node, known: Registers) -> Value | None:
-        """What a scalar instruction writes, if all that it reads is known."""
+        """The value that a scalar instruction writes; None unless all that it reads is known."""
         shape = self._shapes.get(node.index)
         if shape is None:
             instruction = self._graph.instruction(node)
@@ -151,7 +151,7 @@ class ScalarValues:
         return self._result(node.index, values)
 
     def _result(self, index: int, values: list) -> int:
-        """What a scalar instruction makes of values."""
+        """Execute a scalar instruction on these values; returns its result."""
         reads, writes = self._shapes[index]
         assert writes is not None
         for (name, number), value in zip(reads, values, strict=True):

@@ -30,8 +30,8 @@ TIMINGS = {
 
 @dataclass(frozen=True)
 class Constant:
-    """What the analysis takes from the hardware, and what backs it: bounds of a block by name, or,
-    if there are none, that a testbench of the block compares it in every cycle."""
+    """A time that the analysis takes from the hardware, and its evidence: named bounds of a block,
+    or, without these, a testbench of the block that compares it in every cycle."""
 
     says: str
     block: str

@@ -77,7 +77,7 @@ class _Counts:
 
 
 def is_uniform(phases: PhaseGraph) -> bool:
-    """Of a kernel whose loops with accesses are all exact, and whose routes all count alike."""
+    """Whether all loops with accesses have exact bounds, and all routes the same counts."""
     segments = [segment for after in phases.after.values() for segment in after]
     try:
         counts = _Counts(phases)

@@ -75,7 +75,7 @@ class WorstRoute:
         self.route, self.cost = best.route, best.cost
 
     def cycles(self, access: Node) -> int:
-        """Of an access, from its commit."""
+        """Compute cycles of an access, from its commit."""
         cost = self.costs[access]
         return self.clocks.access_time(cost) // self.clocks.compute
 
