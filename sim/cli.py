@@ -3,17 +3,20 @@
 import contextlib
 import importlib
 import importlib.metadata
+import inspect
 import json
 import os
+import re
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.text import Text
 
 from cyclebound.golden.bound import Bound, NotCovered
@@ -43,7 +46,41 @@ GROUPS = {
 """Commands of one family: the module that has them, imported when the command line names it, and
 what `--help` says of them."""
 
-app = typer.Typer(
+
+def flowing(text: str) -> str:
+    """A docstring as typer's help: each paragraph on one line, for the terminal to wrap.
+
+    Indented lines and the items of lists keep their lines. Brackets are text, not rich's markup.
+    """
+    paragraphs: list[str] = []
+    for paragraph in inspect.cleandoc(text).split("\n\n"):
+        lines: list[str] = []
+        for line in paragraph.split("\n"):
+            if lines and not re.match(r"\s|[-*] |\d+\. ", line) and not lines[-1].startswith(" "):
+                lines[-1] += f" {line}"
+            else:
+                lines.append(line)
+        paragraphs.append("\n".join(lines))
+    if len(paragraphs) > 1 and paragraphs[1].startswith(" "):
+        paragraphs[1] = f"\n{paragraphs[1]}"  # else typer strips the first of the indented lines
+    return escape("\n\n".join(paragraphs))
+
+
+class Commands(typer.Typer):
+    """A group of commands, whose docstrings flow in a terminal of any width."""
+
+    def __init__(self, *, help: str, **options: Any) -> None:
+        super().__init__(help=flowing(help), **options)
+
+    def command(self, name: str | None = None, **options: Any) -> Callable:
+        """As `typer.Typer.command`, with the function's docstring through `flowing`."""
+        def add(function: Callable) -> Callable:
+            add_command = super(Commands, self).command
+            return add_command(name, help=flowing(function.__doc__ or ""), **options)(function)
+        return add
+
+
+app = Commands(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Time-predictable hardware: RTL blocks, their worst-case bounds, and evidence that the "
@@ -460,7 +497,7 @@ def _add_commands(words: list[str]) -> None:
         if name in words:
             importlib.import_module(module)
         elif name not in {group.name for group in app.registered_groups}:
-            app.add_typer(typer.Typer(help=says), name=name)
+            app.add_typer(Commands(help=says), name=name)
 
 
 def fail(message: str, status: int = 2) -> None:

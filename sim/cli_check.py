@@ -94,8 +94,8 @@ def check(
     past(x), any(x), count(x), first(x, y), held(x, y), nth(x, n), every(n), and
     any(port[p].valid for p in 4).
 
-    Example: cyclebound check dump.fst --start 'req & ~past(req & ~ack)' --end 'req & ack'
-    --reset rst --bound 12
+        cyclebound check dump.fst --start 'req & ~past(req & ~ack)' \\
+            --end 'req & ack' --reset rst --bound 12
 
     Exit status 0: the bound holds for all requests. 1: it does not, or there was no request, or
     the signals are no sequence of requests. 2: a mistake in the call, or a broken trace.

@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from cyclebound.golden.dataflow.kernel import Float, Floats, Kernel
-from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars
+from cyclebound.sim.cli import GROUPS, AsJson, Commands, app, console, progress_bars
 from cyclebound.sim.dataflow_run import (
     ENGINES,
     KernelRun,
@@ -21,7 +21,7 @@ from cyclebound.sim.dataflow_run import (
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
 
-dataflow = typer.Typer(no_args_is_help=True, help=GROUPS["dataflow"][1])
+dataflow = Commands(no_args_is_help=True, help=GROUPS["dataflow"][1])
 app.add_typer(dataflow, name="dataflow")
 
 
@@ -125,7 +125,8 @@ def run(
 ) -> None:
     """Run a kernel of your own: its result, its cycles, and their bound.
 
-    cyclebound dataflow run saxpy.py --data x=x.csv --data y=y.csv --set a=2.5 --on rtl -o out
+        cyclebound dataflow run saxpy.py --data x=x.csv --data y=y.csv \\
+            --set a=2.5 --on rtl -o out
 
     The bound is computed before anything runs. The final memory is compared with the
     interpreter's. Exit status 1: they differ, or the bound is exceeded; 2: it cannot be run.

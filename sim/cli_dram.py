@@ -32,12 +32,21 @@ from cyclebound.golden.dram.tile_search import effort
 from cyclebound.golden.dram.tile_search import progress as tile_progress
 from cyclebound.golden.dram.timing import MAXIMA, PARTS, TIMINGS, Part, part_named
 from cyclebound.golden.dram.utilisation import use_of_bus
-from cyclebound.sim.cli import GROUPS, AsJson, app, console, progress_bars, say, status
+from cyclebound.sim.cli import (
+    GROUPS,
+    AsJson,
+    Commands,
+    app,
+    console,
+    progress_bars,
+    say,
+    status,
+)
 from cyclebound.sim.drawing import write
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.print_table import print_table
 
-dram = typer.Typer(no_args_is_help=True, help=GROUPS["dram"][1])
+dram = Commands(no_args_is_help=True, help=GROUPS["dram"][1])
 app.add_typer(dram, name="dram")
 
 PartName = Annotated[str, typer.Option(
@@ -102,7 +111,10 @@ def tile(part: PartName = _DEFAULT,
              "--bound", help="Print the bound of a 2D tile even if it takes more than seconds.")
              ] = False,
          picture: Picture = None, as_json: AsJson = False) -> None:
-    """A tile's commands and issue delay: ``cyclebound dram tile --address 0x3f00 --words 128``."""
+    """A tile's commands and issue delay.
+
+        cyclebound dram tile --address 0x3f00 --words 128
+    """
     found = _part(part)
     try:
         byte = int(address, 0)

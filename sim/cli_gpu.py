@@ -36,7 +36,7 @@ from cyclebound.golden.gpu.thesis_wcet import (
     active_warps,
     estimate,
 )
-from cyclebound.sim.cli import GROUPS, AsJson, app, console
+from cyclebound.sim.cli import GROUPS, AsJson, Commands, app, console
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.gpu_estimate import (
@@ -65,7 +65,7 @@ from cyclebound.tools.gpu.listing import SYNTAXES, listing_of_steps
 from cyclebound.tools.gpu.stream_file import EXAMPLES, parse_streams
 from cyclebound.tools.gpu.stream_search import search
 
-gpu = typer.Typer(no_args_is_help=True, help=GROUPS["gpu"][1] + """
+gpu = Commands(no_args_is_help=True, help=GROUPS["gpu"][1] + """
 
 Start with `cyclebound gpu occupancy --threads 256`, then `cyclebound gpu thesis`.
 Everything here is computed from models: nothing was measured on a GPU by this project.""")
@@ -204,7 +204,8 @@ def show_occupancy(
 ) -> None:
     """How many blocks and warps of a kernel one SM holds, and which resource limits them.
 
-    cyclebound gpu occupancy --threads 64 --registers 64 --carve-out 65536 --picture occupancy.svg
+        cyclebound gpu occupancy --threads 64 --registers 64 \\
+            --carve-out 65536 --picture occupancy.svg
 
     The scarcest of three resources decides: places for warps and blocks, registers (allocated by
     warp, in units of 256), and shared memory (in units of 128 bytes with the runtime's 1,024).
@@ -254,7 +255,7 @@ def thesis(
 ) -> None:
     """Table 6.7 of the thesis: the published numbers, and what its Algorithms 1 and 2 say.
 
-    cyclebound gpu thesis matrix --constants window
+        cyclebound gpu thesis matrix --constants window
 
     With no kernel: each one by the preset that reproduces its published number, and strictly by the
     algorithms as printed. With one: the preset beside the strict reading, or the one that the
@@ -340,7 +341,8 @@ def kernels(listing: Listing, latencies: Latencies = None, html: Html = None,
             as_json: AsJson = False) -> None:
     """The kernels of a SASS listing: instructions by kind, and unknown ones.
 
-    cuobjdump -sass program > program.sass; cyclebound gpu kernels program.sass
+        cuobjdump -sass program > program.sass
+        cyclebound gpu kernels program.sass
     """
     check_files(html)
     own = read_latencies(latencies)
@@ -377,8 +379,8 @@ def show_estimate(
 ) -> None:
     """The thesis's estimate (Algorithms 1 and 2) of a kernel in a SASS listing.
 
-    cyclebound gpu listing add -o add.sass
-    cyclebound gpu estimate add.sass --grid 216 --block 1024
+        cyclebound gpu listing add -o add.sass
+        cyclebound gpu estimate add.sass --grid 216 --block 1024
 
     An estimate is no bound: each instruction counts once, whatever loops there are, and memory is
     charged once for all warps. `cyclebound gpu bound` gives a bound, under stated assumptions.
@@ -536,8 +538,8 @@ def show_bound(
 ) -> None:
     """A bound on a kernel's cycles that holds for any warp scheduler, with all its assumptions.
 
-    cyclebound gpu listing add -o add.sass
-    cyclebound gpu bound add.sass --grid 216 --block 1024 --registers 16 --coalesced
+        cyclebound gpu listing add -o add.sass
+        cyclebound gpu bound add.sass --grid 216 --block 1024 --registers 16 --coalesced
 
     Loops are found in the control flow and need a greatest number of executions (--loop). Every
     access is assumed to miss every cache. If no safe bound exists, all reasons are listed instead,
@@ -609,7 +611,8 @@ def show_streams(
 ) -> None:
     """Streams of kernels and copies: their dispatch block by block, and response-time bounds.
 
-    cyclebound gpu streams figure-4.8 --picture gantt.svg --trace trace.json --search 300
+        cyclebound gpu streams figure-4.8 --picture gantt.svg \\
+            --trace trace.json --search 300
 
     The file's own launches are run and drawn. The bounds hold for any launches: once each, or a
     period apart. Exit status 1: a response exceeds its bound, or there is no bound.
@@ -681,7 +684,8 @@ def show_mapping(
 ) -> None:
     """One bound for layers across systolic array, GPU, CPU tile and others, and the best mapping.
 
-    cyclebound gpu mapping example --show > mine.toml; cyclebound gpu mapping mine.toml
+        cyclebound gpu mapping example --show > mine.toml
+        cyclebound gpu mapping mine.toml
 
     Layers run one after the other. A layer on another resource than its predecessor gets its input
     through DRAM. The table says which bounds this project's hardware keeps (RTL), which come from a

@@ -11,7 +11,7 @@ import typer
 from cyclebound.golden.simd.isa import Instruction, decode, encode
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.references import REFERENCES
-from cyclebound.sim.cli import GROUPS, AsJson, Progress, app, console, progress_bars
+from cyclebound.sim.cli import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
 from cyclebound.sim.cli_simd_published import adversary, errata, published, table_5
 from cyclebound.sim.cli_simd_wcet import tightness, wcet
 from cyclebound.sim.drawing import FORMATS, write
@@ -32,7 +32,7 @@ from cyclebound.tools.simd import disassembler, isa_page
 from cyclebound.tools.simd.kernel_cases import fill
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path
 
-simd = typer.Typer(no_args_is_help=True, help=GROUPS["simd"][1])
+simd = Commands(no_args_is_help=True, help=GROUPS["simd"][1])
 app.add_typer(simd, name="simd")
 for _command in (wcet, tightness, published, errata, adversary):
     simd.command()(_command)
@@ -189,7 +189,7 @@ def run(
 ) -> None:
     """Run a kernel: its result and, on the cycle model or on the RTL, its time.
 
-    cyclebound simd run saxpy --random 1 --check --model cycle
+        cyclebound simd run saxpy --random 1 --check --model cycle
 
     Exit status 1: it differs from its reference; 2: it cannot be run, or was stopped by a fault.
     """

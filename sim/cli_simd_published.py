@@ -51,7 +51,7 @@ def published(
 ) -> None:
     """The WCET of a kernel by Sim-D's published analysis, for its authors' machine.
 
-    cyclebound simd published compute_phi_mag
+        cyclebound simd published compute_phi_mag
 
     Refuses kernels outside the paper's scope, with line and reason (exit status 1), which the
     authors' tool does not. docs/simd_wcet_published.md lists what is unsafe even in scope.
@@ -129,7 +129,7 @@ def table_5(
 ) -> None:
     """Sim-D's Table 5 and Figure 8: the paper's numbers, its formula recomputed, and our bounds.
 
-    cyclebound simd table5 --chart figure8.svg
+        cyclebound simd table5 --chart figure8.svg
     """
     if chart is not None and chart.suffix not in FORMATS:
         raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
@@ -178,7 +178,7 @@ def adversary(
 ) -> None:
     """Random kernels against a WCET analysis, with data that drives each to its worst path.
 
-    cyclebound simd adversary --count 10000 --keep kernels.jsonl
+        cyclebound simd adversary --count 10000 --keep kernels.jsonl
 
     Exit status 1: a kernel, which is printed, takes longer on the cycle model than its bound.
     """

@@ -81,7 +81,7 @@ def wcet(
 ) -> None:
     """Bound a kernel's execution time for any content of its buffers.
 
-    cyclebound simd wcet saxpy --listing
+        cyclebound simd wcet saxpy --listing
 
     Loops need a bound: a counter that follows from immediates and dimensions, or #bound
     branchcycle. --timing published is `simd published`, for Sim-D's authors' machine. Exit status

@@ -11,14 +11,14 @@ from rich.table import Table
 
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_plan import Device
-from cyclebound.sim.cli import GROUPS, AsJson, Settings, app, console, progress_bars
+from cyclebound.sim.cli import GROUPS, AsJson, Commands, Settings, app, console, progress_bars
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.print_table import print_table
 from cyclebound.sim.systolic_files import load_array
 from cyclebound.sim.systolic_run import Run, run_model
 
-systolic = typer.Typer(no_args_is_help=True, help=GROUPS["systolic"][1])
+systolic = Commands(no_args_is_help=True, help=GROUPS["systolic"][1])
 app.add_typer(systolic, name="systolic")
 
 
@@ -67,7 +67,8 @@ def run(
     Cycles count from the first command to the last result in memory. The prediction is exact for a
     memory with exactly --delay and --interval, and a bound for any faster one.
 
-        cyclebound systolic run layer.npz --input x.npy --output y.npy --engine rtl
+        cyclebound systolic run layer.npz --input x.npy \\
+            --output y.npy --engine rtl
 
     --set NAME=VALUE sizes the accelerator: a_depth, b_depth, bias_depth, c_depth, sums_depth,
     pool_depth, address_width, memory_width (docs/systolic.md).

@@ -1,6 +1,7 @@
 """What the command line says; above all, to users who made a mistake."""
 
 import io
+import itertools
 import json
 import os
 import re
@@ -125,6 +126,61 @@ def test_help_names_every_command(call):
         shown = {line.split()[1] for line in said.stdout.partition("Commands")[2].splitlines()
                  if re.match(r"[|│] \w", line)}
         assert shown == set(COMMANDS)
+
+
+def every_command():
+    """All commands, those of groups and the groups themselves too, as words."""
+    cli._add_commands(list(cli.GROUPS))
+
+    def walk(group, words):
+        yield words
+        for command in group.registered_commands:
+            yield [*words, command.name or command.callback.__name__]
+        for info in group.registered_groups:
+            yield from walk(info.typer_instance, [*words, info.name])
+
+    return list({tuple(words): None for words in walk(cli.app, [])})
+
+
+def broken_early(shown, width):
+    """Pairs of lines where the second's first word had room at the end of the first, in the text
+    between the usage and the tables of a command's help. Indented lines may end anywhere."""
+    text = re.split(r"(?m)^[╭+]", shown.partition("Usage: ")[2])[0].splitlines()[1:]
+    lines = [line.rstrip()[1:] for line in text]  # typer pads with one space
+    return [(line, after) for line, after in itertools.pairwise(lines)
+            if line and after and not line.startswith(" ") and not after.startswith(" ")
+            and len(line) + 1 + len(after.split()[0]) <= width - 2]
+
+
+def test_paragraphs_of_help_fill_a_terminal(call, monkeypatch):
+    commands = every_command()
+    assert {("regress",), ("gpu",), ("dram", "tile"), ("simd", "published")} <= set(commands)
+    monkeypatch.setenv("COLUMNS", "80")
+    for words in commands:
+        assert broken_early(call(*words, "--help").stdout, 80) == [], words
+
+
+def test_a_break_of_the_source_in_a_paragraph_is_found():
+    assert broken_early(" Usage: x\n\n An early \n break.\n", 80) == [("An early", "break.")]
+
+
+def test_help_keeps_examples_lists_and_brackets():
+    assert cli.flowing("""Summary
+        in two lines.
+
+            cyclebound list
+            cyclebound new x[y]
+
+        One
+        paragraph:
+        - an item
+        - port[p]
+        """) == ("Summary in two lines.\n\n\n    cyclebound list\n    cyclebound new x\\[y]\n\n"
+                 "One paragraph:\n- an item\n- port\\[p]")
+
+
+def test_help_shows_brackets(call):
+    assert "any(port[p].valid for p in 4)" in call("check", "--help").stdout
 
 
 def test_list(call):
