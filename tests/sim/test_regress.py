@@ -212,7 +212,9 @@ def test_what_changed_between_two_runs(good, faulty, call, tmp_path):
         results.finished(wanted, Outcome(wanted.name, False, "it broke"), "")
     said = call("compare", good[0], later, "--json")
     assert (said.returncode, said.stderr) == (1, "")
-    verdict, job = json.loads(said.stdout)
+    verdict, unseen, job = json.loads(said.stdout)  # all of them weaker
+    assert (unseen["configuration"], unseen["now"]["kinds"]) == ("d5", [])
+    assert unseen["was"]["kinds"]  # its verdict is as it was, but no request is kept
     assert (verdict["configuration"], verdict["was"]["worst"], verdict["now"]["worst"]) == (
         "d3", 4, 9)
     assert (job["bound"], job["was"]["job"], job["now"]["job"]) == (
