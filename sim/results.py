@@ -68,6 +68,8 @@ class JobRow:
 
     Attributes
     ----------
+    reason : str
+        Why it failed; of one that passed, which of its tests were skipped.
     content : str
         Stands for all code and tools that there were when it finished.
     ran : str

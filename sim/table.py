@@ -77,6 +77,11 @@ class Run:
         return lines
 
     @property
+    def skipped(self) -> list[str]:
+        """Of each simulation that passed without all of its tests, which were skipped."""
+        return [f"{job.name}: {job.reason}" for job in self.jobs if job.passed and job.reason]
+
+    @property
     def kept(self) -> list[str]:
         """Of each simulation whose outcome was kept from an earlier run, when it ran; sorted."""
         return sorted(job.ran for job in self.jobs if job.ran)
@@ -97,7 +102,7 @@ class Run:
                          "cycles_per_second": round(rate)})
         return json.dumps({"format": JSON_FORMAT, "folder": str(self.folder), **self.meta,
                            "verdicts": rows, "jobs": [asdict(job) for job in self.jobs],
-                           "proofs": self.proofs, "fpga": self.fpga,
+                           "proofs": self.proofs, "fpga": self.fpga, "skipped": self.skipped,
                            "problems": self.problems}, indent=2)
 
 
@@ -150,6 +155,8 @@ def print_run(run: Run, console: Console) -> None:
         console.print(Text(cleaned(
             f"{len(kept)} of {len(run.jobs)} simulations are kept from earlier runs, of {when}; "
             "`--fresh` runs them again")), soft_wrap=True)
+    for line in run.skipped:
+        console.print(Text(cleaned(line), style="yellow"), soft_wrap=True)
     for line in run.problems:
         console.print(Text(cleaned(line), style="red"), soft_wrap=True)
 
@@ -194,7 +201,8 @@ def _shown(run: Run) -> dict[tuple[str, ...], dict[str, Any]]:
             "kinds": kinds.get((v.block, v.configuration, v.what), set())}
     for job in run.jobs:
         shown[job.block, job.configuration, f"job {job.testbench} {job.seed}", "job"] = {
-            "job": "passed" if job.passed else f"failed: {job.reason}",
+            "job": ("passed" + f", {job.reason}" * bool(job.reason) if job.passed
+                    else f"failed: {job.reason}"),
             "tests": sorted(name for name, passed in job.tests if passed),
             "compared": job.compared}
     for proof in run.proofs:
@@ -217,8 +225,8 @@ def _weaker(was: dict[str, Any] | None, now: dict[str, Any] | None) -> bool:
                 or _rank(_EVIDENCE_RANK, now["evidence"]) > _rank(_EVIDENCE_RANK, was["evidence"])
                 or bool(was["kinds"]) or now["requests"] < was["requests"])
     if "job" in was:
-        return (was["job"] == "passed" != now["job"] or not {*was["tests"]} <= {*now["tests"]}
-                or now["compared"] < was["compared"])
+        return ((was["job"] != now["job"] and now["job"] != "passed")
+                or not {*was["tests"]} <= {*now["tests"]} or now["compared"] < was["compared"])
     if "status" in was:
         return (_rank(_PROOF_RANK, now["status"]) > _rank(_PROOF_RANK, was["status"])
                 or (now["status"] == "bounded" and now["depth"] < was["depth"])

@@ -54,6 +54,9 @@ class Bench:
         The number of the current cycle, from this test's start.
     compared : int
         Cycles compared so far.
+    raised : str
+        The exception that ended the test, if one did: it has not passed then, even if cocotb was
+        told to expect that.
     """
 
     def __init__(self, dut, name: str) -> None:
@@ -85,6 +88,7 @@ class Bench:
         self._shift = 0  # from a cycle's number here to the one that probes print
         self._idle = _RESET_CYCLES
         self._start = 0
+        self.raised = ""
         self._edge, self._middle = RisingEdge(dut.clk), FallingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
 
@@ -229,7 +233,7 @@ class Bench:
         """Write the test's results to a file; the probes have printed theirs."""
         meta = {"test": self.name, "start": self._start, "said": self._said,
                 "resets": self._resets, "shift": self._shift, "end": self._time(),
-                "compared": self.compared, "cycles": self._now()}
+                "raised": self.raised, "compared": self.compared, "cycles": self._now()}
         whole = self._folder / f"{self.name}.json"  # renamed when it is complete
         whole.write_text(json.dumps(meta))
         whole.rename(self._folder / f"observed-{self.name}.json")
@@ -248,8 +252,12 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
             if "icarus" in cocotb.SIM_NAME.lower():  # what happens at this edge is still to come
                 await Timer(1, "ns")
         except SimTimeoutError:
+            bench.raised = "a limit"
             raise AssertionError(f"{bench.name} still ran after {bench.max_cycles} cycles, the "
                                  "limit of this testbench") from None
+        except Exception as error:
+            bench.raised = type(error).__name__
+            raise
         finally:
             bench.close()
 

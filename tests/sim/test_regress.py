@@ -41,6 +41,9 @@ REASONS = {
                   r"at 60 ns\)")],
     "dying": [(r"test\.dying/d3/cycle/1: the simulator was ended by SIGSEGV and reported no test; "
               r"see \S+/log\.txt")],
+    "skipping": [r"test\.skipping/d3/cycle/1: tests that have to run were skipped: left_out"],
+    "expecting": [(r"test\.expecting/d3/cycle/1: wrong: ended by AssertionError, which it takes "
+                   r"for a pass")],
     "wordless": [r"test\.wordless/d3/cycle/1: then_the_fault: failed"],
 }
 

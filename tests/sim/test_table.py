@@ -7,13 +7,15 @@ import shutil
 from contextlib import closing
 
 import pytest
+from rich.console import Console
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Group, Job, Outcome
+from cyclebound.sim.markdown import tables
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.results import Results
-from cyclebound.sim.table import difference_words, differences, read
+from cyclebound.sim.table import difference_words, differences, print_run, read
 from cyclebound.sim.verdict import Verdict
 
 pytestmark = pytest.mark.unit
@@ -127,6 +129,19 @@ def test_a_claim_that_is_gone_names_its_kinds(changed):
     assert row["weaker"]
     assert row["was"]["kinds"] == [{"size": 1}, {"size": 2}, {"size": 3}]
     assert difference_words(row["was"], None).endswith("kinds size=1; size=2; size=3")
+
+
+def test_tests_that_were_skipped_are_said_with_the_table(old, changed, capsys):
+    row, = changed(lambda results: results.finished(
+        job(2), outcome(tests=TESTS[:1], reason="skipped: two"), ""))
+    assert told(row) == ("job cycle 2", True, "job passed, tests two",
+                         "job passed, skipped: two")
+    new = read(old.with_name("new"))
+    assert new.problems == []
+    assert new.skipped == ["a.b/c/cycle/2: skipped: two"]
+    print_run(new, Console(width=200))
+    assert "a.b/c/cycle/2: skipped: two\n" in capsys.readouterr().out
+    assert "- a.b/c/cycle/2: skipped: two" in tables(new)
 
 
 def test_of_many_kinds_some_are_named(changed):
