@@ -321,7 +321,7 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     if log.exists():
         print(log.read_text(errors="replace"))
     print(f"{'passed' if outcome.passed else 'FAILED'}: {job.name}"
-          + ("" if outcome.passed else f": {outcome.reason}"))
+          + (f": {outcome.reason}" if outcome.reason else ""))
     print(f"{sum(g.count for g in outcome.groups):,} requests observed, "
           f"{outcome.compared:,} cycles compared, {outcome.cycles:,} cycles in "
           f"{outcome.run_seconds:.2f} s; folder {job.folder}")

@@ -126,6 +126,9 @@ class FlatTop(Elaboratable):
     declared : Signal
         What probes read of what requesters declare, a further input: a struct with a field of 32
         bits for each probe, name and number of a place, ``transaction.words.3``.
+    ticked : Signal
+        A further output, where probes count other ticks than cycles: how many there were since
+        reset, this cycle's included; a field for each probe and number of a place, ``wait.3``.
     """
 
     def __init__(self, component: wiring.Component, checker: wiring.Component | None = None, *,
@@ -140,6 +143,9 @@ class FlatTop(Elaboratable):
             for name in (*probe.declared(), *(("on", "follow") if what in self.classed else ()))
             for place in range(len(self.places(what)))}))
         self.now = Signal(_CYCLE_BITS, reset_less=True)
+        self.ticked = Signal(data.StructLayout({
+            f"{what}.{place}": _CYCLE_BITS for what, probe in self.probes.items() if probe.ticks
+            for place in range(len(self.places(what)))}))
         self._ins = [Value.cast(value) for _, value in ports_of(component, In)]
         self._outs = [Value.cast(value) for _, value in ports_of(component, Out)]
         self.inputs = Signal(max(1, sum(map(len, self._ins))))
@@ -165,12 +171,20 @@ class FlatTop(Elaboratable):
                                    declared=declared, classed=what in self.classed)
             prints(m, number, probe, self._probed, counters, name=f"probe_{what}",
                    declared=declared)
+            if probe.ticks:
+                m.d.comb += [self.ticked[f"{what}.{place}"].eq(counter.upto)
+                             for place, counter in enumerate(counters)]
         return m
 
     @property
     def ports(self) -> list[Signal]:
         return [self.inputs, self.outputs,
-                *([self.now, Value.cast(self.declared)] if self.probes else ())]
+                *([self.now, Value.cast(self.declared)] if self.probes else ()),
+                *([Value.cast(self.ticked)] if len(Value.cast(self.ticked)) else ())]
+
+    def ticked_fields(self) -> list[dict[str, object]]:
+        """Where each field of `ticked` lies, for `cyclebound.tb.bench`."""
+        return [asdict(field) for field in _parts("", self.ticked.shape(), 0)][1:]
 
     def declared_fields(self) -> list[dict[str, object]]:
         """Name, offset and width of each field of `declared`, for `cyclebound.tb.bus`."""
@@ -179,8 +193,8 @@ class FlatTop(Elaboratable):
     def printed(self) -> list[dict[str, object]]:
         """How to read each probe's printed lines, for `cyclebound.sim.observations`."""
         return [{"what": what, "places": self.places(what), "names": [*probe.request],
-                 "counts_cycles": not probe.ticks and not probe.in_turn,
-                 "in_turn": probe.in_turn and not probe.ticks}
+                 "ticks": bool(probe.ticks), "in_turn": probe.in_turn,
+                 "classed": what in self.classed}
                 for what, probe in self.probes.items()]
 
     def places(self, name: str) -> list[dict[str, int]]:

@@ -191,7 +191,8 @@ def asked_of(block: Block, job: Job, testbench: Testbench, component: wiring.Com
                    for name, values in configuration.values.items()},
         "fields": json.loads(fields_json(component)),
         "probes": {name: [*top.places(name)] for name in top.probes}, "printed": top.printed(),
-        "declared": top.declared_fields(), "observes": testbench.observes}
+        "declared": top.declared_fields(), "ticked": top.ticked_fields(),
+        "observes": testbench.observes}
 
 
 def write_job(folder: Path, asked: Mapping[str, object]) -> None:

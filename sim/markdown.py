@@ -58,6 +58,8 @@ def _run(run: Run) -> str:
     lines = [", ".join(words) + "."]
     if run.problems:
         lines += ["", "**Not all is well:**", "", *(f"- {_cell(line)}" for line in run.problems)]
+    if run.skipped:
+        lines += ["", "**Tests were left out:**", "", *(f"- {_cell(line)}" for line in run.skipped)]
     return "\n".join([*lines, "", ""])
 
 

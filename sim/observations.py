@@ -30,13 +30,18 @@ class Seen:
     names : tuple[str, ...]
         The parameters that ports show.
     began : numpy array, shape (n, 1 + len(names))
-        First cycle and those parameters, in the order of beginning.
+        First cycle and those parameters, in the order of beginning. Where other ticks than cycles
+        are counted, one column more: ticks since reset, before the first cycle.
     ended : numpy array, shape (m, 3)
-        First cycle, last cycle and latency, in the order of ending.
-    counts_cycles : bool
-        Whether latencies are all cycles from the first on, and not other ticks, or a turn's.
+        First cycle, last cycle and latency, in the order of ending; with ticks, one column more:
+        ticks since reset, the last cycle's included.
+    ticks : str
+        The name under which a test says how many ticks there were at a reset, or at its end
+        (`cyclebound.sim.elaborate.FlatTop.ticked`); empty: latencies are in cycles.
     in_turn : bool
-        Whether they are all cycles of a turn (`cyclebound.tb.probe.Probe.in_turn`).
+        Whether latencies count from a request's turn (`cyclebound.tb.probe.Probe.in_turn`).
+    classed : bool
+        Whether only requests that are declared are of the bound's class.
     """
 
     what: str
@@ -44,8 +49,9 @@ class Seen:
     names: tuple[str, ...]
     began: np.ndarray
     ended: np.ndarray
-    counts_cycles: bool = True
+    ticks: str = ""
     in_turn: bool = False
+    classed: bool = True
 
 
 def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], list[str]]:
@@ -69,10 +75,12 @@ def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], l
         names = tuple(probe["names"])
         for place, at in enumerate(probe["places"]):
             key = number, place
+            more = int(probe["ticks"])
             found.append(Seen(probe["what"], at, names,
-                              _table(began.get(key, ()), 1 + len(names)),
-                              _table(ended.get(key, ()), 3), probe["counts_cycles"],
-                              probe["in_turn"]))
+                              _table(began.get(key, ()), 1 + len(names) + more),
+                              _table(ended.get(key, ()), 3 + more),
+                              f"{probe['what']}.{place}" if more else "", probe["in_turn"],
+                              probe["classed"]))
     return found, others
 
 
@@ -88,8 +96,8 @@ def grouped(seen: Sequence[Seen], meta: Mapping) -> Iterator[tuple]:
 
     Cycles count from the test's start. A request that is still under way when its test ends, or
     when a reset cuts it off, has a count of 0, and as its latency the cycles that it has taken so
-    far, so that one that never ends is seen. Of requests in turn that is the one whose turn it is;
-    where other ticks are counted than cycles, how many there were is not known, and it is left out.
+    far, so that one that never ends is seen; or ticks, where these are counted. Of requests in turn
+    that is the one whose turn it is.
 
     Parameters
     ----------
@@ -116,13 +124,22 @@ def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
     known[inside] = ends[place[inside], 0] == began[inside, 0]
     # under way until the test's end, or the reset that cut it off
     stops = np.append(np.array(meta["resets"], dtype=np.int64), end)
-    stop = np.minimum(stops[np.searchsorted(stops[:-1], began[:, 0], side="right")], end)
-    since = _turns(began[:, 0], known, stop, ends) if probe.in_turn else began[:, 0]
-    last, latency = stop - 1, stop - since  # so far
+    run = np.searchsorted(stops[:-1], began[:, 0], side="right")  # from one reset to the next
+    last = stops[run] - 1
+    if probe.ticks:
+        since, upto = began[:, -1], np.array([at[probe.ticks] for at in meta["stops"]])[run]
+        over = ends[:, -1]
+    else:
+        since, upto, over = began[:, 0], stops[run], ends[:, 1] + 1
+    if probe.in_turn:
+        before = np.searchsorted(stops[:-1], ends[:, 0], side="right")
+        since = _turns(began[:, 0], since, known, run, upto, ends[:, 0], before, over)
+    latency = upto - since  # so far
     last[known], latency[known] = ends[place[known], 1], ends[place[known], 2]
-    whole = known | ((probe.counts_cycles | probe.in_turn) & (latency > 0))
+    whole = known | (latency > 0)
     kinds = _declared(probe, meta, began[:, 0])
-    table = np.column_stack([kinds[0], began[:, 1:], latency, ~known])[whole]
+    shown = began[:, 1:1 + len(probe.names)]
+    table = np.column_stack([kinds[0], shown, latency, ~known])[whole]
     cycles = np.column_stack([began[:, 0], last])[whole]
     rows, index, counts = np.unique(table, axis=0, return_index=True, return_counts=True)
     for row, at, count in zip(rows, index, counts, strict=True):
@@ -135,23 +152,34 @@ def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
                int(final))
 
 
-def _turns(first: np.ndarray, known: np.ndarray, stop: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """For each request that has not ended, the cycle in which its turn has begun, at the latest.
+def _turns(first: np.ndarray, since: np.ndarray, known: np.ndarray, run: np.ndarray,
+           upto: np.ndarray, ended: np.ndarray, ended_run: np.ndarray, over: np.ndarray
+           ) -> np.ndarray:
+    """When the turn of each request that has not ended has begun, at the latest.
 
-    Of several that the same reset or end cut off, only the first has had its turn.
+    In cycles, or in ticks of a run from one reset to the next. Of several that the same reset or
+    end cut off, only the first has had its turn; that of the others begins there (``upto``).
+
+    Parameters
+    ----------
+    first, since, known, run : numpy array
+        Of each request, its first cycle, when that was, whether it has ended, and its run.
+    ended, ended_run, over : numpy array
+        Of each that has ended, its first cycle, its run, and when the next one had its turn.
     """
-    since = stop.copy()
-    for at in np.unique(stop[~known], return_index=True)[1]:
+    turns = upto.copy()
+    for at in np.unique(run[~known], return_index=True)[1]:
         one = np.flatnonzero(~known)[at]
-        before = ends[ends[:, 0] < first[one], 1]
-        since[one] = max(first[one], before.max(initial=-1) + 1)
-    return since
+        before = over[(ended < first[one]) & (ended_run == run[one])]
+        turns[one] = max(since[one], before.max(initial=0))
+    return turns
 
 
 def _declared(probe: Seen, meta: Mapping, first: np.ndarray) -> tuple[np.ndarray, list]:
     """For each request a number, and by number what was declared of it; None: nothing.
 
-    Where the bound needs nothing that has to be declared, each request is of its one class.
+    Where the bound needs nothing that has to be declared, each request is of its one class, until
+    the testbench says otherwise.
     """
     cycles, classes = [], []
     for what, cycle, at, parameters in meta["said"]:
@@ -160,7 +188,7 @@ def _declared(probe: Seen, meta: Mapping, first: np.ndarray) -> tuple[np.ndarray
             classes.append(parameters)
     if not cycles:
         return np.zeros(len(first), dtype=np.int64), [{}]
-    distinct: list = [None]
+    distinct: list = [None if probe.classed else {}]
     numbers = [0]
     for said in classes:
         if said not in distinct:

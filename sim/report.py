@@ -41,7 +41,7 @@ from cyclebound.sim.folders import job_folder
 from cyclebound.sim.job import Job
 from cyclebound.sim.mutant_rows import read_campaigns
 from cyclebound.sim.results import JobRow, Results, unproved
-from cyclebound.sim.table import Run, differences
+from cyclebound.sim.table import Run, difference_words, differences
 from cyclebound.sim.verdict import Verdict
 from cyclebound.sim.waveform_lanes import gtkwave, read_lanes, surfer
 
@@ -89,7 +89,8 @@ def write_report(folder: Path, output: Path | None = None, since: Path | None = 
     environment.globals |= {"symbols": _SYMBOLS, "means": _MEANS, "script": Markup(script),
                             "script_hash": f"sha256-{digest}"}
     changed = None if since is None else [
-        {**row, "was": _said(row["was"], row["now"]), "now": _said(row["now"], row["was"])}
+        {**row, "was": difference_words(row["was"], row["now"]),
+         "now": difference_words(row["now"], row["was"])}
         for row in differences(Run(since), Run(folder))]
     environment.globals |= {"since": since, "changed": changed}
     results = Results(folder)
@@ -103,14 +104,6 @@ def write_report(folder: Path, output: Path | None = None, since: Path | None = 
     except OSError as error:
         raise UserError(f"cannot write {output}: {error}") from error
     return output
-
-
-def _said(values: Mapping | None, other: Mapping | None) -> str:
-    """The fields of a claim or a job that differ from those in the other run."""
-    if values is None:
-        return "absent"
-    return ", ".join(f"{name} {value}" for name, value in values.items()
-                     if other is None or other.get(name) != value)
 
 
 def _gathered(results: Results) -> dict[str, object]:

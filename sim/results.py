@@ -68,6 +68,8 @@ class JobRow:
 
     Attributes
     ----------
+    reason : str
+        Why it failed; of one that passed, which of its tests were skipped.
     content : str
         Stands for all code and tools that there were when it finished.
     ran : str
@@ -326,6 +328,24 @@ class Results:
                 raise self._refuse(wrong)
             yield name, Group(**group)
 
+    def kinds(self) -> dict[tuple[str, str, str], set[str]]:
+        """By block, configuration and request, the kinds that were observed, as JSON.
+
+        Those of which a request has ended: a count of 0 is one that has not.
+        """
+        query = ("SELECT DISTINCT block, configuration, what, parameters FROM observation "
+                 "JOIN job ON job.name = observation.job WHERE count > 0")
+        found: dict[tuple[str, str, str], set[str]] = {}
+        for row in self._rows(query):
+            thing = f"an observation of {shown(row[0])} {shown(row[1])}"
+            parameters = self._decoded(row[3], thing)
+            if wrong := (misfit(row[:3], tuple[(str,) * 3], thing)
+                         or misfit(parameters, dict[str, int], thing)):
+                raise self._refuse(wrong)
+            found.setdefault(tuple(map(cleaned, row[:3])), set()).add(
+                json.dumps(parameters, sort_keys=True))
+        return found
+
     def rows(self, table: str) -> list[Mapping[str, object]]:
         """The rows of ``verdict``, ``proof``, ``fpga`` or ``picture``, in the order of keeping."""
         if table not in ROWS:
@@ -350,6 +370,9 @@ class Results:
                     wrong = row_misfit(row["tightest"], _Tightest, f"tightest of {thing}")
                 if not wrong and len(row["ratios"]) not in (0, 3):
                     wrong = f"ratios of {thing} must be three, not {len(row['ratios'])}"
+            if not wrong and table == "proof":
+                wrong = misfit(row["claims"], list[tuple[str, dict[str, object], int]],
+                               f"claims of {thing}")
             if wrong:
                 raise self._refuse(wrong)
             found.append(row)

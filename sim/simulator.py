@@ -64,6 +64,10 @@ class Outcome:
 
     Attributes
     ----------
+    reason : str
+        Why it failed; of a job that passed, which of its tests were skipped.
+    tests : list of (str, bool)
+        The tests that ran, and whether each passed.
     ran : str
         If it was kept from an earlier run, when it ran.
     content : str
@@ -84,6 +88,10 @@ class Outcome:
     starts: dict[str, int] = field(default_factory=dict)
     ran: str = ""
     content: str = ""
+
+
+# variables with which cocotb would leave out tests that the job has to run
+_SELECTS = {"COCOTB_TEST_FILTER", "COCOTB_TESTCASE", "COCOTB_LIST_TESTS", "COCOTB_MAX_FAILURES"}
 
 
 def library_path() -> dict[str, str]:
@@ -109,8 +117,9 @@ def job_environment(job: Task, folder: Path, module: str,
         `cyclebound.sim.block.Testbench`. A job of one test runs that.
     """
     chosen = _filter(job.test, **tests or {})
+    inherited = {name: value for name, value in os.environ.items() if name not in _SELECTS}
     return {
-        **os.environ, **library_path(),
+        **inherited, **library_path(),
         "CYCLEBOUND_JOB": str((folder / "job.json").resolve()),
         "COCOTB_TOPLEVEL": "top", "TOPLEVEL_LANG": "verilog",
         "COCOTB_TEST_MODULES": f"{reads.__name__},{module}",
@@ -174,9 +183,9 @@ def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
     seen, others = read_requests(folder / PRINTED, asked["printed"])
     with (folder / "log.txt").open("a") as log:
         log.writelines(others)
-    _read_observed(folder, outcome, seen)
+    raised = _read_observed(folder, outcome, seen)
     _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
-           observes=asked["observes"],
+           observes=asked["observes"], raised=raised,
            named=() if job.test else asked.get("tests", {}).get("only", ()))
     return outcome
 
@@ -192,13 +201,18 @@ def die_with_parent(parent: int) -> None:
             os._exit(1)
 
 
-def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]) -> None:
+def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]) -> dict[str, str]:
+    """Fill in what tests observed; return the exceptions that ended tests, by the test's name."""
+    raised: dict[str, str] = {}
     for path in sorted(folder.glob("observed-*.json")):
         meta = json.loads(path.read_text())
         outcome.compared += meta["compared"]
         outcome.cycles += meta["cycles"]
         outcome.starts[meta["test"]] = meta["start"]
+        if meta.get("raised"):
+            raised[meta["test"]] = meta["raised"]
         outcome.groups += [Group(*row, meta["test"]) for row in grouped(seen, meta)]
+    return raised
 
 
 # what Verilator prints where an `Assert` or `Assume` does not hold: message, time in ps, module
@@ -206,8 +220,13 @@ _ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)",
 
 
 def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float, *,
-           observes: bool, named: Sequence[str] = ()) -> None:
-    """Fill in whether the job passed, and if not, why; all tests that are ``named`` have to run."""
+           observes: bool, named: Sequence[str] = (),
+           raised: Mapping[str, str] | None = None) -> None:
+    """Fill in whether the job passed, and if not, why; all tests that are ``named`` have to run.
+
+    A test that an exception ended (``raised``) has not passed, whatever cocotb was told to expect.
+    """
+    skipped = []
     text = log.read_text(errors="replace")
     reasons = [f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
                f"{int(time) / 1000:g} ns)" for message, time, module in _ASSERTED.findall(text)[:1]]
@@ -219,14 +238,24 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     except (OSError, ElementTree.ParseError):
         cases = iter(())
     for case in cases:
+        name = case.get("name", "?")
         problem = next((child for child in case if child.tag in ("failure", "error")), None)
-        outcome.tests.append((case.get("name", "?"), problem is None))
+        if any(child.tag == "skipped" for child in case):
+            skipped.append(name)
+            continue
+        unexpected = (raised or {}).get(name, "") if problem is None else ""
+        outcome.tests.append((name, problem is None and not unexpected))
+        if unexpected:
+            reasons.append(f"{name}: ended by {unexpected}, which it takes for a pass")
         if problem is not None and not asserted:  # an assertion ends this test and all after it
             said = problem.get("error_msg") or problem.get("message") or problem.text or ""
-            reasons.append(f"{case.get('name')}: {reason_of(said)}")
+            reasons.append(f"{name}: {reason_of(said)}")
     if asserted:
         failed = next((name for name, passed in outcome.tests if not passed), None)
         reasons[0] = f"{failed}: {reasons[0]}" if failed else reasons[0]
+    left_out = f"skipped: {', '.join(skipped)}" if skipped else ""
+    if not reasons and not status and skipped and not outcome.tests:
+        reasons.append(f"no test ran; {left_out}")
     if not reasons and (status or not outcome.tests):
         ended = f"ended with status {status}" if status is None or status >= 0 else \
             f"was ended by {signal.Signals(-status).name}"
@@ -235,13 +264,16 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
                        f"{'' if outcome.tests or raised else ' and reported no test'}; see {log}")
     ran = {name.partition("/")[0] for name, _ in outcome.tests}
     if not reasons and (missing := [name for name in named if name not in ran]):
-        reasons.append(f"the testbench has no test called {', '.join(missing)}")
+        unknown = [name for name in missing
+                   if name not in {other.partition("/")[0] for other in skipped}]
+        reasons.append(f"the testbench has no test called {', '.join(unknown)}" if unknown else
+                       f"tests that have to run were {left_out}")
     if not reasons:
         reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
     if not reasons and not outcome.groups and (observes or not outcome.compared):
         reasons.append("0 requests observed" if observes else "0 cycles compared")
-    outcome.reason = "; ".join(reasons)
     outcome.passed = not reasons
+    outcome.reason = "; ".join(reasons) or left_out
 
 
 def reason_of(said: str) -> str:

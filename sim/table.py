@@ -1,10 +1,13 @@
 """The verdict table: for a terminal, as JSON, as JUnit XML; and what differs between two runs."""
 
+import contextlib
 import json
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -16,10 +19,19 @@ from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.shape import cleaned
 from cyclebound.sim.verdict import Verdict
 
-__all__ = ["Run", "differences", "print_differences", "print_run", "read", "write_junit"]
+__all__ = ["Run", "difference_words", "differences", "print_differences", "print_run", "read",
+           "write_junit"]
 
 _STYLE = {"exact": "green", "right": "green", "held": "cyan"}
 _UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
+_MOST_NAMED = 3  # of kinds, tests or claims in a row of differences
+_OF_VERDICT = ("verdict", "worst", "allowed", "evidence", "domain", "requests", "claim", "formula",
+               "environment", "unit")
+_OF_PROOF = ("status", "depth", "induction", "says", "detail")
+_OF_FPGA = ("mhz", "luts", "flip_flops", "block_rams", "multipliers")
+_VERDICT_RANK = ("exact", "right", "held")  # of one claim: the strongest first
+_EVIDENCE_RANK = ("proved", "exhaustive", "searched", "sampled")
+_PROOF_RANK = ("proved", "bounded")
 _BAR = 10  # characters of the tightness bar
 
 JSON_FORMAT = 2
@@ -40,6 +52,11 @@ class Run:
         self.fpga = results.rows("fpga")
         results.close()
 
+    def kinds(self) -> dict[tuple[str, str, str], set[str]]:
+        """As `cyclebound.sim.results.Results.kinds`."""
+        with contextlib.closing(Results(self.folder)) as results:
+            return results.kinds()
+
     @property
     def unfinished(self) -> int:
         """Jobs of the run that never finished."""
@@ -58,6 +75,11 @@ class Run:
             lines.append(f"{self.unfinished} jobs did not finish; "
                          f"continue with `cyclebound regress --resume {self.folder}`")
         return lines
+
+    @property
+    def skipped(self) -> list[str]:
+        """Of each simulation that passed without all of its tests, which were skipped."""
+        return [f"{job.name}: {job.reason}" for job in self.jobs if job.passed and job.reason]
 
     @property
     def kept(self) -> list[str]:
@@ -80,7 +102,7 @@ class Run:
                          "cycles_per_second": round(rate)})
         return json.dumps({"format": JSON_FORMAT, "folder": str(self.folder), **self.meta,
                            "verdicts": rows, "jobs": [asdict(job) for job in self.jobs],
-                           "proofs": self.proofs, "fpga": self.fpga,
+                           "proofs": self.proofs, "fpga": self.fpga, "skipped": self.skipped,
                            "problems": self.problems}, indent=2)
 
 
@@ -133,36 +155,88 @@ def print_run(run: Run, console: Console) -> None:
         console.print(Text(cleaned(
             f"{len(kept)} of {len(run.jobs)} simulations are kept from earlier runs, of {when}; "
             "`--fresh` runs them again")), soft_wrap=True)
+    for line in run.skipped:
+        console.print(Text(cleaned(line), style="yellow"), soft_wrap=True)
     for line in run.problems:
         console.print(Text(cleaned(line), style="red"), soft_wrap=True)
 
 
 def differences(old: Run, new: Run) -> list[dict[str, object]]:
-    """Differences between two runs: verdicts, worst cases, bounds, jobs that pass or fail."""
-    def keyed(run: Run) -> dict[tuple[str, ...], Verdict]:
-        return {(v.block, v.configuration, v.bound, v.what): v for v in run.verdicts}
+    """Differences between two runs in what they show: whatever is weaker now first.
 
-    before, after = keyed(old), keyed(new)
+    Each has ``block``, ``configuration``, ``bound`` (what it is about), ``weaker`` (the new run
+    shows less of it), and how it ``was`` and is ``now``; None: absent. These are of a claim: fields
+    of its verdict, and ``kinds``, the kinds of requests that only this run has observed. Of a
+    simulation: whether it passed, its tests, and how many cycles it compared. Of a proof: its
+    status, its depths, and the bounds that it claims. And FPGA figures.
+    """
+    before, after = _shown(old), _shown(new)
     changed = []
     for key in dict.fromkeys([*before, *after]):
-        a, b = before.get(key), after.get(key)
-        fields = ("verdict", "worst", "allowed", "evidence", "formula")
-        was = {name: getattr(a, name) for name in fields} if a else None
-        now = {name: getattr(b, name) for name in fields} if b else None
-        if was != now:
-            changed.append({"block": key[0], "configuration": key[1], "bound": key[2],
-                            "was": was, "now": now})
-    jobs = {job.name: job for job in old.jobs}
-    for job in new.jobs:
-        if job.name in jobs and jobs[job.name].reason != job.reason:
-            changed.append({"block": job.block, "configuration": job.configuration,
-                            "bound": f"job {job.testbench} {job.seed}",
-                            "was": _outcome(jobs[job.name]), "now": _outcome(job)})
-    return changed
+        was, now = before.get(key), after.get(key)
+        if was == now:
+            continue
+        was, now = _with_own_kinds(was, now), _with_own_kinds(now, was)
+        changed.append({"block": key[0], "configuration": key[1], "bound": key[2],
+                        "weaker": _weaker(was, now), "was": was, "now": now})
+    return sorted(changed, key=lambda row: not row["weaker"])
 
 
-def _outcome(job: JobRow) -> dict[str, str]:
-    return {"job": "passed" if job.passed else f"failed: {job.reason}"}
+def _with_own_kinds(told: dict[str, Any] | None, other: dict[str, Any] | None
+                    ) -> dict[str, Any] | None:
+    """What is shown of a claim with only those kinds that the other run has not observed."""
+    if not told or "kinds" not in told:
+        return told
+    mine = told["kinds"] - (other["kinds"] if other else set())
+    return {**told, "kinds": [json.loads(kind) for kind in sorted(mine)]}
+
+
+def _shown(run: Run) -> dict[tuple[str, ...], dict[str, Any]]:
+    """All that a run shows, by block, configuration and name; a claim's kinds as sets of JSON."""
+    kinds = run.kinds()
+    shown: dict[tuple[str, ...], dict[str, Any]] = {}
+    for v in run.verdicts:
+        shown[v.block, v.configuration, v.bound, v.what] = {
+            **{name: getattr(v, name) for name in _OF_VERDICT},
+            "kinds": kinds.get((v.block, v.configuration, v.what), set())}
+    for job in run.jobs:
+        shown[job.block, job.configuration, f"job {job.testbench} {job.seed}", "job"] = {
+            "job": ("passed" + f", {job.reason}" * bool(job.reason) if job.passed
+                    else f"failed: {job.reason}"),
+            "tests": sorted(name for name, passed in job.tests if passed),
+            "compared": job.compared}
+    for proof in run.proofs:
+        claims = sorted(f"{what} with {_words(kind) or 'no parameters'}: {limit}"
+                        for what, kind, limit in proof["claims"])
+        shown[proof["block"], _words(proof["parameters"]), f"property {proof['property']}",
+              "proof"] = {**{name: proof[name] for name in _OF_PROOF}, "claims": claims}
+    for row in run.fpga:
+        shown[row["block"], row["configuration"], f"on {row['target']}", "fpga"] = {
+            name: row[name] for name in _OF_FPGA}
+    return shown
+
+
+def _weaker(was: dict[str, Any] | None, now: dict[str, Any] | None) -> bool:
+    """Whether the later run shows less than the earlier one."""
+    if was is None or now is None:
+        return now is None and was is not None and "mhz" not in was
+    if "verdict" in was:
+        return (_rank(_VERDICT_RANK, now["verdict"]) > _rank(_VERDICT_RANK, was["verdict"])
+                or _rank(_EVIDENCE_RANK, now["evidence"]) > _rank(_EVIDENCE_RANK, was["evidence"])
+                or bool(was["kinds"]) or now["requests"] < was["requests"])
+    if "job" in was:
+        return ((was["job"] != now["job"] and now["job"] != "passed")
+                or not {*was["tests"]} <= {*now["tests"]} or now["compared"] < was["compared"])
+    if "status" in was:
+        return (_rank(_PROOF_RANK, now["status"]) > _rank(_PROOF_RANK, was["status"])
+                or (now["status"] == "bounded" and now["depth"] < was["depth"])
+                or not {*was["claims"]} <= {*now["claims"]})
+    return False
+
+
+def _rank(order: tuple[str, ...], word: str) -> int:
+    """Place of a word, the strongest first; words that are not there come last."""
+    return order.index(word) if word in order else len(order)
 
 
 def print_differences(changed: list[dict[str, object]], console: Console) -> None:
@@ -171,19 +245,35 @@ def print_differences(changed: list[dict[str, object]], console: Console) -> Non
         console.print("nothing changed")
         return
     table = Table(title="What changed", title_justify="left")
-    for name in ("block", "configuration", "bound", "was", "now"):
+    for name in ("block", "configuration", "bound", "was", "now", ""):
         table.add_column(name)
-
-    def say(values: dict | None, other: dict | None) -> str:
-        if values is None:
-            return "absent"
-        return ", ".join(f"{name} {value}" for name, value in values.items()
-                         if other is None or other[name] != value)
-
     for row in changed:
         table.add_row(row["block"], row["configuration"], row["bound"],
-                      say(row["was"], row["now"]), say(row["now"], row["was"]))
+                      difference_words(row["was"], row["now"]),
+                      difference_words(row["now"], row["was"]), "weaker" if row["weaker"] else "")
     print_table(table, console)
+
+
+def difference_words(values: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> str:
+    """The fields of one side of a difference that the other side does not have like this."""
+    if values is None:
+        return "absent"
+    said = {name: _some(value, other.get(name) if other else None)
+            for name, value in values.items() if other is None or other.get(name) != value}
+    return ", ".join(f"{name} {words}" for name, words in said.items()
+                     if words or not isinstance(values[name], list))
+
+
+def _some(value: object, other: object) -> str:
+    """A value; of a list the first few items that the other list does not have, and their number.
+    """
+    if not isinstance(value, list):
+        return str(value)
+    items = [item for item in value if not isinstance(other, list) or item not in other]
+    words = [_words(item) or "no parameters" if isinstance(item, dict) else str(item)
+             for item in items[:_MOST_NAMED]]
+    more = len(items) - len(words)
+    return "; ".join(words) + (f"; and {more:,} more" if more else "")
 
 
 def write_junit(run: Run, path: Path) -> None:

@@ -54,6 +54,9 @@ class Bench:
         The number of the current cycle, from this test's start.
     compared : int
         Cycles compared so far.
+    raised : str
+        The exception that ended the test, if one did: it has not passed then, even if cocotb was
+        told to expect that.
     """
 
     def __init__(self, dut, name: str) -> None:
@@ -74,6 +77,9 @@ class Bench:
         self._declared = Bus({**field, "name": field["name"].lstrip(".")}
                              for field in job["declared"])
         self._declaring = 0  # what is on that bus
+        self._ticked = Bus({**field, "name": field["name"].lstrip(".")}
+                           for field in job["ticked"])
+        self._classed = {probe["what"] for probe in job["printed"] if probe["classed"]}
         # the fields of each probe and place, by name
         self._declared_at: dict[tuple[str, str], dict[str, Field]] = {}
         for field in self._declared.fields.values():
@@ -82,9 +88,11 @@ class Bench:
         self._said: list[tuple] = []
         self._followed: set[str] = set()
         self._resets: list[int] = []
+        self._stops: list[dict[str, int]] = []  # the probes' ticks at each, and at the end
         self._shift = 0  # from a cycle's number here to the one that probes print
         self._idle = _RESET_CYCLES
         self._start = 0
+        self.raised = ""
         self._edge, self._middle = RisingEdge(dut.clk), FallingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
 
@@ -109,6 +117,7 @@ class Bench:
         """
         self.dut.rst.value = 1
         self._resets.append(self._time())
+        self._stops.append(self._ticks())
         await self._edge
         self._in.value = 0
         for _ in range(self._idle if idle is None else idle):
@@ -130,15 +139,34 @@ class Bench:
     def _now(self) -> int:
         return self._time() - self._start
 
+    def _ticks(self) -> dict[str, int]:
+        """Ticks that probes have counted up to the edge that ended the last cycle."""
+        if not self._ticked.width:
+            return {}
+        seen = int(self.dut.ticked.value)
+        return {name: field.of(seen) for name, field in self._ticked.fields.items()}
+
+    def stop(self) -> None:
+        """Keep what probes have counted at the test's end."""
+        self._stops.append(self._ticks())
+
     @property
     def edge(self) -> RisingEdge:
         """A trigger for the end of this cycle, for coroutines that run beside a test."""
         return self._edge
 
     def forget(self) -> None:
-        """Declare that requests that begin from now on are of no class, for all probes."""
+        """Take back all that was declared.
+
+        Requests that begin from now on are of no class; those of a probe whose bound needs no
+        declaration are of its class again, as from a test's start.
+        """
         for what in self._probes:
-            self.undeclare(what)
+            if what in self._classed:
+                self.undeclare(what)
+            else:
+                self._tell(what, None, {})
+                self._said.append((what, self._time(), None, {}))
 
     async def step(self, inputs: int = 0) -> int:
         """One cycle: drive ``inputs`` throughout it, and return the outputs seen at its end."""
@@ -227,9 +255,12 @@ class Bench:
 
     def close(self) -> None:
         """Write the test's results to a file; the probes have printed theirs."""
+        if len(self._stops) == len(self._resets):  # an exception ended it
+            self.stop()
         meta = {"test": self.name, "start": self._start, "said": self._said,
-                "resets": self._resets, "shift": self._shift, "end": self._time(),
-                "compared": self.compared, "cycles": self._now()}
+                "resets": self._resets, "stops": self._stops, "shift": self._shift,
+                "end": self._time(), "raised": self.raised, "compared": self.compared,
+                "cycles": self._now()}
         whole = self._folder / f"{self.name}.json"  # renamed when it is complete
         whole.write_text(json.dumps(meta))
         whole.rename(self._folder / f"observed-{self.name}.json")
@@ -245,11 +276,16 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
         try:
             await with_timeout(cocotb.start_soon(function(bench)),
                                bench.max_cycles * PERIOD_NS, "ns")
+            bench.stop()
             if "icarus" in cocotb.SIM_NAME.lower():  # what happens at this edge is still to come
                 await Timer(1, "ns")
         except SimTimeoutError:
+            bench.raised = "a limit"
             raise AssertionError(f"{bench.name} still ran after {bench.max_cycles} cycles, the "
                                  "limit of this testbench") from None
+        except Exception as error:
+            bench.raised = type(error).__name__
+            raise
         finally:
             bench.close()
 

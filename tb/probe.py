@@ -205,6 +205,8 @@ class ProbeCounter(Elaboratable):
         id, end_id, start, end and so on; of each, from the innermost function on. For proofs.
     more : Signal
         How many of its starts the latest request still has, before this cycle. For proofs.
+    ticked, upto : Signal(width)
+        Ticks since reset, before this cycle, and with it.
     needs, ended : Value
         Of the request that ``age`` counts, how many ends it has, and how many of them came before
         this cycle. For proofs.
@@ -227,6 +229,7 @@ class ProbeCounter(Elaboratable):
         self.busy, self.before = Signal(), Signal(width)
         self._counts = now is None
         self.now = Signal(width, reset_less=True) if now is None else now
+        self.ticked, self.upto = Signal(width), Signal(width)
         self.overflow, self.spurious = Signal(), Signal()
         self.kept: tuple[Value, ...] = ()
         self.more = Signal(max(1, len(self._starts)))
@@ -240,8 +243,8 @@ class ProbeCounter(Elaboratable):
 
     def elaborate(self, platform):
         m = Module()
-        ticked = Signal(self._width)  # before this cycle
-        m.d.sync += ticked.eq(ticked + self._tick)
+        ticked, now = self.ticked, self.upto
+        m.d.sync += ticked.eq(now)
         if self._counts:
             m.d.sync += self.now.eq(self.now + 1)
 
@@ -257,7 +260,7 @@ class ProbeCounter(Elaboratable):
                 m.d.sync += more.eq(Mux(self._starts == 0, 0, self._starts - 1))
             with m.Elif(self._start):
                 m.d.sync += more.eq(more - 1)
-        now, since, turn = (Signal(self._width, name=name) for name in ("upto", "since", "turn"))
+        since, turn = (Signal(self._width, name=name) for name in ("since", "turn"))
         m.d.comb += [now.eq(ticked + self._tick), since.eq(now - head.ticked), self.age.eq(since)]
         if self._in_turn:
             with m.If(self.closes):
@@ -477,16 +480,19 @@ def prints(m, number, probe, target, counters, *, name, declared):
         value = _reader(m, probe, target, place, index, declared, f"{name}_shows")
         shows = [value(text) for text in probe.request.values()]
         label = "_".join([name, *map(str, index.values())])
+        # of other ticks than cycles, how many there were: the age of what never ends follows
+        before, upto = ([counter.ticked], [counter.upto]) if probe.ticks else ([], [])
         m.d.sync += [
             Assert(~counter.overflow, f"{label}: more requests under way than it can follow"),
             Assert(~counter.spurious, f"{label}: an end without a request"),
         ]
         with m.If(counter.begins & counter.fresh_shown):
             m.d.sync += Print(Format(f"{MARK} {number} {place} " + " ".join(
-                ["{}"] * (1 + len(shows))), counter.now, *shows))
+                ["{}"] * (1 + len(shows) + len(before))), counter.now, *shows, *before))
         with m.If(counter.closes & counter.shown):
-            m.d.sync += Print(Format(f"{MARK}. {number} {place} " + "{} {} {}",
-                                     counter.now + 1 - counter.lasted, counter.now, counter.age))
+            m.d.sync += Print(Format(f"{MARK}. {number} {place} " + " ".join(
+                ["{}"] * (3 + len(upto))), counter.now + 1 - counter.lasted, counter.now,
+                counter.age, *upto))
 
 
 def claim_bound(m, what, counters, limit, *, exactly=False):

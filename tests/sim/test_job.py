@@ -37,15 +37,16 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(monkeypatch, tmp_pa
     assert not any(file.exists() for file in left)
 
 
-def outcome_told(tmp_path, *, compared=5, test="", **asked):
+def outcome_told(tmp_path, *, compared=5, test="", cases="<testcase name='t'/>", raised="",
+                 **asked):
     """The outcome of a simulator that ran a test ``t``, which compared so many cycles."""
     (tmp_path / "job.json").write_text(json.dumps({"printed": [], **asked}))
     for name in ("probes.txt", "log.txt"):
         (tmp_path / name).touch()
-    (tmp_path / "cocotb.xml").write_text("<s><testcase name='t'/></s>")
+    (tmp_path / "cocotb.xml").write_text(f"<s>{cases}</s>")
     (tmp_path / "observed-t.json").write_text(json.dumps({
         "test": "t", "start": 0, "end": 9, "shift": 0, "resets": [], "said": [],
-        "compared": compared, "cycles": 9}))
+        "raised": raised, "compared": compared, "cycles": 9}))
     return outcome_of(Job("noc.arbiter", "four", "cycle", 1, str(tmp_path), test=test), tmp_path, 0)
 
 
@@ -65,6 +66,38 @@ def test_all_tests_that_a_testbench_names_have_to_run(tmp_path, only, test, reas
     found = outcome_told(tmp_path, observes=False, test=test,
                          tests={"only": only, "without": []})
     assert (found.passed, found.reason) == (not reason, reason)
+
+
+_SKIPPED = "<testcase name='u'><skipped message='Test was skipped'/></testcase>"
+
+
+@pytest.mark.parametrize(("cases", "only", "passed", "reason"), [
+    ("<testcase name='t'/>" + _SKIPPED, [], True, "skipped: u"),
+    ("<testcase name='t'/>" + _SKIPPED, ["t", "u"], False,
+     "tests that have to run were skipped: u"),
+    (_SKIPPED, [], False, "no test ran; skipped: u"),
+    ("", [], False, "the simulator ended with status 0 and reported no test; see .*")],
+    ids=["one", "named", "all", "none"])
+def test_tests_that_were_skipped_have_not_passed(tmp_path, cases, only, passed, reason):
+    found = outcome_told(tmp_path, observes=False, cases=cases,
+                         tests={"only": only, "without": []})
+    assert found.passed == passed
+    assert re.fullmatch(reason, found.reason)
+    assert "u" not in dict(found.tests)
+
+
+def test_a_failure_that_cocotb_was_told_to_expect_is_one(tmp_path):
+    found = outcome_told(tmp_path, observes=False, raised="AssertionError")
+    assert (found.passed, found.tests) == (False, [("t", False)])
+    assert found.reason == "t: ended by AssertionError, which it takes for a pass"
+
+
+def test_no_variable_of_the_users_leaves_out_tests(tmp_path, monkeypatch):
+    for name in ("COCOTB_TEST_FILTER", "COCOTB_TESTCASE"):
+        monkeypatch.setenv(name, "one")
+    one = Job("noc.arbiter", "four", "cycle", 1, str(tmp_path))
+    environment = job_environment(one, tmp_path, "some.module")
+    assert not {"COCOTB_TEST_FILTER", "COCOTB_TESTCASE"} & {*environment}
 
 
 @pytest.mark.parametrize(("test", "tests", "runs"), [

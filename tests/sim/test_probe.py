@@ -1,5 +1,6 @@
 """Probe hardware against a list of requests, in Amaranth's simulator; and what it prints, read."""
 
+import json
 import random
 from collections import deque
 
@@ -10,9 +11,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
-from cyclebound.sim.elaborate import FlatTop, to_rtlil
+from cyclebound.sim.elaborate import FlatTop, fields_json, to_rtlil
 from cyclebound.sim.observations import Seen, grouped, read_requests
 from cyclebound.tb.bench import Bench
+from cyclebound.tb.bus import Bus
 from cyclebound.tb.expression import ExpressionError
 from cyclebound.tb.probe import FollowedCounter, Probe, ProbeCounter, _value, counters_of
 
@@ -371,8 +373,9 @@ META = {"start": 100, "end": 200, "shift": 1, "resets": [100], "said": []}
 
 
 def seen_as(began, ended, *, at=(), names=("size",), **options):
-    return Seen("move", dict(at), names, np.array(began).reshape(-1, 1 + len(names)),
-                np.array(ended).reshape(-1, 3), **options)
+    more = bool(options.get("ticks"))
+    return Seen("move", dict(at), names, np.array(began).reshape(-1, 1 + len(names) + more),
+                np.array(ended).reshape(-1, 3 + more), **options)
 
 
 def test_requests_of_a_test_by_kind_and_latency():
@@ -384,7 +387,6 @@ def test_requests_of_a_test_by_kind_and_latency():
 
 def test_a_request_under_way_when_its_test_ends_has_no_count():
     assert list(grouped([seen_as([(191, 1)], [])], META)) == [("move", {"size": 1}, 10, 0, 90, 99)]
-    assert not list(grouped([seen_as([(191, 1)], [], counts_cycles=False)], META))
 
 
 def test_a_request_that_a_reset_cut_off_has_no_count():
@@ -395,9 +397,107 @@ def test_a_request_that_a_reset_cut_off_has_no_count():
         ("move", {"size": 1}, 10, 0, 10, 19)]
 
 
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_hardware_tells_the_ticks_of_what_never_ends(tmp_path, capsys, in_turn):
+    """Whatever a reset or the test's end cut off, counted beside the hardware."""
+    top = FlatTop(Ports(), probes={"move": Probe(
+        "ask[0].valid", "ask[1].valid", request={"size": "ask[0].size"}, ticks="ask[1].size",
+        in_flight=8, in_turn=in_turn)})
+    bus = Bus(json.loads(fields_json(top.component))["inputs"])
+    rng = random.Random(in_turn)
+    m = Module()
+    m.domains.sync = domain = ClockDomain()
+    m.submodules.top = top
+    resets, stops, expected = [], [], []
+
+    async def bench(ctx):
+        def stop():
+            turn = None
+            for first, size, age in waiting:
+                age = age if not in_turn or turn is None else 0
+                turn = first
+                if age:
+                    expected.append((size, age, 0, first, cycle - 1))
+            waiting.clear()
+            stops.append({field["name"].lstrip("."): upto for field in top.ticked_fields()})
+
+        waiting, upto = [], 0
+        for cycle in range(300):
+            if reset := cycle % 60 == 0:
+                resets.append(cycle)
+                stop()
+            start = len(waiting) < 8 and rng.random() < 0.3
+            size, tick = rng.randrange(1, 8), rng.random() < 0.6
+            end = bool(waiting) and cycle % 60 < 30 and rng.random() < 0.3
+            ctx.set(top.inputs, bus.pack({"ask.0.valid": start, "ask.0.size": size,
+                                          "ask.1.valid": end, "ask.1.size": int(tick)}))
+            ctx.set(domain.rst, int(reset))
+            if start and not reset:
+                waiting.append([cycle, size, 0])
+            for number, one in enumerate(waiting):
+                one[2] += tick and not (in_turn and number)
+            if end and not reset:
+                waiting.pop(0)
+            upto = ctx.get(top.ticked.as_value())
+            await ctx.tick()
+        cycle += 1
+        stop()
+
+    simulator = Simulator(m)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    (tmp_path / "probes.txt").write_text(capsys.readouterr().out)
+    seen, _ = read_requests(tmp_path / "probes.txt", top.printed())
+    meta = {"start": 0, "end": 300, "shift": 0, "resets": resets, "stops": stops, "said": []}
+    found = [(row[1]["size"], *row[2:]) for row in grouped(seen, meta)]
+    never = [row for row in found if not row[2]]
+    assert {row[3] for row in never} <= {row[3] for row in expected}
+    assert {row[:2] for row in never} == {row[:2] for row in expected}
+    assert len(never) > 3
+    assert sum(row[2] for row in found) > 10
+
+
+def test_a_request_that_never_ends_has_the_ticks_that_it_took():
+    """Up to the reset that cut it off, or the test's end; ticks count from the reset on."""
+    seen = seen_as([(111, 1, 3), (113, 1, 4), (151, 1, 20), (190, 2, 25)],
+                   [(113, 118, 5, 9), (151, 160, 3, 23)], ticks="move.1")
+    stops = [{"move.0": 0, "move.1": 0}, {"move.0": 70, "move.1": 14}, {"move.0": 80, "move.1": 26}]
+    assert list(grouped([seen], {**META, "resets": [100, 120], "stops": stops})) == [
+        ("move", {"size": 1}, 3, 1, 50, 59), ("move", {"size": 1}, 5, 1, 12, 17),
+        ("move", {"size": 1}, 11, 0, 10, 19), ("move", {"size": 2}, 1, 0, 89, 99)]
+
+
+def test_of_requests_in_turn_that_count_ticks_one_has_its_turn():
+    seen = seen_as([(111, 1, 3), (112, 1, 4), (113, 1, 4), (141, 1, 1), (142, 1, 2)],
+                   [(111, 115, 5, 7), (141, 145, 5, 5)], ticks="move.0", in_turn=True)
+    stops = [{"move.0": 0}, {"move.0": 10}, {"move.0": 11}]
+    assert sorted(row[2:] for row in grouped(
+        [seen], {**META, "resets": [100, 120], "stops": stops})) == [
+            (3, 0, 11, 19), (5, 2, 10, 14), (6, 0, 41, 99)]
+
+
+def test_where_nothing_has_to_be_declared_all_is_of_the_class_again_when_that_is_taken_back():
+    """Else a testbench that resets its block, and forgets, would no longer measure."""
+    rows = [(106, 1), (112, 1), (131, 1), (141, 1)]
+    seen = seen_as(rows, [(first, 150, 150 - first + 1) for first, _ in rows], classed=False)
+    said = [["move", 110, None, None], ["move", 120, None, {"words": 3}], ["move", 140, None, {}]]
+    found = {row[4]: row[1] for row in grouped([seen], {**META, "said": said})}
+    assert found == {5: {"size": 1}, 30: {"size": 1, "words": 3}, 40: {"size": 1}}
+
+
+def test_a_bench_that_forgets():
+    """All classes of requests; those that none had to declare are measured again."""
+    bench = object.__new__(Bench)
+    vars(bench).update(_probes={"move": [{}], "wait": [{}]}, _declared_at={}, _declaring=0,
+                       _followed=set(), _said=[], _classed={"move"}, _time=lambda: 40)
+    bench.forget()
+    assert bench._said == [("move", 40, None, None), ("wait", 40, None, {})]
+
+
 def test_of_requests_in_turn_that_have_not_ended_one_has_its_turn():
     seen = seen_as([(111, 1), (112, 1), (113, 1), (141, 1), (142, 1), (171, 1)],
-                   [(111, 115, 5), (141, 145, 5)], counts_cycles=False, in_turn=True)
+                   [(111, 115, 5), (141, 145, 5)], in_turn=True)
     assert sorted(row[2:] for row in grouped([seen], {**META, "resets": [100, 120]})) == [
         (5, 0, 11, 19), (5, 2, 10, 14), (55, 0, 41, 99)]
 

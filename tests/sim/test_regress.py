@@ -41,6 +41,9 @@ REASONS = {
                   r"at 60 ns\)")],
     "dying": [(r"test\.dying/d3/cycle/1: the simulator was ended by SIGSEGV and reported no test; "
               r"see \S+/log\.txt")],
+    "skipping": [r"test\.skipping/d3/cycle/1: tests that have to run were skipped: left_out"],
+    "expecting": [(r"test\.expecting/d3/cycle/1: wrong: ended by AssertionError, which it takes "
+                   r"for a pass")],
     "wordless": [r"test\.wordless/d3/cycle/1: then_the_fault: failed"],
 }
 
@@ -212,7 +215,9 @@ def test_what_changed_between_two_runs(good, faulty, call, tmp_path):
         results.finished(wanted, Outcome(wanted.name, False, "it broke"), "")
     said = call("compare", good[0], later, "--json")
     assert (said.returncode, said.stderr) == (1, "")
-    verdict, job = json.loads(said.stdout)
+    verdict, unseen, job = json.loads(said.stdout)  # all of them weaker
+    assert (unseen["configuration"], unseen["now"]["kinds"]) == ("d5", [])
+    assert unseen["was"]["kinds"]  # its verdict is as it was, but no request is kept
     assert (verdict["configuration"], verdict["was"]["worst"], verdict["now"]["worst"]) == (
         "d3", 4, 9)
     assert (job["bound"], job["was"]["job"], job["now"]["job"]) == (

@@ -77,11 +77,11 @@ PICTURES = (
     Picture("nothing", "It fails.", "faults:nothing"))
 
 
-def _block(name, *, formula=delay, checker=None, cycles=(3,), **bench):
+def _block(name, *, formula=delay, checker=None, cycles=(3,), module="faults_bench", **bench):
     return Block(
         f"test.{name}", f"a delay line: {name}", Delay,
         {f"d{number}": Configuration({"cycles": number, "fault": name}) for number in cycles},
-        (Testbench("cycle", "faults_bench", **bench),),
+        (Testbench("cycle", module, **bench),),
         (BoundBinding("delay", formula, DELAYED),), checker=checker,
         pictures=PICTURES if name == "good" else ())
 
@@ -97,6 +97,8 @@ BLOCKS = (
     _block("asserting", checker=NeverDone),
     _block("dying"),
     _block("wordless"),
+    _block("skipping", module="left_out_bench", tests=("requests", "left_out")),
+    _block("expecting", module="left_out_bench", tests=("requests", "wrong")),
     _block("many"),
     _block("better"),
     _block("slow", seeds=4),
