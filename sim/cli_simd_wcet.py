@@ -43,6 +43,7 @@ __all__ = ["tightness", "wcet"]
 
 POLICIES = ("access", "compute")
 _DRAWN = 120  # phases of a chart, if nothing else is asked for
+_TRACED = 1 << 16  # of a trace
 
 
 def wcet(
@@ -72,8 +73,8 @@ def wcet(
         "--until", metavar="CYCLE", min=1, help="The last cycle of the chart; the default shows "
         f"{_DRAWN} phases.")] = None,
     trace: Annotated[Path | None, typer.Option(
-        "--trace", metavar="FILE", help="Write that schedule for Perfetto (ui.perfetto.dev): .json."
-        )] = None,
+        "--trace", metavar="FILE", help="Write that schedule for Perfetto (ui.perfetto.dev), its "
+        f"first {_TRACED:,} phases: .json.")] = None,
     fail_over: Annotated[int | None, typer.Option(
         "--fail-over", metavar="CYCLES", min=0, help="Exit with status 1 if a policy's bound is "
         "greater.")] = None,
@@ -88,6 +89,14 @@ def wcet(
     1: over --fail-over; 2: there is no bound; the message says why.
     """
     if timing == "published":
+        unused = [option for option, given in (
+            ("--policy", policies), ("--size", sizes), ("--start", start != "idle"),
+            ("--follow", most_words != MOST_WORDS), ("--listing", listing), ("--chart", chart),
+            ("--until", until), ("--trace", trace), ("--fail-over", fail_over is not None))
+            if given]
+        if unused:
+            raise UserError(f"--timing published has no {', '.join(unused)}: it prints both "
+                            "policies as `simd published` does")
         return published(kernel, grid, width, machine, part, as_json=as_json)
     if start not in STARTS:
         raise unknown("start", start, STARTS)
@@ -142,13 +151,14 @@ def _drawn(found: Analysis, policy: Policy, chart: Path | None, until: int | Non
     if chart is not None:
         from cyclebound.sim.pictures.simd_occupation import figure  # matplotlib takes a second
 
-        phases, end = found.schedule(policy, 1 << 40 if until else _DRAWN)
+        phases, end = found.schedule(policy, 1 << 40, until) if until else \
+            found.schedule(policy, _DRAWN)
         write(figure(phases, min(until or end, end),
                      f"{found.program.name}, worst schedule, policy {policy.value}"), chart,
               "--chart")
         written.append(str(chart))
     if trace is not None:
-        phases, _ = found.schedule(policy, 1 << 16)
+        phases, _ = found.schedule(policy, _TRACED)
         try:
             trace.write_text(json.dumps(phase_trace(phases, found.grid.machine.compute_ps)))
         except OSError as error:

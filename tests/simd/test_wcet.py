@@ -660,6 +660,13 @@ def test_a_limit(ran):
     assert ran("saxpy", "--fail-over", "100000000").exit_code == 0
 
 
+def test_the_published_analysis_does_not_ignore_options(ran):
+    """A limit that nothing compares with would let every kernel through."""
+    found = ran("compute_phi_mag", "--timing", "published", "--fail-over", "1", "-p", "access")
+    assert found.exit_code != 0
+    assert "--timing published has no --policy, --fail-over" in str(found.exception)
+
+
 def test_a_kernel_without_a_bound(ran, tmp_path):
     (tmp_path / "k.sas").write_text(".data\n0 0 64 1\n.text\nagain:\nldglin v0, 0\nj again\n")
     found = ran(str(tmp_path / "k.sas"), "--grid", "64")

@@ -126,3 +126,55 @@ def test_two_counters_of_many_rounds():
                      "sisub s0, s0, 1\nsicj.g again, s0\nexit\n", "0 0 4096 4096\n")
     (moved,) = Analysis(program, Grid(64, 1, BUILT), PART).costs.values()
     assert 0 < moved.least <= moved.delay
+
+
+ENDS_BY_KIND = """ldglin.vec4 v0, 0
+smov s0, sc.wg_off_y
+sicj.g skip, s0
+stsplin v0, 0
+skip:
+stglin v0, 1
+exit
+"""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_pair_after_one_of_other_kinds_that_ends_otherwise(policy):
+    """Under policy ``compute``, only where the second work-group's load is empty can the first one
+    be overtaken, and its store be the pair's last."""
+    program = assemble(".data\n0 0 768 16\n1 0x10000 640 4\n.sp_data\n0 0 4 1\n.text\n"
+                       + ENDS_BY_KIND, "k.sas")
+    grid = Grid(3 * 64 + 1, 7, BUILT, 64)
+    assert 0.7 < measured(program, grid, policy) / bound_of(program, grid, policy) <= 1
+
+
+def test_costs_of_lines_in_two_loops_that_begin_at_one_label():
+    program = kernel(TWO_BRANCHES_TO_ONE_LABEL.replace("ldglin v0, 0\n", ""))
+    analysis = Analysis(program, Grid(64, 1, BUILT), PART)
+    (route,) = analysis.routes.values()
+    lines = route.lines(analysis.edge_costs)
+    assert [line.times for line in lines.values()] == [1, 1, 12, 12, 3, 3, 3, 1]
+    assert sum(line.compute + line.access for line in lines.values()) == route.cost
+
+
+def test_more_accesses_in_a_row_than_python_has_frames():
+    analysis = Analysis(kernel("ldglin v0, 0\n" * 1500 + "exit\n"), Grid(64, 1, BUILT), PART)
+    (route,) = analysis.routes.values()
+    assert len(route.route) == 1501
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_policy_has_a_greater_bound_than_any_policy(policy):
+    """Where work-groups hardly overlap, the bound of pairs rounds up to an edge of a clock more
+    often than that of one work-group after the other."""
+    program, grid = kernel("ldglin v0, 0\nstglin v0, 1\nexit\n"), Grid(64, 1, BUILT)
+    assert bound_of(program, grid, policy) <= Analysis(program, grid, PART, "reset").upper
+
+
+def test_a_chart_of_the_first_cycles_draws_no_others():
+    program = kernel("smov s0, 60000\nagain:\nldglin v0, 0\nsisub s0, s0, 1\nsicj.g again, s0\n"
+                     "stglin v0, 1\nexit\n")
+    phases, end = Analysis(program, Grid(64, 1, BUILT), PART).schedule(Policy.ACCESS, until=1000)
+    assert 10 < len(phases) < 100
+    assert all(phase.start < end for phase in phases)
+    assert 1000 <= end < 1200

@@ -128,10 +128,8 @@ class Analysis:
         uniform = self.uniform and (policy is not Policy.COMPUTE or not self.uses_scratchpad)
         kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
         costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
-        after = [] if paired or before[1] is None else \
-            [end for graph in self.pair_graphs(policy, before, before) for end in graph.ends]
         classes = (0, 1) if paired and self.phases.moving and not uniform else (None,)
-        graphs = [PairGraph(self.phases, costs, self.clocks, policy, after=after, paired=paired,
+        graphs = [PairGraph(self.phases, costs, self.clocks, policy, paired=paired,
                             uniform=uniform, outlives=outlives) for outlives in classes]
         while len(classes) > 1:  # a pair of one kind may come after one of the other
             ends = list(dict.fromkeys(end for graph in graphs for end in graph.ends))
@@ -159,10 +157,12 @@ class Analysis:
                             if cost.resource == "dram"), 0)
             pairs = Chain(self.kinds, lambda before, pair: self.pair_graphs(policy, before, pair),
                           self.load * self.clocks.compute, self.grid.across)
-            self._chained[policy] = chain(pairs, self.clocks, self.part, start=self.start,
-                                          longest_access=longest)
+            chained = chain(pairs, self.clocks, self.part, start=self.start,
+                            longest_access=longest)
+            # of short kernels, whose work-groups hardly overlap, what holds for any policy is less:
+            # it rounds up to an edge of a clock once for each access
+            self._chained[policy] = min(chained, self.serial, key=lambda found: found.cycles)
         return self._chained[policy]
-
 
     # -- what a reader wants to know ---------------------------------------------------------------
 
@@ -182,15 +182,22 @@ class Analysis:
         return found
 
     @cached_property
-    def upper(self) -> int:
-        """Eq. 10, with refreshes: one work-group after the other. No policy takes longer."""
+    def serial(self) -> Chained:
+        """Eq. 10, with refreshes: one work-group after the other. No policy takes longer
+        (docs/simd_wcet.md)."""
         bare = self.load + sum(self.routes[kind].cost + 1 for kind in self.kinds)
         clocks, more, part = self.clocks, STARTS[self.start], self.part
-        lasting = (-(-bare * clocks.compute // clocks.dram) + more * part.nREFI
-                   + (part.nRFC if more else 0))
-        refreshes = lasting // (part.nREFI - part.nRFC)
-        # each delays a request of its own, which ends at an edge of the compute clock
-        return bare + refreshes * -(-part.nRFC * clocks.dram // clocks.compute)
+        # each refresh delays a request of its own, which ends at an edge of the compute clock
+        delay = -(-part.nRFC * clocks.dram // clocks.compute)
+        lasting = bare * clocks.compute + clocks.dram * (
+            more * part.nREFI + (part.nRFC if more else 0))
+        refreshes = lasting // max(1, part.nREFI * clocks.dram - delay * clocks.compute)
+        return Chained(bare + refreshes * delay, bare, refreshes)
+
+    @property
+    def upper(self) -> int:
+        """Cycles of `serial`."""
+        return self.serial.cycles
 
     @cached_property
     def lower(self) -> int:
@@ -200,12 +207,13 @@ class Analysis:
         pairs = (max(costs[place:place + 2]) for place in range(0, len(costs), 2))
         return self.load + max(*self.sums.values(), sum(pairs))
 
-    def schedule(self, policy: Policy, most: int = 1 << 40) -> tuple[list[Phase], int]:
+    def schedule(self, policy: Policy, most: int = 1 << 40, until: int = 1 << 62
+                 ) -> tuple[list[Phase], int]:
         """`worst_schedule` of this grid."""
         return worst_schedule(
             len(self.kinds), lambda group: self.routes[self.kinds[group]].steps(),
             lambda group, node: self.costs_of[self.kinds[group]][node], self.phases.final,
-            self.clocks, policy=policy, load=self.load, most=most)
+            self.clocks, policy=policy, load=self.load, most=most, until=until)
 
 
 def longest_of(costs: Iterable[Mapping[Node, AccessCost]]) -> dict[Node, AccessCost]:

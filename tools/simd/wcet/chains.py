@@ -13,6 +13,7 @@ part of that, which costs nothing where requests do not lie on the path. The lea
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -92,6 +93,22 @@ class Chain:
                              for place in range(0, len(kinds), 2)]
         self._steps = list(zip([pairs[0], *pairs], pairs, strict=False))
         self._block = across if across % 2 else max(1, across // 2)
+        self._join()
+
+    def _join(self) -> None:
+        """Let every pair begin after all ends of the pair before it, which may be of other kinds
+        and end otherwise."""
+        following = dict.fromkeys(itertools.pairwise(self._steps))
+        joined = False
+        while not joined:
+            joined = True
+            for before, step in following:
+                ends = dict.fromkeys(end for graph in self._graphs_of(*before)
+                                     for end in graph.ends)
+                for graph in self._graphs_of(*step):
+                    if not ends.keys() <= graph.begins.keys():
+                        graph.begin_after(ends)
+                        joined = False
 
     def total(self, extra: int) -> int:
         """Time in ps from the start to the last end, if a DRAM request may take ``extra`` more."""

@@ -121,7 +121,8 @@ class _Turn(NamedTuple):
 
 
 class PairGraph(LoopedGraph):
-    """The graph of a kernel's pairs under a policy.
+    """The graph of a kernel's pairs under a policy: one may be the first, or come after another of
+    its own; `begin_after` adds those after pairs that end otherwise.
 
     Parameters
     ----------
@@ -133,8 +134,6 @@ class PairGraph(LoopedGraph):
         Of machine and DRAM.
     policy : Policy
         ``access``, ``compute`` or ``pairwise``; pairwise only without scratchpad accesses.
-    after : sequence of End
-        How the pair before may have ended; besides, this one may be the first.
     paired : bool
         There is a second work-group.
     uniform : bool
@@ -149,8 +148,8 @@ class PairGraph(LoopedGraph):
     """
 
     def __init__(self, phases: PhaseGraph, costs: RoleCosts, clocks: Clocks,
-                 policy: Policy, *, after: Iterable[End] = (), paired: bool = True,
-                 uniform: bool = False, outlives: int | None = None) -> None:
+                 policy: Policy, *, paired: bool = True, uniform: bool = False,
+                 outlives: int | None = None) -> None:
         # The two work-groups' rounds of a loop have prices of their own.
         turns = [(loop, role) for loop in phases.moving for role in (0, 1)]
         super().__init__({turn: phases.loops.bounds[turn[0]].most for turn in turns},
@@ -165,7 +164,7 @@ class PairGraph(LoopedGraph):
         self._waiting: list[Hashable] = []
         self._then = LAUNCHED if paired else DONE
         self.begins: dict[End, int] = {}
-        self.begin_after([*FIRST, *after])
+        self.begin_after(FIRST)
         while paired and not self.ends.keys() <= self.begins.keys():
             self.begin_after(list(self.ends))  # the next one is like it
 

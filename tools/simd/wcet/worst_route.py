@@ -9,6 +9,7 @@ Ref: Sim-D, sections 4.5 and 5.5.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cyclebound.tools.simd.wcet.access_costs import AccessCost
 from cyclebound.tools.simd.wcet.graph import Edge, Node
@@ -46,6 +47,14 @@ class _Found:
     route: Route
 
 
+class _Step(NamedTuple):
+    """From one place to the place ``after``; None: the end, or that of a round."""
+
+    cost: int
+    route: Route
+    after: Place | None
+
+
 @dataclass
 class WorstRoute:
     """The route with the greatest sum of costs.
@@ -67,11 +76,8 @@ class WorstRoute:
 
     def __post_init__(self) -> None:
         for loop in self.phases.moving:  # the innermost first
-            found = self._best(("header", loop.header), loop, {})
-            assert found is not None
-            self._rounds[loop] = found
-        best = self._best(START, None, {})
-        assert best is not None
+            self._rounds[loop] = self._best(("header", loop.header), loop)
+        best = self._best(START, None)
         self.route, self.cost = best.route, best.cost
 
     def cycles(self, access: Node) -> int:
@@ -79,16 +85,45 @@ class WorstRoute:
         cost = self.costs[access]
         return self.clocks.access_time(cost) // self.clocks.compute
 
-    def _best(self, place: Place, loop: Loop | None, known: dict[Place, _Found | None]
-              ) -> _Found | None:
-        """From a place to the end, or to the end of a round of ``loop``; None: there is no way."""
-        if place in known:
-            return known[place]
-        if place[1] in self.phases.final and loop is None:
-            return _Found(0, ())
-        best: _Found | None = None
+    def _best(self, first: Place, loop: Loop | None) -> _Found:
+        """From a place to the end, or to the end of a round of ``loop``.
+
+        Without recursion: a kernel may have 2,000 accesses in a row."""
+        known: dict[Place, _Step | None] = {}  # None: there is no such route from this place
+        waiting = [first]
+        while waiting:
+            place = waiting[-1]
+            if place in known:
+                waiting.pop()
+                continue
+            steps = [_Step(0, (), None)] if place[1] in self.phases.final and loop is None \
+                else list(self._steps(place, loop))
+            unknown = [step.after for step in steps
+                       if step.after is not None and step.after not in known]
+            if unknown:
+                waiting += unknown
+                continue
+            best: _Step | None = None
+            for step in steps:
+                rest = _Step(0, (), None) if step.after is None else known[step.after]
+                if rest is not None and (best is None or step.cost + rest.cost > best.cost):
+                    best = step._replace(cost=step.cost + rest.cost)
+            known[place] = best
+        route: list[Segment | Round] = []
+        at: Place | None = first
+        while at is not None:
+            following = known[at]
+            assert following is not None
+            route += following.route
+            at = following.after
+        found = known[first]
+        assert found is not None
+        return _Found(found.cost, tuple(route))
+
+    def _steps(self, place: Place, loop: Loop | None) -> Iterator[_Step]:
+        """The segments from a place, with all rounds of the loops that they enter."""
         for segment in self.phases.after[place]:
-            target, cost, more = segment.target, segment.cost, _Found(0, ())
+            target, cost = segment.target, segment.cost
             route: Route = (segment,)
             if segment.back is not None and segment.back is not loop:
                 continue
@@ -103,15 +138,7 @@ class WorstRoute:
                 cost += times * one.cost
             if target[0] == "access" and target[1] is not None:
                 cost += self.cycles(target[1])
-            if segment.back is None and target != END:
-                after = self._best(target, loop, known)
-                if after is None:
-                    continue
-                more = after
-            if best is None or cost + more.cost > best.cost:
-                best = _Found(cost + more.cost, route + more.route)
-        known[place] = best
-        return best
+            yield _Step(cost, route, None if segment.back is not None or target == END else target)
 
     # -- what it is made of ----------------------------------------------------------------------
 
@@ -150,21 +177,24 @@ class WorstRoute:
         """By instruction, what it costs."""
         found: dict[int, LineCost] = {}
 
-        def executed(edges: tuple[Edge, ...], times: int) -> None:
+        turns = list(self.phases.round_routes.items())  # the innermost loops first
+
+        def executed(edges: tuple[Edge, ...], times: int, within: int) -> None:
+            """``within``: the first of ``turns`` whose rounds cannot begin on these edges."""
             for edge in edges:
                 line = found.setdefault(edge.source.index, LineCost())
                 line.times += times
                 line.compute += times * edge_costs.cost(edge)
-                for loop, turn in self.phases.round_routes.items():
-                    if loop.header == edge.source and edges is not turn:
-                        executed(turn, times * self.phases.loops.bounds[loop].most)
+                for number, (loop, turn) in enumerate(turns[:within]):
+                    if loop.header == edge.source:
+                        executed(turn, times * self.phases.loops.bounds[loop].most, number)
 
         def add(route: Route, times: int) -> None:
             for step in route:
                 if isinstance(step, Round):
                     add(step.route, times * step.times)
                     continue
-                executed(step.route, times)
+                executed(step.route, times, len(turns))
                 kind, node = step.target
                 if kind == "access" and node is not None:
                     found[node.index].access += times * self.cycles(node)

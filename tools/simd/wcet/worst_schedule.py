@@ -30,14 +30,16 @@ class _Slot:
 
 def worst_schedule(count: int, steps_of: Callable[[int], Steps],
                    cost_of: Callable[[int, Node], AccessCost], final: set[Node], clocks: Clocks, *,
-                   policy: Policy, load: int, most: int) -> tuple[list[Phase], int]:
-    """The first phases of a kernel, ``most`` at most, and the last cycle in which one ends.
+                   policy: Policy, load: int, most: int, until: int = 1 << 62
+                   ) -> tuple[list[Phase], int]:
+    """The first phases of a kernel, ``most`` at most and those that begin before cycle ``until``,
+    and the last cycle in which one ends.
 
     ``steps_of`` a work-group are its compute cycles and accesses; no refreshes.
     """
     phases: list[Phase] = []
     slots = [_Slot(number) for number in range(SLOTS)]
-    finished: list[int] = []
+    finished: list[int] = []  # in ascending order, as the compute unit becomes free
     launched, compute_free, dram_rest, accessed, transferred = 0, load, 0, 0, 0
     launch_from, current, last, held = load, SLOTS - 1, load, False
 
@@ -51,7 +53,7 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
             if not empty or len(finished) < needed:
                 break
             slot = min(empty, key=lambda slot: slot.free)
-            when = max(slot.free, launch_from, *([sorted(finished)[needed - 1]] if needed else []))
+            when = max(slot.free, launch_from, *(finished[needed - 1:needed]))
             slot.steps, slot.group, slot.ready = steps_of(launched), launched, when + 1
             launch_from, launched = when + 1, launched + 1
         waiting = [slot for slot in slots if slot.steps is not None]
@@ -60,6 +62,8 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
         start = max(compute_free, min(slot.ready for slot in waiting))
         if policy in (Policy.COMPUTE, Policy.HOLD):
             start = max(start, transferred)
+        if start >= until:
+            break
         first = 0 if held else 1
         order = [slots[(current + step) % SLOTS] for step in range(first, SLOTS + first)]
         slot = next(each for each in order if each.steps is not None and each.ready <= start)
