@@ -206,9 +206,9 @@ class Property:
         for widths that are too large for solvers. The checker assumes what it needs of products.
     quick : int or None
         How many of the instances, from the first, the quick level proves; None: all of them.
-    covered : mapping or None
+    covered : mapping, callable or None
         The instance in which the `Cover`s are looked for, where that would take too long in the
-        others; None: in each.
+        others; or a function of an instance that returns it. None: in each.
     """
 
     name: str
@@ -224,7 +224,12 @@ class Property:
     anywhere: bool = False
     any_product: bool = False
     quick: int | None = None
-    covered: Mapping[str, object] | None = None
+    covered: Mapping[str, object] | Callable[
+        [Mapping[str, object]], Mapping[str, object] | None] | None = None
+
+    def covered_of(self, instance: Mapping[str, object]) -> Mapping[str, object] | None:
+        """The instance in which an instance's `Cover`s are looked for; None: in itself."""
+        return self.covered(instance) if callable(self.covered) else self.covered
 
     def depth_of(self, instance: Mapping[str, object]) -> int:
         """Cycles of the bounded check of an instance."""

@@ -139,12 +139,13 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         if place is not None:
             return proof(True, json.loads((place / "proof.json").read_text()))
     rtlil, labels = _labelled(_design(block, claim, parameters))
-    covered = rtlil if claim.covered is None else _labelled(
-        _design(block, claim, claim.covered))[0]
-    cover_depth = depth if claim.covered is None else claim.depth_of(claim.covered)
+    small = claim.covered_of(parameters)
+    covered, of_covered = ((rtlil, labels) if small is None else
+                           _labelled(_design(block, claim, small)))
+    cover_depth = depth if small is None else claim.depth_of(small)
     if not any(kind == "assert" for kind, _ in labels.values()):
         raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
-    if not any(kind == "cover" for kind, _ in labels.values()):
+    if not any(kind == "cover" for kind, _ in of_covered.values()):
         raise UserError(f"{where}: its checker covers nothing, so nothing shows that what it is "
                         "about can happen")
     script = _script(claim)
@@ -159,7 +160,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
             trace = _keep(work / "bmc", folder or cache_root() / "counterexamples" / key)
             raise _NotKeptError(status="failed", detail=detail, trace=trace,
                                 seconds=time.monotonic() - started)
-        solver.covers(work, cover_depth, covered)
+        solver.covers(work, cover_depth, covered, of_covered)
         found = {"status": "bounded", "detail": "induction was not asked for"}
         unfinished = False
         if claim.induction is not None:
@@ -297,19 +298,22 @@ class _Solver:
                             "no counterexample in the first "
                             f"{max(0, _last_step(text) - 1)} of {depth} cycles")
         if "Status: failed" in text:
-            return f"{self._messages(text, 'Assert failed in')} in cycle {_last_step(text) - 1}"
+            said = _messages(text, "Assert failed in", self._labels)
+            return f"{said} in cycle {_last_step(text) - 1}"
         self._expect(status == 0, text)
         return ""
 
-    def covers(self, work: Path, depth: int, rtlil: str) -> None:
-        """Raise `UserError` if something that ought to happen in ``rtlil`` cannot."""
+    def covers(self, work: Path, depth: int, rtlil: str, labels: Mapping[str, tuple[str, str]]
+               ) -> None:
+        """Raise `UserError` if something that ought to happen in ``rtlil``, with these labels,
+        cannot."""
         status, text = self._run(work, "cover", depth, rtlil)
         if status is None:
             raise UserError(f"{self.where}: {self.engine} was stopped after {self._timeout:g} s "
                             "while it looked for what must be reachable")
         if "Unreached cover statement" in text:
             raise UserError(f"{self.where}: cannot happen within {depth} cycles: "
-                            f"{self._messages(text, 'Unreached cover statement at')}")
+                            f"{_messages(text, 'Unreached cover statement at', labels)}")
         self._expect(status == 0, text)
 
     def induction(self, work: Path, depth: int) -> tuple[int | None, str, bool]:
@@ -321,7 +325,7 @@ class _Solver:
             steps = [int(step) for step in re.findall(r"Trying induction in step (\d+)", text)]
             return steps[0] - steps[-1], "", False
         self._expect("Temporal induction failed" in text, text)
-        broken = self._messages(text, "induction: ##[ 0-9:]+Assert failed in")
+        broken = _messages(text, "induction: ##[ 0-9:]+Assert failed in", self._labels)
         return None, f"induction does not close at depth {depth}: {broken}", False
 
     def _run(self, work: Path, mode: str, depth: int, rtlil: str | None = None
@@ -343,16 +347,17 @@ class _Solver:
         return run_tool([*yowasp("yowasp-sby"), "-f", *tools, "-d", mode, f"{mode}.sby"], work,
                         self._environment, self._timeout)
 
-    def _messages(self, text: str, before: str) -> str:
-        """The messages of the checks that the tools name after ``before``, each once."""
-        names = re.findall(rf"{before} \S+ (\w+)", text)
-        return "; ".join(dict.fromkeys(self._labels[name][1] for name in names
-                                       if name in self._labels)) or "unnamed check"
-
     def _expect(self, understood: bool, text: str) -> None:
         if not understood:
             last = [line for line in text.splitlines() if "ERROR" in line] or text.splitlines()
             raise UserError(f"{self.where}: SymbiYosys failed: {' '.join(last[-1:]).strip()}")
+
+
+def _messages(text: str, before: str, labels: Mapping[str, tuple[str, str]]) -> str:
+    """The messages of the checks that the tools name after ``before``, each once."""
+    names = re.findall(rf"{before} \S+ (\w+)", text)
+    return "; ".join(dict.fromkeys(labels[name][1] for name in names
+                                   if name in labels)) or "unnamed check"
 
 
 def _last_step(text: str) -> int:

@@ -176,6 +176,32 @@ def test_depth_and_covers_may_depend_on_the_instance():
     assert prove(BLOCK, dataclasses.replace(late, covered={"top": 5}), {"top": 3}).depth == 2
 
 
+@pytest.mark.parametrize("seen", [3, 9])
+def test_covers_that_only_another_instance_has(seen):
+    """As of a timer whose real interval no bounded check sees the end of."""
+    class Small(wiring.Component):
+        def __init__(self, target):
+            self.top = target.top
+            super().__init__({"go": In(1), "count": In(4)})
+
+        def elaborate(self, platform):
+            m = Module()
+            m.d.sync += Assert(self.count <= 5, "beyond")
+            if self.top <= 3:
+                m.d.sync += [Assert(self.count <= 15), Cover(self.count == seen, "the end")]
+            return m
+
+    claim = dataclasses.replace(
+        claims(up_to(5)), checker=Small, induction=None,
+        covered=lambda instance: {"top": 3} if instance["top"] > 3 else None)
+    for top in (5, 3):
+        if seen == 3:
+            assert prove(BLOCK, claim, {"top": top}).status == "bounded"
+        else:
+            with pytest.raises(UserError, match="cannot happen within 8 cycles: the end"):
+                prove(BLOCK, claim, {"top": top})
+
+
 class Kept(Steps):
     """The counter, which a reset does not clear."""
 
