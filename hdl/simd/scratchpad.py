@@ -215,7 +215,8 @@ class Scratchpad(wiring.Component):
         reads, writes = serve & ~tile.write, serve & tile.write
         asked = Signal(_Words(bus))
         m.d.comb += [asked.enable.eq(enable),
-                     *(ours.eq(found) for ours, found in zip(asked.targets, targets, strict=True)),
+                     *(field.eq(target) for field, target in
+                       zip(asked.targets, targets, strict=True)),
                      self.ask.valid.eq(writes), self.ask.payload.eq(asked)]
         first, written = Signal(_ADDRESS_BITS), Signal()  # of the words one cycle ago
         kept = Signal(_Words(bus))
@@ -224,7 +225,7 @@ class Scratchpad(wiring.Component):
 
         rows = _ADDRESS_BITS - shift
         fetched = Signal(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS))
-        found = []
+        words_read = []
         lanes = [Signal(shift, name=f"bank_of_{word}") for word in range(BEAT_WORDS)]
         m.d.sync += [lane.eq(target[:shift]) for lane, target in
                      zip(lanes, self.fetch.payload.targets, strict=True)]
@@ -251,8 +252,8 @@ class Scratchpad(wiring.Component):
                           & (target[:shift] == bank)):
                     m.d.comb += [write.addr.eq(target[shift:_ADDRESS_BITS]), write.en.eq(1),
                                  write.data.eq(self.store.payload.words[word])]
-            found.append(read.data)
-        banks = Array(found)
+            words_read.append(read.data)
+        banks = Array(words_read)
         m.d.comb += [
             self.deliver.payload.enable.eq(kept.enable),
             self.deliver.payload.targets.eq(kept.targets),

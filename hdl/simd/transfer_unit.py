@@ -390,13 +390,13 @@ class TransferUnit(wiring.Component):
                     m, f"beat_{slot}", port, job, self.active[slot], wanted, job.transform))])
             wanted = [(ask.valid & ask.payload.enable[word], ask.payload.targets[word])
                       for word in range(scratchpad.bus)]
-            found = self._fetch(m, f"line_{slot}", port, job, self.active[slot], wanted, 0)
+            answers = self._fetch(m, f"line_{slot}", port, job, self.active[slot], wanted, 0)
             m.d.comb += [
                 scratchpad.answer.enable.eq(Mux(job.cam, port.held.enable[:scratchpad.bus],
-                                                Cat(enable for enable, _ in found))),
+                                                Cat(enable for enable, _ in answers))),
                 *(answered.eq(Mux(job.cam, port.held.words[word], value))
                   for word, (answered, (_, value)) in enumerate(
-                      zip(scratchpad.answer.words, found, strict=True))),
+                      zip(scratchpad.answer.words, answers, strict=True))),
             ]
 
         # The answer to DRAM, a register after the words.
@@ -458,7 +458,7 @@ class TransferUnit(wiring.Component):
 
     def _fetch(self, m, name, port, job, active, words, transform):
         """Ask for words; whether each is there, and it, in the cycle after."""
-        found = []
+        answers = []
         for number, (valid, target) in enumerate(words):
             label = f"{name}_{number}"
             bank, position, item = self._ask(m, label, port, job, valid, target, transform)
@@ -467,6 +467,6 @@ class TransferUnit(wiring.Component):
             m.d.sync += [which.eq(Cat(position, bank)), there.eq(
                 valid & active.bit_select(item[:ceil_log2(self.machine.items)], 1))]
             every = Array(word for row in port.answer for word in row)
-            found.append((there, every[which]))
-        return found
+            answers.append((there, every[which]))
+        return answers
 
