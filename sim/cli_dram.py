@@ -298,20 +298,20 @@ def longest(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
     found = _part(part)
     try:
         with status("searching") as tell:
-            known = longest_request(found, bursts=bursts, rows=rows, write=int(write), least=least,
-                                    tell=tell)
+            result = longest_request(found, bursts=bursts, rows=rows, write=int(write),
+                                     least=least, tell=tell)
     except ValueError as error:
         raise UserError(str(error)) from error
     what = f"{found.name}: {'write' if write else 'read'} of {bursts} words over {rows} rows"
-    took = f"{known.followed} steps"
-    if known.order is None:
-        more = (f"; so with {known.settled} words or more, but for {found.nCCD_L} a word"
-                if known.settled else "")
+    took = f"{result.followed} steps"
+    if result.order is None:
+        more = (f"; so with {result.settled} words or more, but for {found.nCCD_L} a word"
+                if result.settled else "")
         console().print(f"no {what} takes {least} cycles{more} ({took})", highlight=False,
                         soft_wrap=True)
     else:
-        console().print(f"{what} takes {known.delay} cycles at most; banks "
-                        f"{' '.join(map(str, known.order.banks))} ({took})", highlight=False,
+        console().print(f"{what} takes {result.delay} cycles at most; banks "
+                        f"{' '.join(map(str, result.order.banks))} ({took})", highlight=False,
                         soft_wrap=True)
 
 
@@ -345,7 +345,7 @@ def searched_table(
     found, problems = {}, 0
     with status("searching") as tell:
         for number, search in enumerate(search_all(chosen, tell), 1):
-            row, found[search.known] = search.known, search
+            row, found[search.row] = search.row, search
             says = search.problem or f"nothing takes {row.delay + 1} cycles"
             problems += bool(search.problem)
             print(f"[{number}/{len(chosen)}] {row.part}: "

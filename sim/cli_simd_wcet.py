@@ -211,10 +211,10 @@ def _say(found: Analysis, bounds: dict[str, Chained], better: str, written: list
              f"us{mark}")
         line(f"{'':9} occupied: {shares}; {bound.refreshes} refreshes at most")
     line(f"any policy: {found.lower:,} to {found.upper:,} cycles on the route of the greatest sum")
-    for each in _loops(found):
-        how = "inferred" if each["inferred"] else "annotated"
-        exactly = "" if each["exact"] else "at most "
-        line(f"loop at line {each['line']}: {exactly}{each['rounds']} rounds, {how}")
+    for loop in _loops(found):
+        how = "inferred" if loop["inferred"] else "annotated"
+        exactly = "" if loop["exact"] else "at most "
+        line(f"loop at line {loop['line']}: {exactly}{loop['rounds']} rounds, {how}")
     for path in written:
         line(f"written: {path}")
 

@@ -30,8 +30,8 @@ class Searched:
 
     Attributes
     ----------
-    known : Known
-        The entry.
+    row : Known
+        The entry of the table.
     reached : int
         Delay of the longest witness of such a request.
     longest : int or None
@@ -44,7 +44,7 @@ class Searched:
         Whether it had been done before.
     """
 
-    known: Known
+    row: Known
     reached: int
     longest: int | None
     settled: int
@@ -54,14 +54,14 @@ class Searched:
     @property
     def problem(self) -> str:
         """The error in the entry; empty if there is none."""
-        known = self.known
+        row = self.row
         if self.longest is not None:
-            return f"a request takes {self.longest} cycles, the table says {known.delay}"
-        if self.reached != known.delay:
-            return f"the longest witness takes {self.reached} cycles, the table says {known.delay}"
-        if known.settled and not 0 < self.settled <= known.settled:
+            return f"a request takes {self.longest} cycles, the table says {row.delay}"
+        if self.reached != row.delay:
+            return f"the longest witness takes {self.reached} cycles, the table says {row.delay}"
+        if row.settled and not 0 < self.settled <= row.settled:
             return (f"the search says the same from {self.settled or 'no number of'} words on, "
-                    f"the table from {known.settled}")
+                    f"the table from {row.settled}")
         return ""
 
 
@@ -74,30 +74,30 @@ def search_all(entries: Iterable[Known], tell: Callable[[str], None] = lambda st
         for rows in range(witness.rows, PARTS[witness.part].banks + 1):
             kind = witness.part, witness.write, rows, witness.bursts
             reached[kind] = max(witness.delay, reached.get(kind, 0))
-    for known in sorted(entries, key=lambda row: (row.rows, row.bursts)):
-        yield _search(known, reached.get(known[:4], 0), code.hexdigest(), tell)
+    for row in sorted(entries, key=lambda row: (row.rows, row.bursts)):
+        yield _search(row, reached.get(row[:4], 0), code.hexdigest(), tell)
 
 
-def _search(known: Known, reached: int, code: str, tell: Callable[[str], None]) -> Searched:
-    part = PARTS[known.part]
+def _search(row: Known, reached: int, code: str, tell: Callable[[str], None]) -> Searched:
+    part = PARTS[row.part]
 
     def make(folder: Path) -> None:
-        found = longest_request(part, bursts=known.bursts, rows=known.rows, write=known.write,
-                                least=known.delay + 1, tell=tell)
+        found = longest_request(part, bursts=row.bursts, rows=row.rows, write=row.write,
+                                least=row.delay + 1, tell=tell)
         (folder / "found.json").write_text(json.dumps(
             {"longest": found.delay, "settled": found.settled or 0, "steps": found.followed}))
 
-    key = key_of(code, repr(part), FIFO_DEPTH, recovery(part, known.write), known[:5])
+    key = key_of(code, repr(part), FIFO_DEPTH, recovery(part, row.write), row[:5])
     folder, cached = find_or_make("dram-table", key, make)
     found = json.loads((folder / "found.json").read_text())
-    return Searched(known, reached, found["longest"], found["settled"], found["steps"], cached)
+    return Searched(row, reached, found["longest"], found["settled"], found["steps"], cached)
 
 
 def write_table(path: Path, searched: Iterable[Searched]) -> None:
     """The table with what the searches say, in the order of the old one."""
     lines = [",".join(Known._fields)]
     for search in searched:
-        known = search.known
-        settled = search.settled if known.settled and search.longest is None else 0
-        lines.append(",".join(map(str, (*known[:4], search.longest or known.delay, settled))))
+        row = search.row
+        settled = search.settled if row.settled and search.longest is None else 0
+        lines.append(",".join(map(str, (*row[:4], search.longest or row.delay, settled))))
     path.write_text("\n".join(lines) + "\n")

@@ -115,10 +115,10 @@ class Netlist:
         smaller count are the first of those of a greater one.
         """
         lines, cells = (_evenly(self._all(), levels, random.Random(seed)) for levels in (
-            (lambda each: each.source, *_WHERE), _WHERE))
+            (lambda mutant: mutant.source, *_WHERE), _WHERE))
         # cells without a line would count as one; lines with many cells would count for many
         chosen = dict.fromkeys(itertools.chain.from_iterable(zip(lines, cells, strict=True)))
-        return [replace(each, number=number) for number, each in enumerate(
+        return [replace(mutant, number=number) for number, mutant in enumerate(
             itertools.islice(chosen, count), 1)]
 
     def _all(self) -> list[Mutation]:
@@ -181,8 +181,8 @@ class Netlist:
 
 _Level = Callable[[Mutation], object]
 _WHERE: tuple[_Level, ...] = (  # the cell, the bit of its port, and how that is changed
-    lambda each: (each.module, each.cell),
-    lambda each: tuple(each.options.split()[3:6:2]), lambda each: each.options.split()[1])
+    lambda mutant: (mutant.module, mutant.cell),
+    lambda mutant: tuple(mutant.options.split()[3:6:2]), lambda mutant: mutant.options.split()[1])
 
 
 def _evenly(items: Sequence[Mutation], levels: Sequence[_Level], rng: random.Random

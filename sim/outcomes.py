@@ -71,7 +71,7 @@ def outcome_of_job(job: Job, fresh: bool = False) -> Outcome:
         places = _Places(job)
     except UserError:
         return run_job(job)  # which says what is wrong
-    if not fresh and (outcome := places.known()) is not None:
+    if not fresh and (outcome := places.stored()) is not None:
         return outcome
     return run_job(job, keep=functools.partial(places.kept, fresh=fresh))
 
@@ -94,8 +94,8 @@ class _Places:
     def _key(self, build: str, asked: Mapping[str, object]) -> str:
         return key_of(build, asked, *self._more)
 
-    def known(self) -> Outcome | None:
-        """The outcome, if it is known; its files are in the job's folder then."""
+    def stored(self) -> Outcome | None:
+        """The outcome in the cache, with its files put into the job's folder; None without one."""
         index = cache.find_entry("job", self._index)
         if index is None:
             return None

@@ -209,6 +209,10 @@ class Bench:
             raise AssertionError(f"cycle {self.cycle - 1}: "
                                  f"{self.outputs.differing(seen, expected, care)}")
 
+    def check_fields(self, seen: int, expected: Mapping[str, int]) -> None:
+        """`check` these fields of the outputs, and no others."""
+        self.check(seen, self.outputs.pack(expected), self.outputs.mask(expected))
+
     def declare(self, what: str, /, *, at: Mapping[str, int] | None = None,
                 **parameters: int) -> None:
         """Declare the parameters of requests ``what`` that begin in this cycle or later.

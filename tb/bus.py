@@ -5,6 +5,8 @@ Touching one wide signal costs a testbench far less than touching a hundred narr
 another. Here are the names of their parts, e.g. ``ports.2.0.request.payload.address``.
 """
 
+import functools
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -61,6 +63,10 @@ class Bus:
         for name, value in values.items():
             word |= self[name].to(value)
         return word
+
+    def mask(self, names: Iterable[str]) -> int:
+        """The bits of these fields on the bus."""
+        return functools.reduce(operator.or_, (self[name].mask for name in names), 0)
 
     def unpack(self, word: int) -> dict[str, int]:
         """Every field of a bus word, whole ports and their parts."""

@@ -30,6 +30,7 @@ __all__ = ["StrideSequencer"]
 _LENGTH_BITS = COUNT_BITS + 4  # of a narrow tile, and of all words counted from a burst's first
 _STAGES = 5  # registers of a burst before the port, the walk's included
 _GROUP = 4  # lanes that share the adders for the lines that begin before them
+_LANES, _GROUPS = range(BURST_WORDS), range(0, BURST_WORDS, _GROUP)  # groups by their first lane
 
 
 def _count(bits):
@@ -251,21 +252,35 @@ class StrideSequencer(wiring.Component):
                              at.last_line.eq(left == 1)]
 
     def _lanes(self, m, tile, constants, advance):
-        """Masks and targets, after the walk: five registers, one each for
+        """Masks and targets, after the walk: five registers in a row, the last one the port."""
+        placed, begins = self._words(m, tile, constants, advance)
+        first, before, inside = self._count_lines(m, placed, begins, advance)
+        heads, inside = self._group_targets(m, constants, first, before, inside, advance)
+        self._lane_targets(m, constants, heads, inside, advance)
 
-        which words, and target of lane 0; lines that begin before each lane; two for the first lane
-        of each group, by the two digits of their number; and all other lanes.
+        # The rest moves along.
+        out = self.bursts.payload
+        with m.If(advance):
+            for registers, port in ((self.valids, self.bursts.valid), (self.lasts, out.last),
+                                    (self.addresses, out.address), (self.masks[1:], out.mask)):
+                m.d.sync += [later.eq(earlier) for earlier, later
+                             in itertools.pairwise([*registers, port])]
+        m.d.comb += [out.write.eq(tile.write), out.destination.eq(tile.destination),
+                     out.transform.eq(tile.transform)]
+
+    def _words(self, m, tile, constants, advance):
+        """Register 1: the burst's words, the target of lane 0, and lanes in which lines begin.
+
+        Words are those before ``end`` and not before ``low``, where the pattern has a word, and
+        those of the next line. The target follows from the line's where the walk comes to a new
+        one.
         """
-        out, at, mask = self.bursts.payload, self.at, self.masks[1]
-        lanes, groups = range(BURST_WORDS), range(0, BURST_WORDS, _GROUP)
-
-        # 1: words before `end` and not before `low`, where the pattern has a word, and those of
-        # the next line. Target of lane 0: from the line's, where the walk comes to a new one.
+        at, mask = self.at, self.masks[1]
         placed, line = Signal(TARGET_BITS), Signal(TARGET_BITS)
         begins = Signal(BURST_WORDS, name="begins_1")
         far_end, far_next = at.end[4:].any(), at.next[4:].any()
         words = [(far_end | ~_reaches(lane, at.end)) & _reaches(lane, at.low)
-                 | ~far_next & _reaches(lane, at.next) & ~at.last_line for lane in lanes]
+                 | ~far_next & _reaches(lane, at.next) & ~at.last_line for lane in _LANES]
         pattern, window = Signal(BURST_WORDS), Signal(BURST_WORDS)
         m.d.comb += [pattern.eq(constants.pattern >> at.phase),
                      window.eq(constants.begins >> at.phase)]
@@ -273,7 +288,7 @@ class StrideSequencer(wiring.Component):
             m.d.sync += [
                 mask.eq(Cat(words) & pattern),
                 begins.eq(Mux(constants.narrow, window,
-                              Cat(~far_next & (at.next[:4] == lane) for lane in lanes))),
+                              Cat(~far_next & (at.next[:4] == lane) for lane in _LANES))),
             ]
             with m.If(at.anchor):
                 m.d.sync += [placed.eq(line - at.before)]
@@ -283,30 +298,38 @@ class StrideSequencer(wiring.Component):
                 m.d.sync += line.eq(line + tile.pitch)
         with m.If(self.tile.ready):
             m.d.sync += line.eq(self.tile.payload.base)
+        return placed, begins
 
-        # 2: lines that begin in front of a group's first lane, and within the group
-        first = [Signal(TARGET_BITS, name=f"first_{lane}") for lane in groups]
-        before = [Signal(4, name=f"before_{lane}") for lane in groups]
+    def _count_lines(self, m, placed, begins, advance):
+        """Register 2: lines that begin before a group's first lane, and within the group.
+
+        Returns, by group, the target of its first lane if no line began before it, and the lines
+        that do; and by each other lane the lines that begin in its group up to it.
+        """
+        first = [Signal(TARGET_BITS, name=f"first_{lane}") for lane in _GROUPS]
+        before = [Signal(4, name=f"before_{lane}") for lane in _GROUPS]
         inside = {lane: Signal(range(lane % _GROUP + 1), name=f"inside_{lane}")
-                  for lane in lanes if lane % _GROUP}
-        counts = [_count(begins[lane + 1:lane + _GROUP + 1]) for lane in groups]
+                  for lane in _LANES if lane % _GROUP}
+        counts = [_count(begins[lane + 1:lane + _GROUP + 1]) for lane in _GROUPS]
         with m.If(advance):
-            for number, lane in enumerate(groups):
+            for number, lane in enumerate(_GROUPS):
                 m.d.sync += [first[number].eq(placed + lane),
                              before[number].eq(sum(counts[1:number], counts[0]) if number else 0)]
             for lane, count in inside.items():
                 m.d.sync += count.eq(_count(begins[lane // _GROUP * _GROUP + 1:lane + 1]))
+        return first, before, inside
 
-        # 3 and 4: the targets of the groups' first lanes
-        low, high = ([Signal(TARGET_BITS, name=f"{name}_{lane}") for lane in groups]
+    def _group_targets(self, m, constants, first, before, inside, advance):
+        """Registers 3 and 4: the targets of the groups' first lanes, and ``inside``, delayed."""
+        low, high = ([Signal(TARGET_BITS, name=f"{name}_{lane}") for lane in _GROUPS]
                      for name in ("low", "high"))
-        digit = [Signal(2, name=f"digit_{lane}") for lane in groups]
+        digit = [Signal(2, name=f"digit_{lane}") for lane in _GROUPS]
         passed = [inside]
         for stage in (3, 4):
             passed.append({lane: Signal.like(count, name=f"inside_{lane}_{stage}")
                            for lane, count in inside.items()})
         with m.If(advance):
-            for number in range(len(groups)):
+            for number in range(len(_GROUPS)):
                 ones = before[number][:2]
                 m.d.sync += [
                     low[number].eq(first[number] + Mux(
@@ -318,24 +341,18 @@ class StrideSequencer(wiring.Component):
                 ]
             for earlier, later in itertools.pairwise(passed):
                 m.d.sync += [later[lane].eq(earlier[lane]) for lane in inside]
+        return high, passed[-1]
 
-        # 5: all targets
+    def _lane_targets(self, m, constants, heads, inside, advance):
+        """Register 5, the port: the targets of all lanes."""
+        out = self.bursts.payload
         with m.If(advance):
-            for lane in lanes:
-                head, place = high[lane // _GROUP], lane % _GROUP
+            for lane in _LANES:
+                head, place = heads[lane // _GROUP], lane % _GROUP
                 if not place:
                     m.d.sync += out.targets[lane].eq(head)
                     continue
                 chosen = constants.column[place, 0]
                 for lines in range(1, place + 1):
-                    chosen = Mux(passed[-1][lane] == lines, constants.column[place, lines], chosen)
+                    chosen = Mux(inside[lane] == lines, constants.column[place, lines], chosen)
                 m.d.sync += out.targets[lane].eq(head + chosen)
-
-        # The rest moves along.
-        with m.If(advance):
-            for registers, port in ((self.valids, self.bursts.valid), (self.lasts, out.last),
-                                    (self.addresses, out.address), (self.masks[1:], out.mask)):
-                m.d.sync += [later.eq(earlier) for earlier, later
-                             in itertools.pairwise([*registers, port])]
-        m.d.comb += [out.write.eq(tile.write), out.destination.eq(tile.destination),
-                     out.transform.eq(tile.transform)]

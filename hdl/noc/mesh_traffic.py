@@ -17,7 +17,7 @@ __all__ = ["TILE_BITS", "PlanLayout", "TrafficSink", "TrafficSource", "stamp_bit
 
 TILE_BITS = 2 * COORDINATE_BITS   # row and column, as XY routing has them
 _TIME_BITS = 32                   # of the clock that latencies are measured by
-_COIN_BITS, _DRAW_BITS = 31, 61   # registers that decide when, and whereto and how long
+_COIN_BITS, _PACKET_BITS = 31, 61   # registers that decide when, and whereto and how long
 _PENDING = 8                      # packets created and not begun
 
 PlanLayout = data.StructLayout({
@@ -84,9 +84,9 @@ class TrafficSource(wiring.Component):
 
         coin = m.submodules.coin = Lfsr(width=_COIN_BITS, steps=16,
                                         init=lane_seed(self.place) % 2**_COIN_BITS)
-        draw = m.submodules.draw = Lfsr(width=_DRAW_BITS, steps=32,
-                                        init=lane_seed(self.place) % 2**_DRAW_BITS)
-        for generator in (coin, draw):
+        packet_lfsr = m.submodules.draw = Lfsr(
+            width=_PACKET_BITS, steps=32, init=lane_seed(self.place) % 2**_PACKET_BITS)
+        for generator in (coin, packet_lfsr):
             m.d.comb += [generator.load.eq(self.restart), generator.seed.eq(
                 (self.seed ^ Const(generator.init % 2**32)) | (generator.init >> 32 << 32))]
 
@@ -117,7 +117,7 @@ class TrafficSource(wiring.Component):
         due = (pending != 0) | (full_rate & self.create & self.active)
         m.d.comb += [
             begin.eq(due & (~sending | ends)),
-            draw.enable.eq(begin),
+            packet_lfsr.enable.eq(begin),
             source.valid.eq(sending),
             source.payload.first.eq(place == 0),
             source.payload.last.eq(place == length - 1),
@@ -136,9 +136,9 @@ class TrafficSource(wiring.Component):
         with m.If(begin):
             m.d.sync += [
                 sending.eq(1), place.eq(0), stamp.eq(Mux(full_rate, self.cycle, read.data)),
-                length.eq(plan.flits + (draw.value[24:32] * (plan.spread + 1) >> 8)),
-                destination.eq(Mux(draw.value[16:24] < plan.aim, self.target,
-                                   self._any_tile(m, draw.value[:16]))),
+                length.eq(plan.flits + (packet_lfsr.value[24:32] * (plan.spread + 1) >> 8)),
+                destination.eq(Mux(packet_lfsr.value[16:24] < plan.aim, self.target,
+                                   self._any_tile(m, packet_lfsr.value[:16]))),
             ]
         with m.If(self.restart):
             m.d.sync += [pending.eq(0), write.addr.eq(0), read.addr.eq(0), self.sent.eq(0),

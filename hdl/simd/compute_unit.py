@@ -328,8 +328,8 @@ class ComputeUnit(wiring.Component):
         """Fetch operand *k* in decode stage *k*, or in the last; all are there when lanes begin."""
         machine, tokens, current = self.machine, self.tokens, self.current
         stages = [min(operand, machine.decode_stages - 1) for operand in range(3)]
-        found = [tokens[stage + 1] for stage in stages]  # where the word is there
-        a, b, c = (token.decoded[name] for token, name in zip(found, "abc", strict=True))
+        fetched = [tokens[stage + 1] for stage in stages]  # by operand, the one whose word is there
+        a, b, c = (token.decoded[name] for token, name in zip(fetched, "abc", strict=True))
 
         self._scalars = [ScalarRegisters() for _ in range(SLOTS)]
         scalar = [Signal(32, name=f"scalar_{operand}") for operand in range(3)]
@@ -344,17 +344,18 @@ class ComputeUnit(wiring.Component):
             with m.If(current == slot):
                 m.d.comb += [scalar[operand].eq(scalars.value[operand]) for operand in range(3)]
         m.d.comb += self.buffer_query.buffer.eq(tokens[0].decoded.number)
-        query = Mux(found[0].decoded.sub == 0, self.buffer_query.x, self.buffer_query.y)
+        query = Mux(fetched[0].decoded.sub == 0, self.buffer_query.x, self.buffer_query.y)
         first, second, third = (Signal(32, name=f"shared_{name}") for name in "abc")
         special = Array([self.grid.x, self.grid.y, self._x[current], self._y[current],
                          (Const(1, 32) << self.grid.width)[:32],
                          *(self._sd[current][number] for number in range(3))])
         m.d.comb += [
-            first.eq(Mux(found[0].decoded.query, query, scalar[0])),
+            first.eq(Mux(fetched[0].decoded.query, query, scalar[0])),
             second.eq(Mux(b.file == File.SCALAR, scalar[1], Mux(
-                b.file == File.SCALAR_SPECIAL, special[b.number[:3]], found[1].decoded.immediate))),
+                b.file == File.SCALAR_SPECIAL, special[b.number[:3]],
+                fetched[1].decoded.immediate))),
             third.eq(Mux(c.file == File.SCALAR, scalar[2],
-                         found[2].decoded.offset.as_signed())),
+                         fetched[2].decoded.offset.as_signed())),
         ]
         x, y = Signal(32), Signal(32)
         m.d.comb += [x.eq(second), y.eq(third)]
@@ -364,10 +365,10 @@ class ComputeUnit(wiring.Component):
         zero, below = ~scalar[0].any(), scalar[0][-1]
         holds = Signal()
         m.d.comb += holds.eq(Array([zero, ~zero, ~zero & ~below, zero | ~below, ~zero & below,
-                                    zero | below])[found[0].decoded.sub])
+                                    zero | below])[fetched[0].decoded.sub])
         self._holds = self._later(m, "holds", holds, self.depth - 1)
 
-        self._predicates(m, found, stages)
+        self._predicates(m, fetched, stages)
         self._lanes = []
         self._vector = []  # operands of each lane, when it begins
         for lane in range(machine.lanes):
@@ -377,7 +378,7 @@ class ComputeUnit(wiring.Component):
             self._lanes.append(registers)
             m.d.comb += [registers.stall.eq(self.stall), registers.slot.eq(current),
                          registers.transfers.eq(self.accessing | self._lent),
-                         registers.special_read.eq(found[1].warp)]
+                         registers.special_read.eq(fetched[1].warp)]
             for operand, stage in enumerate(stages):
                 token, name = tokens[stage], "abc"[operand]
                 m.d.comb += [registers.read[operand].warp.eq(token.warp),
@@ -386,14 +387,14 @@ class ComputeUnit(wiring.Component):
             m.d.comb += words[0].eq(registers.operand[0])
             m.d.comb += words[2].eq(registers.operand[2])
             if lane == 0:  # that of the scalars
-                with m.If(~found[0].decoded.vector):
+                with m.If(~fetched[0].decoded.vector):
                     m.d.comb += words[0].eq(first)
-                with m.If(~found[2].decoded.vector):
+                with m.If(~fetched[2].decoded.vector):
                     m.d.comb += words[2].eq(third)
             with m.If(b.file == File.VECTOR):
                 m.d.comb += words[1].eq(registers.operand[1])
             with m.Elif(b.file == File.VECTOR_SPECIAL):
-                m.d.comb += words[1].eq(self._special(m, lane, b.number, found[1].warp))
+                m.d.comb += words[1].eq(self._special(m, lane, b.number, fetched[1].warp))
             with m.Else():
                 m.d.comb += words[1].eq(second)
             self._vector.append([
@@ -415,7 +416,7 @@ class ComputeUnit(wiring.Component):
             *self._lanes[lane].special])[number[:4]])
         return word
 
-    def _predicates(self, m, found, stages):
+    def _predicates(self, m, fetched, stages):
         """A row of predicate bits for each register and warp."""
         machine, current = self.machine, self.current
         self._predicate_writes = []
@@ -426,20 +427,21 @@ class ComputeUnit(wiring.Component):
             m.submodules[f"predicates_{slot}"] = memory = Memory(
                 shape=unsigned(machine.lanes), depth=4 * machine.warps, init=[])
             self._predicate_writes.append(memory.write_port())
-            places = ((found[0].decoded.a, found[0].warp), (found[2].decoded.c, found[2].warp),
+            places = ((fetched[0].decoded.a, fetched[0].warp),
+                      (fetched[2].decoded.c, fetched[2].warp),
                       (commits.decoded.writes, commits.warp))
             for row, (source, warp) in zip((*rows, self._predicate_row), places, strict=True):
                 read = memory.read_port(domain="comb")
                 m.d.comb += read.addr.eq(Cat(warp, source.number[:2]))
                 with m.If(current == slot):
                     m.d.comb += row.eq(read.data)
-        absent = found[0].decoded.absent
+        absent = fetched[0].decoded.absent
         chosen = Signal(machine.lanes)
         m.d.comb += chosen.eq(rows[0] | absent.replicate(machine.lanes))
         self._chosen = self._later(m, "chosen", chosen, self.depth - 1)
         # and, or, nand, nor
         left = self._later(m, "left", rows[0], stages[2])
-        what, both = found[2].decoded.sub, Signal(machine.lanes)
+        what, both = fetched[2].decoded.sub, Signal(machine.lanes)
         m.d.comb += both.eq(Mux(what[0], left | rows[1], left & rows[1])
                             ^ what[1].replicate(machine.lanes))
         self._both = self._later(m, "both", both, self.depth - stages[2] - 1)

@@ -88,14 +88,14 @@ class ControlStack(wiring.Component):
             top.eq(self.level - 1), self.empty.eq(self.level == 0),
             self.full.eq(self.level == STACK_DEPTH),
         ]
-        for memory, low, word, found, followed in (
+        for memory, low, word, shown, followed in (
                 (saved, self.warp, self.lanes, self.top_lanes,
                  (self.followed_warp, self.followed_lanes)),
                 (entries, self.warp[:0], Cat(self.mask, self.target),
                  Cat(self.top_mask, self.top_target), (self.warp[:0], self.followed_entry))):
             write, read = memory.write_port(), memory.read_port(domain="comb")
             m.d.comb += [write.addr.eq(Cat(low, self.level[:bits])), write.data.eq(word),
-                         write.en.eq(self.push), read.addr.eq(Cat(low, top)), found.eq(read.data)]
+                         write.en.eq(self.push), read.addr.eq(Cat(low, top)), shown.eq(read.data)]
             if self.follows:
                 look = memory.read_port(domain="comb")
                 m.d.comb += [look.addr.eq(Cat(followed[0], self.followed)),

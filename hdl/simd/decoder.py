@@ -133,15 +133,15 @@ class Decoder(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        found = self.decoded
-        m.d.comb += [found.opcode.eq(self.word[:7]), found.sub.eq(self.word[7:10]),
-                     found.number.eq(self._field("A"))]
-        with m.Switch(found.opcode):
+        decoded = self.decoded
+        m.d.comb += [decoded.opcode.eq(self.word[:7]), decoded.sub.eq(self.word[7:10]),
+                     decoded.number.eq(self._field("A"))]
+        with m.Switch(decoded.opcode):
             for code, operation in enumerate(TABLE):
                 with m.Case(code):
                     self._operation(m, operation)
             with m.Default():
-                m.d.comb += found.illegal.eq(1)
+                m.d.comb += decoded.illegal.eq(1)
         return m
 
     def _field(self, name):
@@ -159,12 +159,12 @@ class Decoder(wiring.Component):
         return self._kind(slot) == slot.kinds.index(kind) if kind in slot.kinds else Const(0)
 
     def _operation(self, m, operation):
-        found = self.decoded
-        wrong = [found.sub >= len(operation.subops), (self.word & ~self._used(operation)).any()]
+        decoded = self.decoded
+        wrong = [decoded.sub >= len(operation.subops), (self.word & ~self._used(operation)).any()]
         for slot in operation.slots:
             wrong += self._beyond(slot)
         wrong += self._forbidden(operation)
-        m.d.comb += found.illegal.eq(Cat(wrong).any())
+        m.d.comb += decoded.illegal.eq(Cat(wrong).any())
         for slot in operation.slots:
             self._operand(m, operation, slot)
         self._kinds_of(m, operation)
@@ -223,25 +223,26 @@ class Decoder(wiring.Component):
 
     def _operand(self, m, operation, slot):
         """Decode one operand of an operation into the fields that it fills."""
-        found, value = self.decoded, self._field(slot.field)
+        decoded, value = self.decoded, self._field(slot.field)
         if slot.field == "D":
             if operation.access:
                 special = self._is(slot, Kind.VECTOR_SPECIAL)
-                m.d.comb += found.target.eq(Mux(special, MEM_DATA, value))
+                m.d.comb += decoded.target.eq(Mux(special, MEM_DATA, value))
             elif slot.written:
-                self._register(m, found.writes, slot)
+                self._register(m, decoded.writes, slot)
             return
-        place = {"A": found.a, "B": found.b, "C": found.c, "X": found.b, "Y": found.c}[slot.field]
+        place = {"A": decoded.a, "B": decoded.b, "C": decoded.c,
+                 "X": decoded.b, "Y": decoded.c}[slot.field]
         if operation.unit is not Unit.NONE:
             self._register(m, place, slot)
         if slot.field == "B":
-            m.d.comb += (found.count if operation.access else found.immediate).eq(value)
+            m.d.comb += (decoded.count if operation.access else decoded.immediate).eq(value)
         elif slot.field == "X":
-            m.d.comb += found.immediate.eq(value.as_signed())
+            m.d.comb += decoded.immediate.eq(value.as_signed())
         elif slot.field == "Y":
-            m.d.comb += found.offset.eq(value)
+            m.d.comb += decoded.offset.eq(value)
         elif slot.optional and slot.default is None:
-            m.d.comb += found.absent.eq(self.word[ABSENT])
+            m.d.comb += decoded.absent.eq(self.word[ABSENT])
             with m.If(self.word[ABSENT]):
                 m.d.comb += place.file.eq(File.NONE)
 
@@ -254,7 +255,7 @@ class Decoder(wiring.Component):
 
     def _kinds_of(self, m, operation):
         """Flags of an operation: what it makes the pipeline do, and which mask it changes."""
-        found, name, timing = self.decoded, operation.name, operation.timing
+        decoded, name, timing = self.decoded, operation.name, operation.timing
         flags = {
             "vector": operation.vector, "special": timing is Timing.SPECIAL,
             "divide": timing is Timing.DIVIDE, "jump": timing is Timing.JUMP,
@@ -265,36 +266,36 @@ class Decoder(wiring.Component):
             "global_store": name.startswith("stg"), "implicit": name in _IMPLICIT,
             "query": name == "bufquery", "combine": name == "pbool", "several": name == "cpop",
         }
-        m.d.comb += [getattr(found, flag).eq(1) for flag, holds in flags.items() if holds]
+        m.d.comb += [getattr(decoded, flag).eq(1) for flag, holds in flags.items() if holds]
         if name == "exit":
-            m.d.comb += found.leaves.eq(found.absent)
+            m.d.comb += decoded.leaves.eq(decoded.absent)
         if "vec2" in operation.subops:
-            m.d.comb += found.width.eq(found.sub)
+            m.d.comb += decoded.width.eq(decoded.sub)
         mask = "ret" if name == "call" else _CLEARS.get(name)
         if mask is not None:
-            m.d.comb += [found.mask.eq(MASKS.index(mask)),
-                         found.writes.file.eq(File.VECTOR_SPECIAL),
-                         found.writes.number.eq(MASKS.index(mask))]
+            m.d.comb += [decoded.mask.eq(MASKS.index(mask)),
+                         decoded.writes.file.eq(File.VECTOR_SPECIAL),
+                         decoded.writes.number.eq(MASKS.index(mask))]
         if name == "cpush":
             for sub, kind in enumerate(operation.subops):
-                with m.If(found.sub == sub):
-                    m.d.comb += found.mask.eq(MASKS.index(STACK_KINDS[kind]))
+                with m.If(decoded.sub == sub):
+                    m.d.comb += decoded.mask.eq(MASKS.index(STACK_KINDS[kind]))
         if name == "cpop":
-            m.d.comb += found.writes.file.eq(File.VECTOR_SPECIAL)
+            m.d.comb += decoded.writes.file.eq(File.VECTOR_SPECIAL)
 
     def _work(self, m, operation):
         """Decode the operation of the lanes or of the reciprocal units."""
-        found, name = self.decoded, operation.name
-        m.d.comb += found.from_b.eq(operation.slot("A") is None)
+        decoded, name = self.decoded, operation.name
+        m.d.comb += decoded.from_b.eq(operation.slot("A") is None)
         if operation.unit is Unit.SPECIAL:
-            m.d.comb += found.function.eq(SpecialFunction[name.upper()])
+            m.d.comb += decoded.function.eq(SpecialFunction[name.upper()])
         work = _LANE.get(name, LaneOperation.MOV)
         if isinstance(work, dict):
             for sub, subop in enumerate(operation.subops):
-                with m.If(found.sub == sub):
-                    m.d.comb += found.operation.eq(work[subop])
+                with m.If(decoded.sub == sub):
+                    m.d.comb += decoded.operation.eq(work[subop])
         else:
-            m.d.comb += found.operation.eq(work)
+            m.d.comb += decoded.operation.eq(work)
 
 
 assert VECTOR_SPECIAL[:len(MASKS)] == tuple(f"ctrl_{name}" for name in MASKS)

@@ -119,9 +119,9 @@ class LaneRegisters(wiring.Component):
                 *(getattr(self, name)[number].eq(getattr(snoop, name)) for name in
                   ("matched", "own", "held")),
             ]
-            found = [self._bank(m, number, bank, own, snoop) for bank in range(REGISTER_BANKS)]
+            by_bank = [self._bank(m, number, bank, own, snoop) for bank in range(REGISTER_BANKS)]
             with m.If(slot == number):
-                m.d.comb += [operand.eq(Array(words[port] for words in found)[banks[port]])
+                m.d.comb += [operand.eq(Array(words[port] for words in by_bank)[banks[port]])
                              for port, operand in enumerate(self.operand)]
         return m
 
@@ -144,18 +144,18 @@ class LaneRegisters(wiring.Component):
             port.data.eq(Mux(mine, moved.data, self.write.data)),
             port.en.eq(Mux(mine, moved.enable & (moved.row < _ROWS), writes & ordinary)),
         ]
-        found = []
+        words = []
         for operand in range(3):
             read = memory.read_port(transparent_for=(port,))
             m.d.comb += [read.addr.eq(place(self.read[operand])), read.en.eq(~self.stall)]
             if operand == 0:
                 with m.If(mine):
                     m.d.comb += [read.addr.eq(asked.row << warp | asked.warp), read.en.eq(1)]
-            found.append(read.data)
-        m.d.comb += self.answer[number][bank].eq(found[0])
+            words.append(read.data)
+        m.d.comb += self.answer[number][bank].eq(words[0])
         if bank < len(_SPECIAL):
             self._special(m, number, bank, own, snoop)
-        return found
+        return words
 
     def _special(self, m, number, bank, own, snoop):
         """The register beyond the vectors' own in this bank: `mem_idx` or `mem_data`."""

@@ -113,27 +113,51 @@ class Scratchpad(wiring.Component):
 
     def _walk(self, m):
         """Lines of the bus: whether one is served now, its words, their targets, its address."""
-        bus, tile = self.bus, self.tile
-        shift = ceil_log2(bus)
+        tile = self.tile
         running, last, empty = Signal(), Signal(), Signal()
         line, phase = Signal(_COUNT_BITS), Signal(_COUNT_BITS)  # of lane 0
         row, address = Signal(TARGET_BITS), Signal(_ADDRESS_BITS)  # target of its line's phase 0
         narrow = Signal()
-        m.d.comb += [narrow.eq((tile.period < bus) & (tile.count != 1)),
+        m.d.comb += [narrow.eq((tile.period < self.bus) & (tile.count != 1)),
                      empty.eq((tile.words == 0) | (tile.count == 0))]
+        entries, width = self._tables(m)
+        next_line, next_phase, next_row, step = self._next(
+            m, line, phase, row, narrow, entries, width, last)
+        enable, targets = self._targets(m, line, phase, row, narrow, entries, width)
 
-        # Tables of narrow tiles: in which line of the tile, and at which phase there, a word lies
-        # that is so many words after a line's first.
+        serve = Signal()
+        m.d.comb += serve.eq((self.go | running) & ~empty)
+        with m.If(self.prepare):
+            m.d.sync += [line.eq(0), phase.eq(0), row.eq(tile.base), address.eq(tile.address)]
+        with m.If(serve):
+            m.d.sync += [line.eq(next_line), phase.eq(next_phase), row.eq(next_row),
+                         address.eq(address + step), running.eq(~last)]
+        finishing = Signal()
+        m.d.sync += finishing.eq(serve & last)
+        m.d.comb += self.done.eq(finishing | (self.go & empty))
+        return serve, enable, targets, address
+
+    def _tables(self, m):
+        """Tables of narrow tiles: in which line of the tile, and at which phase there, a word lies
+        that is so many words after a line's first.
+
+        Returns an entry for each number of words, the line below the phase, and the line's width.
+        """
+        bus, tile = self.bus, self.tile
         reach = 2 * bus - 1
         over, at = ([Signal(range(limit), name=f"{name}_{word}") for word in range(reach)]
                     for name, limit in (("over", 2 * bus), ("at", bus)))
-        with m.Switch(tile.period[:shift]):
+        with m.Switch(tile.period[:ceil_log2(bus)]):
             for period in range(1, bus):
                 with m.Case(period):
                     m.d.comb += [lines.eq(word // period) for word, lines in enumerate(over)]
                     m.d.comb += [place.eq(word % period) for word, place in enumerate(at)]
+        return [Cat(lines, place) for lines, place in zip(over, at, strict=True)], len(over[0])
 
-        # The next line of the bus.
+    def _next(self, m, line, phase, row, narrow, entries, width, last):
+        """The next line of the bus: the line, phase and row of its lane 0, and the words from this
+        one to it. Sets ``last`` if there is none."""
+        bus, tile, shift = self.bus, self.tile, ceil_log2(self.bus)
         next_line, next_phase, next_row = Signal(_COUNT_BITS + 1), Signal(_COUNT_BITS + 1), Signal(
             TARGET_BITS)
         step = Signal(_COUNT_BITS + 1)
@@ -149,9 +173,7 @@ class Scratchpad(wiring.Component):
             skipped.eq(Mux(inside >= tile.words, Cat(Const(0, shift), gap[shift:]), 0)),
         ]
         leaves = (inside >= tile.words) & aligned  # to phase 0 of the next line
-        entries = [Cat(lines, place) for lines, place in zip(over, at, strict=True)]
-        width = len(over[0])
-        far = Signal(width + len(at[0]))  # of the word that is `bus` after lane 0
+        far = Signal(len(entries[0]))  # of the word that is `bus` after lane 0
         m.d.comb += far.eq(Array(entries[bus:])[phase[:shift]])
         ends = beyond >= tile.words  # the line of the tile does, within this line of the bus
         with m.If(tile.restart):
@@ -172,8 +194,11 @@ class Scratchpad(wiring.Component):
         reached, there = Mux(narrow, next_line, line + wraps), Mux(narrow, next_phase, inside)
         m.d.comb += last.eq(Mux(tile.restart, ends & (line == tile.count - 1), (
             reached >= tile.count) | ((reached == tile.count - 1) & (there >= tile.words))))
+        return next_line, next_phase, next_row, step
 
-        # Words and targets.
+    def _targets(self, m, line, phase, row, narrow, entries, width):
+        """Which lanes of the line that is served have a word of the tile, and their targets."""
+        bus, tile, shift = self.bus, self.tile, ceil_log2(self.bus)
         enable, targets = [], []
         for lane in range(bus):
             place, crossed = Signal(_COUNT_BITS + 1, name=f"place_{lane}"), Signal(
@@ -184,7 +209,7 @@ class Scratchpad(wiring.Component):
             with m.If(tile.restart):
                 m.d.comb += [place.eq(here), target.eq(row + here)]
             with m.Elif(narrow):
-                look = Signal(len(far), name=f"look_{lane}")
+                look = Signal(len(entries[0]), name=f"look_{lane}")
                 m.d.comb += [look.eq(Array(entries[lane:lane + bus])[phase[:shift]]),
                              place.eq(look[width:]), crossed.eq(look[:width]),
                              target.eq(row + self._times(tile.pitch, crossed) + place)]
@@ -193,18 +218,7 @@ class Scratchpad(wiring.Component):
                              target.eq(row + Mux(crosses, tile.pitch, 0) + place)]
             enable.append((place < tile.words) & (line + crossed < tile.count))
             targets.append(target)
-
-        serve = Signal()
-        m.d.comb += serve.eq((self.go | running) & ~empty)
-        with m.If(self.prepare):
-            m.d.sync += [line.eq(0), phase.eq(0), row.eq(tile.base), address.eq(tile.address)]
-        with m.If(serve):
-            m.d.sync += [line.eq(next_line), phase.eq(next_phase), row.eq(next_row),
-                         address.eq(address + step), running.eq(~last)]
-        finishing = Signal()
-        m.d.sync += finishing.eq(serve & last)
-        m.d.comb += self.done.eq(finishing | (self.go & empty))
-        return serve, Cat(enable), targets, address
+        return Cat(enable), targets
 
     def _times(self, value, factor):
         return (value * factor)[:TARGET_BITS]
@@ -215,7 +229,8 @@ class Scratchpad(wiring.Component):
         reads, writes = serve & ~tile.write, serve & tile.write
         asked = Signal(_Words(bus))
         m.d.comb += [asked.enable.eq(enable),
-                     *(ours.eq(found) for ours, found in zip(asked.targets, targets, strict=True)),
+                     *(field.eq(target) for field, target in
+                       zip(asked.targets, targets, strict=True)),
                      self.ask.valid.eq(writes), self.ask.payload.eq(asked)]
         first, written = Signal(_ADDRESS_BITS), Signal()  # of the words one cycle ago
         kept = Signal(_Words(bus))
@@ -224,7 +239,7 @@ class Scratchpad(wiring.Component):
 
         rows = _ADDRESS_BITS - shift
         fetched = Signal(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS))
-        found = []
+        words_read = []
         lanes = [Signal(shift, name=f"bank_of_{word}") for word in range(BEAT_WORDS)]
         m.d.sync += [lane.eq(target[:shift]) for lane, target in
                      zip(lanes, self.fetch.payload.targets, strict=True)]
@@ -251,8 +266,8 @@ class Scratchpad(wiring.Component):
                           & (target[:shift] == bank)):
                     m.d.comb += [write.addr.eq(target[shift:_ADDRESS_BITS]), write.en.eq(1),
                                  write.data.eq(self.store.payload.words[word])]
-            found.append(read.data)
-        banks = Array(found)
+            words_read.append(read.data)
+        banks = Array(words_read)
         m.d.comb += [
             self.deliver.payload.enable.eq(kept.enable),
             self.deliver.payload.targets.eq(kept.targets),

@@ -350,27 +350,10 @@ class TransferUnit(wiring.Component):
                              side.payload.targets.eq(stream_.payload.targets)]
             m.d.comb += scratchpad.store.payload.words.eq(deliver.payload.words)
 
-            # past registers that know the indexes of their words, or into registers
+            self._snoop(m, slot, loads, stores)
+
+            # into registers
             given, ask = scratchpad.deliver, scratchpad.ask
-            snoop = port.snoop
-            with m.If(job.cam & job.scratchpad):
-                m.d.comb += [
-                    snoop.load.eq(given.valid), snoop.words.eq(given.payload.words),
-                    snoop.enable.eq(Mux(given.valid, given.payload.enable, 0)
-                                    | Mux(ask.valid, ask.payload.enable, 0)),
-                    snoop.index.eq(Mux(given.valid, given.payload.targets[0],
-                                       ask.payload.targets[0])),
-                ]
-            with m.Elif(job.cam & self._running[slot]):  # else these may be a program's words
-                m.d.comb += [
-                    snoop.load.eq(loads),
-                    snoop.enable.eq(Mux(loads, deliver.payload.enable, 0)
-                                    | Mux(stores, fetch.payload.enable, 0)),
-                    snoop.index.eq(Mux(loads, deliver.payload.targets[0],
-                                       fetch.payload.targets[0])),
-                    *(snoop.words[word].eq(deliver.payload.words[word])
-                      for word in range(BEAT_WORDS)),
-                ]
             words = [(loads & ~to_chip & ~job.cam & deliver.payload.enable[word],
                       deliver.payload.targets[word], deliver.payload.words[word])
                      for word in range(BEAT_WORDS)]
@@ -390,16 +373,40 @@ class TransferUnit(wiring.Component):
                     m, f"beat_{slot}", port, job, self.active[slot], wanted, job.transform))])
             wanted = [(ask.valid & ask.payload.enable[word], ask.payload.targets[word])
                       for word in range(scratchpad.bus)]
-            found = self._fetch(m, f"line_{slot}", port, job, self.active[slot], wanted, 0)
+            answers = self._fetch(m, f"line_{slot}", port, job, self.active[slot], wanted, 0)
             m.d.comb += [
                 scratchpad.answer.enable.eq(Mux(job.cam, port.held.enable[:scratchpad.bus],
-                                                Cat(enable for enable, _ in found))),
+                                                Cat(enable for enable, _ in answers))),
                 *(answered.eq(Mux(job.cam, port.held.words[word], value))
                   for word, (answered, (_, value)) in enumerate(
-                      zip(scratchpad.answer.words, found, strict=True))),
+                      zip(scratchpad.answer.words, answers, strict=True))),
+            ]
+        self._store(m, beats)
+
+    def _snoop(self, m, slot, loads, stores):
+        """Pass words by the slot's registers that know the indexes of their words."""
+        deliver, fetch, job = self.deliver, self.fetch, self._jobs[slot]
+        given, ask = self.scratchpads[slot].deliver, self.scratchpads[slot].ask
+        snoop = self.transfer[slot].snoop
+        with m.If(job.cam & job.scratchpad):
+            m.d.comb += [
+                snoop.load.eq(given.valid), snoop.words.eq(given.payload.words),
+                snoop.enable.eq(Mux(given.valid, given.payload.enable, 0)
+                                | Mux(ask.valid, ask.payload.enable, 0)),
+                snoop.index.eq(Mux(given.valid, given.payload.targets[0], ask.payload.targets[0])),
+            ]
+        with m.Elif(job.cam & self._running[slot]):  # else these may be a program's words
+            m.d.comb += [
+                snoop.load.eq(loads),
+                snoop.enable.eq(Mux(loads, deliver.payload.enable, 0)
+                                | Mux(stores, fetch.payload.enable, 0)),
+                snoop.index.eq(Mux(loads, deliver.payload.targets[0], fetch.payload.targets[0])),
+                *(snoop.words[word].eq(deliver.payload.words[word]) for word in range(BEAT_WORDS)),
             ]
 
-        # The answer to DRAM, a register after the words.
+    def _store(self, m, beats):
+        """The answer to DRAM, a register after the words: by slot, the words of its registers."""
+        owner = self._owner
         chosen = Signal(range(SLOTS))
         of_chip = Signal()
         m.d.sync += [chosen.eq(owner)]
@@ -458,7 +465,7 @@ class TransferUnit(wiring.Component):
 
     def _fetch(self, m, name, port, job, active, words, transform):
         """Ask for words; whether each is there, and it, in the cycle after."""
-        found = []
+        answers = []
         for number, (valid, target) in enumerate(words):
             label = f"{name}_{number}"
             bank, position, item = self._ask(m, label, port, job, valid, target, transform)
@@ -467,6 +474,6 @@ class TransferUnit(wiring.Component):
             m.d.sync += [which.eq(Cat(position, bank)), there.eq(
                 valid & active.bit_select(item[:ceil_log2(self.machine.items)], 1))]
             every = Array(word for row in port.answer for word in row)
-            found.append((there, every[which]))
-        return found
+            answers.append((there, every[which]))
+        return answers
 

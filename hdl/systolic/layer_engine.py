@@ -195,6 +195,19 @@ class LayerEngine(wiring.Component):
                                              row_width=_WIDTH)
         m.submodules.scale = scale = PostProcessing(columns=self.size, own_scales=True)
         m.submodules.pooling = pooling = MaxPooling(columns=self.size, most=self.pool_depth)
+        last_tile, strip = self._accumulate(m, begin, now, results, sums)
+        shortcut = self._shortcut(m, begin, now, results.valid & last_tile)
+        self._post_process(m, now, strip, sums.results, shortcut, scale, pooling)
+
+        # The last row ends the command, whether or not it completes a window, or leaves the sums.
+        under_way = Signal(_LATENCY)
+        m.d.sync += under_way.eq(Cat(sums.rows.valid & sums.rows.payload.final, under_way))
+        m.d.comb += ends.eq(under_way[-1])
+        self._write(m, begin, pooling.results)
+
+    def _accumulate(self, m, begin, now, results, sums):
+        """Send rows to the memory of sums, tile by tile; whether it is a strip's last tile, and
+        the number of the strip."""
         row, tile, strip = Signal(_WIDTH), Signal(_WIDTH), Signal(_WIDTH)
         last_row, last_tile, rows = Signal(), Signal(), sums.rows
         # Sums of one strip are in the same places as those of the strip before, but where they stay
@@ -221,19 +234,23 @@ class LayerEngine(wiring.Component):
                     m.d.sync += strip.eq(strip + 1)
                     with m.If(now.resume | now.keep):
                         m.d.sync += first_sum.eq(first_sum + now.pixels)
+        return last_tile, strip
 
-        # A row's shortcut comes together with its sum, two cycles after the array's row,
+    def _shortcut(self, m, begin, now, advance):
+        """A row's shortcut: it comes together with the row's sum, two cycles after the array's."""
         shortcuts = self._memory(m, "shortcut", self._word, self.depths["c"], self.write_shortcut)
         pixel, shortcut = Signal(self.address_width), Signal(self._word)
         with m.If(begin):
             m.d.sync += pixel.eq(self.command.payload.c_base)
-        with m.Elif(results.valid & last_tile):
+        with m.Elif(advance):
             m.d.sync += pixel.eq(pixel + 1)
         m.d.comb += [shortcuts.addr.eq(pixel), shortcuts.en.eq(1)]
         m.d.sync += [value.eq(Mux(now.shortcut, word, now.zero))
                      for value, word in zip(shortcut, shortcuts.data, strict=True)]
+        return shortcut
 
-        # and so do its bias and its scale.
+    def _post_process(self, m, now, strip, sums, shortcut, scale, pooling):
+        """Scale the sums and pool them; a row's bias and scale come together with its sum, too."""
         read, scales = (self._memory(m, name, self._biases, self.depths["bias"], write)
                         for name, write in (("bias", self.write_bias), ("scale", self.write_scale)))
         which = Signal(self.address_width)
@@ -251,9 +268,9 @@ class LayerEngine(wiring.Component):
             read.en.eq(1),
             scales.addr.eq(which),
             scales.en.eq(1),
-            scale.sums.valid.eq(sums.results.valid),
-            sums.results.ready.eq(1),
-            scale.sums.payload["values"].eq(sums.results.payload["values"]),
+            scale.sums.valid.eq(sums.valid),
+            sums.ready.eq(1),
+            scale.sums.payload["values"].eq(sums.payload["values"]),
             scale.sums.payload.bias.eq(read.data),
             scale.sums.payload.shortcut.eq(shortcut),
             scale.results.ready.eq(1),
@@ -266,19 +283,17 @@ class LayerEngine(wiring.Component):
         m.d.comb += [getattr(pooling, name).eq(now[name])
                      for name in ("window", "image_width", "image_height")]
 
-        # The last row ends the command, whether or not it completes a window, or leaves the sums.
-        under_way = Signal(_LATENCY)
-        m.d.sync += under_way.eq(Cat(rows.valid & rows.payload.final, under_way))
-        m.d.comb += ends.eq(under_way[-1])
+    def _write(self, m, begin, results):
+        """Write results to their scratchpad, and read it for `read_c`."""
         place = Signal(self.address_width)
         write = Signal(data.StructLayout({"enable": 1, "address": self.address_width,
                                           "data": self._word}))
         with m.If(begin):
             m.d.sync += place.eq(self.command.payload.c_base)
-        with m.Elif(pooling.results.valid):
+        with m.Elif(results.valid):
             m.d.sync += place.eq(place + 1)
-        m.d.comb += [write.enable.eq(pooling.results.valid), write.address.eq(place),
-                     write.data.eq(pooling.results.payload)]
+        m.d.comb += [write.enable.eq(results.valid), write.address.eq(place),
+                     write.data.eq(results.payload)]
         c_read = self._memory(m, "c", self._word, self.depths["c"], write)
         m.d.comb += [c_read.en.eq(self.read_c.enable), c_read.addr.eq(self.read_c.address),
                      self.c_data.eq(c_read.data)]

@@ -36,7 +36,7 @@ class CacheBanksCheck(Watcher):
         What is followed.
     under_way : list of Signal
         By port: a bit for each tag.
-    known, word : Signal
+    written, word : Signal
         Whether the word has been written, and what it is.
     waits : list of Signal
         By port: cycles for which its request has been on offer before this one.
@@ -47,7 +47,7 @@ class CacheBanksCheck(Watcher):
         self.miss = target.miss
         first = self.ports[0].request.payload
         self.tag, self.address = Signal.like(first.tag), Signal.like(first.address)
-        self.known, self.word = Signal(), Signal.like(first.data)
+        self.written, self.word = Signal(), Signal.like(first.data)
         self.under_way = [Signal(2**len(first.tag), name=f"under_way_{p}")
                           for p in range(len(self.ports))]
         self.waits = [Signal(range(len(self.ports) + 1), name=f"waits_{p}")
@@ -97,12 +97,12 @@ class CacheBanksCheck(Watcher):
             # with the right word: what it was when the load was taken
             loads, owed = Signal(name=f"loads_{p}"), Signal.like(self.word, name=f"owed_{p}")
             with m.If(ours):
-                m.d.sync += [loads.eq(hits_word[p] & self.known & ~request.payload.write),
+                m.d.sync += [loads.eq(hits_word[p] & self.written & ~request.payload.write),
                              owed.eq(self.word)]
             m.d.sync += Assert(~(answered & loads) | (answer.payload.data == owed),
                                f"port {p}: another word than the last that was stored")
             with m.If(hits_word[p] & request.payload.write):
-                m.d.sync += [self.known.eq(1), self.word.eq(request.payload.data)]
+                m.d.sync += [self.written.eq(1), self.word.eq(request.payload.data)]
         m.d.sync += Assert((hits_word & (hits_word - 1)) == 0, "two accesses to one word at once")
         return m
 
@@ -147,7 +147,7 @@ class CacheBanksProof(CacheBanksCheck):
         m.d.comb += [read.addr.eq(self.address[bits:]) for read in self._words]
         kept = Array(read.data for read in self._words)[self.address[:bits]]
         m.d.sync += [
-            Assert(~started | ~self.known | (kept == self.word),
+            Assert(~started | ~self.written | (kept == self.word),
                    "invariant: the word is in its bank"),
             Cover(target.queues[0].level != 0, "a hit waits"),
         ]

@@ -1,7 +1,5 @@
 """Testbench of the compute unit: every operation, with every port compared in every cycle."""
 
-from collections import deque
-
 from cyclebound.golden.dataflow.compute_unit import ComputeUnitModel
 from cyclebound.golden.dataflow.operations import (
     OPERANDS,
@@ -10,6 +8,7 @@ from cyclebound.golden.dataflow.operations import (
     operands_of,
 )
 from cyclebound.tb.bench import Bench, interrupted, testbench
+from cyclebound.tb.dataflow.operand_scene import OperandScene
 from cyclebound.tb.float_cases import SPECIAL, hard_triple
 
 _INTEGERS = (0, 1, 2, 31, 32, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001, 0xFFFF_FFFF, 0x0001_0000)
@@ -17,17 +16,16 @@ _FLOATS = frozenset((Operation.FADD, Operation.FSUB, Operation.FMUL, Operation.F
                      Operation.FLT, Operation.FLE, Operation.TO_INT))
 
 
-class Scene:
+class Scene(OperandScene):
     """The unit under one configuration, its model, and tokens before each operand."""
 
     def __init__(self, bench: Bench, operation: Operation,
                  literals: dict[int, int] | None = None) -> None:
-        self.bench, self.operation, self.literals = bench, operation, literals or {}
+        super().__init__(bench, OPERANDS)
+        self.operation, self.literals = operation, literals or {}
         self.model = ComputeUnitModel(depth=bench.parameters["depth"], operation=operation,
                                       literals=self.literals)
         self.threads = 2 ** bench.parameters["tid_width"]
-        self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(OPERANDS)]
-        self.held: list[tuple[int, int] | None] = [None] * OPERANDS
         self.results: list[tuple[int, int]] = []
         self._fixed = {"configuration.operation": int(operation),
                        "configuration.literals": sum(1 << k for k in self.literals),
@@ -53,34 +51,20 @@ class Scene:
 
     async def cycle(self, *, ready: bool = True, load: float = 1.0) -> None:
         bench = self.bench
-        values = self._fixed | {"result.ready": ready}
-        for k, queue in enumerate(self.queues):
-            if self.held[k] is None and queue and (load == 1 or bench.rng.random() < load):
-                self.held[k] = queue.popleft()
-            if self.held[k] is not None:
-                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
-                           f"operands.{k}.payload.data": self.held[k][1]}
+        values = self._fixed | {"result.ready": ready} | self.offer(load)
         seen = await bench.step(bench.inputs.pack(values))
         found = self.model.step(self.held, ready)
-        expected = {"result.valid": found.result is not None}
-        care = bench.outputs["result.valid"].mask
-        for k, offer in enumerate(self.held):
-            if offer is not None:
-                expected[f"operands.{k}.ready"] = found.taken[k]
-                care |= bench.outputs[f"operands.{k}.ready"].mask
-            if found.taken[k]:
-                self.held[k] = None
+        expected = {"result.valid": found.result is not None} | self.take(found.taken)
         if found.result is not None:
             expected |= {"result.payload.tid": found.result[0],
                          "result.payload.data": found.result[1]}
-            care |= bench.outputs["result.payload"].mask
             if ready:
                 self.results.append(found.result)
-        bench.check(seen, bench.outputs.pack(expected), care)
+        bench.check_fields(seen, expected)
 
     async def drain(self, *, load: float = 1.0, sink: float = 1.0) -> None:
         await self.cycle()
-        while not (self.model.empty and not any(self.queues) and not any(self.held)):
+        while self.waiting or not self.model.empty:
             await self.cycle(ready=sink == 1 or self.bench.rng.random() < sink, load=load)
 
 

@@ -1,21 +1,18 @@
 """Testbench of the control unit: every function, every port compared in every cycle."""
 
-from collections import deque
-
 from cyclebound.golden.dataflow.control import DELAY_SLOTS, Control
 from cyclebound.golden.dataflow.control_unit import ControlUnitModel
 from cyclebound.tb.bench import Bench, interrupted, testbench
+from cyclebound.tb.dataflow.operand_scene import OperandScene
 
 
-class Scene:
+class Scene(OperandScene):
     """The unit under one configuration, its model, and tokens before each operand."""
 
     def __init__(self, bench: Bench, **configuration) -> None:
-        self.bench = bench
+        super().__init__(bench, 3)
         self.depth = bench.parameters["depth"]
         self.model = model = ControlUnitModel(depth=self.depth, **configuration)
-        self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(3)]
-        self.held: list[tuple[int, int] | None] = [None] * 3
         self.taken = 0  # tokens
         self.got: tuple[list, list] = ([], [])
         self._fixed = {"configuration.function": int(model.function),
@@ -30,37 +27,24 @@ class Scene:
     async def cycle(self, *, sink: float = 1.0, load: float = 1.0) -> None:
         bench = self.bench
         ready = [bench.rng.random() < sink for _ in range(2)]
-        values = self._fixed | {f"results.{k}.ready": ready[k] for k in range(2)}
-        for k, queue in enumerate(self.queues):
-            if self.held[k] is None and queue and (load == 1 or bench.rng.random() < load):
-                self.held[k] = queue.popleft()
-            if self.held[k] is not None:
-                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
-                           f"operands.{k}.payload.data": self.held[k][1]}
+        values = (self._fixed | {f"results.{k}.ready": ready[k] for k in range(2)}
+                  | self.offer(load))
         seen = await bench.step(bench.inputs.pack(values))
         found = self.model.step(self.held, ready)
-        expected, care = {}, 0
-        for k, offer in enumerate(self.held):
-            if offer is not None:
-                expected[f"operands.{k}.ready"] = found.taken[k]
-                care |= bench.outputs[f"operands.{k}.ready"].mask
-            if found.taken[k]:
-                self.taken += 1
-                self.held[k] = None
+        self.taken += sum(found.taken)
+        expected = self.take(found.taken)
         for k, token in enumerate(found.results):
             expected[f"results.{k}.valid"] = token is not None
-            care |= bench.outputs[f"results.{k}.valid"].mask
             if token is not None:
                 expected |= {f"results.{k}.payload.tid": token[0],
                              f"results.{k}.payload.data": token[1]}
-                care |= bench.outputs[f"results.{k}.payload"].mask
                 if ready[k]:
                     self.got[k].append(token)
-        bench.check(seen, bench.outputs.pack(expected), care)
+        bench.check_fields(seen, expected)
 
     async def drain(self, *, sink: float = 1.0, load: float = 1.0) -> None:
         await self.cycle(sink=sink, load=load)
-        while any(self.queues) or any(self.held) or not self.model.empty:
+        while self.waiting or not self.model.empty:
             await self.cycle(sink=sink, load=load)
 
 

@@ -1,17 +1,17 @@
 """Testbench of the load/store unit: every port compared in every cycle, memory in any order."""
 
 import itertools
-from collections import deque
 from collections.abc import Callable
 
 from cyclebound.golden.dataflow.load_store_unit import LoadStoreModel
 from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, witness
 from cyclebound.tb.bench import Bench, interrupted, testbench
+from cyclebound.tb.dataflow.operand_scene import OperandScene
 
 BASE, SIZE = 100, 64
 
 
-class Scene:
+class Scene(OperandScene):
     """The unit under one configuration, its model, tokens before it, and a memory after it.
 
     ``latency()`` gives the cycles from a request to its response; where two are due at once, one
@@ -20,14 +20,13 @@ class Scene:
 
     def __init__(self, bench: Bench, *, store: bool, gated: bool,
                  latency: Callable[[], int]) -> None:
-        self.bench, self.store, self.gated, self.latency = bench, store, gated, latency
+        super().__init__(bench, 3)
+        self.store, self.gated, self.latency = store, gated, latency
         p = bench.parameters
         self.depth, self.threads = p["depth"], 2 ** p["tid_width"]
         self.model = LoadStoreModel(depth=self.depth, store=store, gated=gated, base=BASE,
                                     size=SIZE, epochs=p.get("epochs", True))
         self.memory = {BASE + i: bench.rng.getrandbits(32) for i in range(SIZE)}
-        self.queues: list[deque[tuple[int, int]]] = [deque() for _ in range(3)]
-        self.held: list[tuple[int, int] | None] = [None] * 3
         self.due: list[tuple[int, int, int]] = []  # cycle, tag, word
         self.results: list[tuple[int, int]] = []
         self.enables: list[tuple[int, int]] = []
@@ -46,13 +45,7 @@ class Scene:
                     load: float = 1.0) -> None:
         bench, now = self.bench, self.bench.cycle
         values = self._fixed | {"result.ready": result, "enable.ready": enable,
-                                "request.ready": request}
-        for k, queue in enumerate(self.queues):
-            if self.held[k] is None and queue and (load == 1 or bench.rng.random() < load):
-                self.held[k] = queue.popleft()
-            if self.held[k] is not None:
-                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
-                           f"operands.{k}.payload.data": self.held[k][1]}
+                                "request.ready": request} | self.offer(load)
         response = None
         ripe = [response for response in self.due if response[0] <= now]
         if ripe:
@@ -63,49 +56,38 @@ class Scene:
         seen = await bench.step(bench.inputs.pack(values))
         found = self.model.step(self.held, result_ready=result, enable_ready=enable,
                                 request_ready=request, response=response)
-        expected, care = {}, 0
+        expected: dict[str, int] = {}
         for name, token in (("result", found.result), ("enable", found.enable),
                             ("fault", found.fault)):
             expected[f"{name}.valid"] = token is not None
-            care |= bench.outputs[f"{name}.valid"].mask
             if token is not None:
                 expected |= {f"{name}.payload.tid": token[0], f"{name}.payload.data": token[1]}
-                care |= bench.outputs[f"{name}.payload"].mask
         expected["request.valid"] = found.request is not None
-        care |= bench.outputs["request.valid"].mask
         if found.request is not None:
             a = found.request
             expected |= {"request.payload.tag": a.tag, "request.payload.address": a.address,
                          "request.payload.write": a.write}
-            for name in ("tag", "address", "write"):
-                care |= bench.outputs[f"request.payload.{name}"].mask
             if a.write:
                 expected["request.payload.data"] = a.data
-                care |= bench.outputs["request.payload.data"].mask
             if request:
                 word = self.memory[a.address]
                 if a.write:
                     self.memory[a.address], word = a.data, bench.rng.getrandbits(32)
                 cycles = self.times.get(a.address) or self.latency()
                 self.due.append((now + cycles - 1, a.tag, word))
-        for k, offer in enumerate(self.held):
-            if offer is not None:
-                expected[f"operands.{k}.ready"] = found.taken[k]
-                care |= bench.outputs[f"operands.{k}.ready"].mask
-            if found.taken[k]:
-                self.held[k] = None
+        expected |= self.take(found.taken)
         if found.result is not None and result:
             self.results.append(found.result)
         if found.enable is not None and enable:
             self.enables.append(found.enable)
         if found.fault is not None:
             self.faults.append(found.fault)
-        bench.check(seen, bench.outputs.pack(expected), care)
+        bench.check_fields(seen, expected)
 
     async def drain(self, *, sink: float = 1.0, load: float = 1.0) -> None:
         chance = self.bench.rng.random
         await self.cycle()
-        while not (self.model.empty and not any(self.queues) and not any(self.held)):
+        while self.waiting or not self.model.empty:
             await self.cycle(result=chance() < sink, enable=chance() < sink,
                              request=chance() < sink, load=load)
 

@@ -89,10 +89,7 @@ class Scene:
                          "tile.payload.pitch": answer.pitch}
             expected |= {f"tile.payload.{name}": int(getattr(request, name)) for name in _COPIED
                          if not (request.indexed and name == "words")}
-        outputs, care = self.bench.outputs, 0
-        for name in expected:
-            care |= outputs[name].mask
-        self.bench.check(seen, outputs.pack(expected), care)
+        self.bench.check_fields(seen, expected)
 
     async def settle(self) -> None:
         """Until nothing is on offer, and nothing under way."""

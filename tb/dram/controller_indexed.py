@@ -140,7 +140,7 @@ async def completions_with_gaps(bench: Bench) -> None:
     scene.finish()
     assert not any(request.starved for request in offered)
     # a refresh may have fallen into one
-    assert sum(request.alone for request in offered) > len(offered) * 3 // 4
+    assert sum(request.isolated for request in offered) > len(offered) * 3 // 4
 
 
 @testbench

@@ -63,7 +63,7 @@ def _split(word: int) -> tuple[int, ...]:
 class Wanted:
     """A request, its indexes, and the cycles of its events.
 
-    ``period``: words from line to line. ``alone``: nothing else was under way when it was taken,
+    ``period``: words from line to line. ``isolated``: nothing else was under way when it was taken,
     nor a refresh to come before it starts. ``pauses``: so many cycles, one for each element, its
     source takes before it offers that; none by default. ``starved``: it had to wait for an index
     that was promised earlier. ``first``: cycle of its first command. ``delay``: to the first
@@ -76,7 +76,7 @@ class Wanted:
     bursts: Sequence[Burst] = ()
     refusal: Refusal = Refusal.NONE
     period: int = 0
-    alone: bool = False
+    isolated: bool = False
     started: bool = False
     starved: bool = False
     first: int | None = None
@@ -160,7 +160,7 @@ class Scene:
         enable = rng.getrandbits(BEAT_WORDS) if answer is None else answer
         word = self._dq_in.to(dq) | self._words.to(words) | self._enable.to(enable)
         word |= self._offers()
-        alone = self._announce()
+        isolated = self._announce()
         seen = await bench.step(word)
 
         taken = None
@@ -174,7 +174,7 @@ class Scene:
         self._compare(seen, shown)
         self._pins(seen, now)
         self._answers.append(self._answer(shown.fetch))
-        self._account(shown, now, alone)
+        self._account(shown, now, isolated)
         self.model_cycle += 1
         return shown
 
@@ -261,7 +261,7 @@ class Scene:
 
     # -- requests ------------------------------------------------------------------------------
 
-    def _account(self, shown: ControllerShown, now: int, alone: bool) -> None:
+    def _account(self, shown: ControllerShown, now: int, isolated: bool) -> None:
         """Follow each request through the stages of the controller."""
         op = shown.command.op if shown.command else Command.NOP
         current = self._accepted[0] if self._accepted else None
@@ -289,7 +289,7 @@ class Scene:
         if self._mapping is not None and shown.takes_mapping:
             self._mapping = None
         if self._request is not None and shown.takes_request:
-            self._take(self._request, alone)
+            self._take(self._request, isolated)
             self._request = None
 
     def _judge(self, wanted: Wanted) -> Answer:
@@ -306,10 +306,10 @@ class Scene:
                 wanted.refusal = Refusal.INDEX
         return answer
 
-    def _take(self, wanted: Wanted, alone: bool) -> None:
+    def _take(self, wanted: Wanted, isolated: bool) -> None:
         """A request is accepted: what becomes of it is decided by the mappings of this moment."""
         request, answer = wanted.request, self._judge(wanted)
-        wanted.alone = alone
+        wanted.isolated = isolated
         wanted.started = bool(answer.refusal)  # or never
         if not answer.refusal:
             if request.indexed:
@@ -379,18 +379,18 @@ class Scene:
     def _announce(self) -> bool:
         """Say what the request on offer is, if it has the controller for itself; whether it has."""
         wanted, interval = self._request, self.part.nREFI
-        alone = (wanted is not None and self._mapping is None and self.model.idle
-                 and self.model_cycle % interval < interval - 2 * LOOKUP)
+        isolated = (wanted is not None and self._mapping is None and self.model.idle
+                    and self.model_cycle % interval < interval - 2 * LOOKUP)
         kind = None
-        if alone:
+        if isolated:
             self._judge(wanted)
-            known = self._shape(wanted)
+            shape = self._shape(wanted)
             if wanted.refusal not in (Refusal.NONE, Refusal.INDEX):
                 kind = "refusal", {"alone": 1}
-            elif known is not None and not self._may_starve(wanted):
-                kind = f"completion{known[0]}", known[1]
+            elif shape is not None and not self._may_starve(wanted):
+                kind = f"completion{shape[0]}", shape[1]
         self._say(_COMPLETIONS, kind)
-        return alone
+        return isolated
 
     def _announce_delay(self, wanted: Wanted) -> None:
         """Say what the request is whose first command is on the pins, if another one waits."""

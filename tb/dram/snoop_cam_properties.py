@@ -35,7 +35,7 @@ class SnoopCamCheck(Watcher):
     ----------
     lane : Signal
         The lane that is followed.
-    known, index, armed, word, hit : Signal
+    loaded, index, armed, word, hit : Signal
         Whether it has been loaded; its content.
     due : list of Signal
         What is expected of the answers in 0, 1, ... cycles, the last to come first in the list.
@@ -46,7 +46,7 @@ class SnoopCamCheck(Watcher):
         self.lanes, self.latency = target.lanes, target.latency
         self.chosen, self.lane = Signal(), Signal.like(self.read.payload)
         self.current = Signal.like(self.read.payload)  # the same, in the first cycle as well
-        self.known, self.armed, self.hit = Signal(), Signal(), Signal()
+        self.loaded, self.armed, self.hit = Signal(), Signal(), Signal()
         self.index, self.word = Signal.like(self.load.payload.index), Signal(WORD_BITS)
         due = data.StructLayout({"asked": 1, "fetched": 1, "enable": BEAT_WORDS, "lane": 1,
                                  "match": BEAT_WORDS, "word": WORD_BITS, "hit": 1})
@@ -61,7 +61,7 @@ class SnoopCamCheck(Watcher):
                            "more than one operation in a cycle")
 
         def matches(lookup):
-            return Cat(lookup.enable[word] & self.armed & self.known
+            return Cat(lookup.enable[word] & self.armed & self.loaded
                        & ((lookup.index + word)[:len(self.index)] == self.index)
                        for word in range(BEAT_WORDS))
         for word in range(BEAT_WORDS):
@@ -70,14 +70,14 @@ class SnoopCamCheck(Watcher):
         with m.If(self.clear):
             m.d.sync += self.armed.eq(0)
         with m.If(load.valid & (load.payload.lane == self.current) & (self.current < self.lanes)):
-            m.d.sync += [self.known.eq(1), self.armed.eq(load.payload.armed), self.hit.eq(0),
+            m.d.sync += [self.loaded.eq(1), self.armed.eq(load.payload.armed), self.hit.eq(0),
                          self.index.eq(load.payload.index), self.word.eq(load.payload.data)]
 
         first = self.due[0]
         m.d.sync += [
             first.asked.eq(read.valid), first.fetched.eq(fetch.valid),
             first.enable.eq(fetch.payload.enable), first.word.eq(self.word), first.hit.eq(self.hit),
-            first.lane.eq(read.valid & self.known & (read.payload == self.current)),
+            first.lane.eq(read.valid & self.loaded & (read.payload == self.current)),
             first.match.eq(Mux(fetch.valid, matches(fetch.payload), 0)),
         ]
         m.d.sync += [later.eq(sooner) for sooner, later in
@@ -122,18 +122,18 @@ class SnoopCamProof(SnoopCamCheck):
         taken = target.taking & take
         first = self.due[0]
         m.d.sync += [
-            Assert(self.chosen | ~self.known, "invariant: nothing is known at first"),
-            Assert(~self.known | (lane < self.lanes), "invariant: lane is one"),
-            Assert(~self.known | (self.index == index), "invariant: index"),
-            Assert(~self.known | (self.armed == armed), "invariant: armed"),
-            Assert(~self.known | (self.word == Mux(taken, passing, content)), "invariant: word"),
-            Assert(~self.known | (self.hit == Mux(taken, target.passed, hit)), "invariant: hit"),
+            Assert(self.chosen | ~self.loaded, "invariant: nothing is loaded at first"),
+            Assert(~self.loaded | (lane < self.lanes), "invariant: lane is one"),
+            Assert(~self.loaded | (self.index == index), "invariant: index"),
+            Assert(~self.loaded | (self.armed == armed), "invariant: armed"),
+            Assert(~self.loaded | (self.word == Mux(taken, passing, content)), "invariant: word"),
+            Assert(~self.loaded | (self.hit == Mux(taken, target.passed, hit)), "invariant: hit"),
             Assert(target.asked == Cat(due.asked for due in self.due), "invariant: asked"),
             Assert(target.fetched == Cat(due.fetched for due in self.due), "invariant: fetched"),
             Assert(~(target.taking & (first.asked | first.fetched)), "invariant: one at a time"),
             Assert(~(first.asked & first.fetched), "invariant: one question"),
-            Assert(~first.lane | (first.asked & self.known), "invariant: lane"),
-            Assert((first.match == 0) | (first.fetched & self.known), "invariant: match"),
+            Assert(~first.lane | (first.asked & self.loaded), "invariant: lane"),
+            Assert((first.match == 0) | (first.fetched & self.loaded), "invariant: match"),
             Assert(~(first.lane | first.match.any()) | ((first.word == content)
                                                         & (first.hit == hit)),
                    "invariant: the word asked for is in its lane"),

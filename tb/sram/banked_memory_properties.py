@@ -218,19 +218,19 @@ class BankedMemoryDataCheck(_MemoryWatcher):
     ----------
     address, lane : Signal
         The byte that is followed.
-    known : Signal
+    written : Signal
         Bit *b*: that byte of bank *b* has been written.
     shadow : list of Signal
-        By bank: its value, once known.
+        By bank: its value, once written.
     due : list of Signal
-        By bank: which reads it in this cycle, now that it is known.
+        By bank: which reads it in this cycle, once it has been written.
     """
 
     def __init__(self, target):
         super().__init__(target)
         self.address = Signal.like(self.ports[0][0].request.payload.address)
         self.lane = Signal(range(self.word_bytes))
-        self.known = Signal(self.banks)
+        self.written = Signal(self.banks)
         self.shadow = [Signal(8, name=f"shadow_{bank}") for bank in range(self.banks)]
         self.due = [Signal(self.requesters, name=f"due_{bank}") for bank in range(self.banks)]
 
@@ -253,8 +253,8 @@ class BankedMemoryDataCheck(_MemoryWatcher):
                 expected = Signal(8, name=f"expected_{bank}_{who}")
                 with m.If(hit & access.write.bit_select(lane, 1)):
                     m.d.sync += [shadow.eq(access.data.word_select(lane, 8)),
-                                 self.known[bank].eq(access.address < self.words)]
-                m.d.sync += [due.eq(hit & (access.write == 0) & self.known[bank]),
+                                 self.written[bank].eq(access.address < self.words)]
+                m.d.sync += [due.eq(hit & (access.write == 0) & self.written[bank]),
                              expected.eq(shadow)]
                 m.d.sync += Assert(
                     ~due | (path.response.data.word_select(self.lane, 8) == expected),
@@ -284,9 +284,9 @@ class BankedMemoryDataProof(BankedMemoryDataCheck):
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        for known, shadow, port in zip(self.known, self.shadow, self._ports, strict=True):
+        for written, shadow, port in zip(self.written, self.shadow, self._ports, strict=True):
             m.d.comb += port.addr.eq(self.address)
-            m.d.sync += Assert(~known | (port.data.word_select(self.lane, 8) == shadow),
+            m.d.sync += Assert(~written | (port.data.word_select(self.lane, 8) == shadow),
                                "invariant: the shadow is the byte in the SRAM")
         m.d.sync += Cover(self.due[-1][-1], "a byte is read after it was written")
         return m

@@ -20,7 +20,7 @@ def own_cache(tmp_path, monkeypatch):
 
 def test_short_entries(own_cache):
     found = list(search_all(FEW))
-    assert {search.known for search in found} == set(FEW)
+    assert {search.row for search in found} == set(FEW)
     assert not any(search.problem or search.cached for search in found)
 
 
@@ -54,7 +54,7 @@ def test_wrong_entries(own_cache, tmp_path):
                  if request.rows == 3 and request.bursts == 4 and not request.write)
     low, high, early = (right._replace(delay=right.delay - 1),
                         right._replace(delay=right.delay + 1), right._replace(settled=1))
-    found = {search.known: search for search in search_all([low, high, early])}
+    found = {search.row: search for search in search_all([low, high, early])}
     assert found[low].problem == f"a request takes {right.delay} cycles, the table says {low.delay}"
     assert found[high].problem == (
         f"the longest witness takes {right.delay} cycles, the table says {high.delay}")

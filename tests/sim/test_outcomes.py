@@ -345,7 +345,7 @@ def test_a_damaged_index_is_refused(job, damage):
     simulation = Simulation(job)
     simulation.outcome()
     damage(find_entry("job", _Places(job)._index) / "job.json")
-    assert _Places(job).known() is None
+    assert _Places(job).stored() is None
 
 
 @unit

@@ -244,7 +244,7 @@ def test_data_check_follows_the_byte_that_its_traffic_chooses(address, lane):
             ctx.set(path.valid, 1)
             ctx.set(path.payload, {"address": address, "write": write, "data": value})
             await ctx.tick()
-            seen.append((ctx.get(check.known), ctx.get(check.due[0])))
+            seen.append((ctx.get(check.written), ctx.get(check.due[0])))
         assert address == 3 or ctx.get(check.shadow[0]) == 0x5A
     run_bench(dut, bench, check)
     assert seen == ([(0, 0)] * 4 if address == 3 else [(0, 0), (0, 0), (1, 0), (1, 1)])
