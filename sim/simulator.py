@@ -176,7 +176,7 @@ def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
         log.writelines(others)
     _read_observed(folder, outcome, seen)
     _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
-           observes=asked["observes"],
+           observes=asked["observes"] and not job.test,
            named=() if job.test else asked.get("tests", {}).get("only", ()))
     return outcome
 
