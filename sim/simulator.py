@@ -185,7 +185,7 @@ def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
         log.writelines(others)
     raised = _read_observed(folder, outcome, seen)
     _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
-           observes=asked["observes"], raised=raised,
+           observes=asked["observes"] and not job.test, raised=raised,
            named=() if job.test else asked.get("tests", {}).get("only", ()))
     return outcome
 

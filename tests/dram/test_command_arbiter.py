@@ -8,7 +8,7 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module
 
-from cyclebound.golden.dram.bounds import tile_issue_delay
+from cyclebound.golden.dram.bounds import eq15, eq15_tool, eq16, tile_issue_delay
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.pipeline_bounds import arbiter_refresh, arbiter_refresh_wait
 from cyclebound.golden.dram.rules import Command
@@ -114,7 +114,7 @@ def test_generator_and_arbiter_keep_the_model_s_schedule(part):
 
 
 @pytest.mark.parametrize(("first", "count", "write", "alone", "after"), [
-    pytest.param(252, 6, True, 118, 123, marks=pytest.mark.thorough), (250, 8, True, 124, 132),
+    pytest.param(252, 6, True, 118, 123, marks=pytest.mark.thorough), (1021, 8, True, 126, 134),
     pytest.param(248, 10, False, 101, 108, marks=pytest.mark.thorough)])
 def test_delay_depends_on_the_request_before_if_the_pair_is_carried_over(
         first, count, write, alone, after):
@@ -129,6 +129,25 @@ def test_delay_depends_on_the_request_before_if_the_pair_is_carried_over(
     bound = tile_issue_delay(part=X16, bursts=count, write=int(write))
     assert alone <= bound
     assert (after > bound) == (count > 6)
+
+
+@pytest.mark.parametrize(("part", "bursts", "write", "indexed", "printed", "takes"), [
+    ("ddr3-1600-module", range(253, 258), False, False, 54, 55),
+    ("ddr4-3200aa-x16", [0], False, True, 56, 74),
+    pytest.param("ddr4-3200aa-x8", range(8), True, False, 112, 116, marks=pytest.mark.thorough),
+    pytest.param("ddr4-1866m-x16", range(254, 261), False, False, 60, 61,
+                 marks=pytest.mark.thorough),
+    pytest.param("ddr4-3200aa-x16", [0, 1], False, True, 65, 83, marks=pytest.mark.thorough),
+    pytest.param("ddr4-3200aa-x8", range(2044, 2049), True, False, 104, 108,
+                 marks=pytest.mark.thorough)])
+def test_requests_that_exceed_a_printed_formula(part, bursts, write, indexed, printed, takes):
+    """The errata of docs/dram.md, on the RTL: Eq. 15 (the last as in the tool), and Eq. 16."""
+    numbers = {"part": part, "bursts": len(bursts), "write": int(write)}
+    formulas = ([eq16(**numbers, rows=len(bursts))] if indexed
+                else [eq15(**numbers), eq15_tool(**numbers)])
+    assert printed in formulas
+    (_, delay), = run(PARTS[part], [(bursts, write, indexed)])
+    assert delay == takes > printed
 
 
 def test_bounds_of_a_refresh():

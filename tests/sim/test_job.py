@@ -59,6 +59,13 @@ def test_a_run_that_saw_nothing_has_failed(tmp_path, observes, compared, reason)
     assert (found.passed, found.reason) == (not reason, reason)
 
 
+def test_a_single_test_may_only_compare(tmp_path):
+    """As of a deadlock, in which no request ends."""
+    for compared, reason in ((5, ""), (0, "0 cycles compared")):
+        found = outcome_told(tmp_path, observes=True, compared=compared, test="t")
+        assert (found.passed, found.reason) == (not reason, reason)
+
+
 @pytest.mark.parametrize(("only", "test", "reason"), [
     ([], "", ""), (["t"], "", ""), (["t", "u"], "t", ""),
     (["t", "u"], "", "the testbench has no test called u")])
