@@ -196,7 +196,8 @@ class Property:
     induction : int or None
         Greatest depth of the induction step; None: the property is only checked to ``depth``.
     top : callable or None
-        Makes the component under proof from an instance's parameters; None: the block itself.
+        Makes the component under proof from an instance's parameters; None: the block itself. A
+        proof of other hardware than the block's, with the same parameters, supports no bound.
     anywhere : bool
         Begin in every state of the component that the checker's assumptions allow in the first
         cycle, instead of after reset. If a checker asserts at the end of each request what it
