@@ -99,7 +99,8 @@ class Testbench:
         find planted looseness.
     probed : callable or None
         Returns, from ``top``, the block's component inside it, to which its probes are attached;
-        None: with a ``top`` there are no probes.
+        None: with a ``top`` there are no probes. Of another component, or one with other
+        parameters than the configuration's, nothing is measured: the job fails.
     least : mapping
         The smallest values with which the testbench can run, of parameters for which the component
         itself takes smaller ones.

@@ -1,15 +1,34 @@
 """A job: what a failed test said, in a line, and what an earlier run of it left."""
 
+import contextlib
+import dataclasses
 import json
 import re
 
 import pytest
 
+from cyclebound.hdl.dram.refresh_timer import RefreshTimer
+from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue, job
+from cyclebound.sim.block import Testbench
+from cyclebound.sim.elaborate import leave_unused
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Job, job_environment, outcome_of, reason_of, simulate
 
 pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize(("probed", "why"), [
+    (lambda top: top, ""), (lambda top: RoundRobinArbiter(count=3), "count 3, not 4"),
+    (lambda top: RefreshTimer(interval=4), "a RefreshTimer, not a RoundRobinArbiter")])
+def test_only_the_block_itself_is_probed(probed, why):
+    """Else what other hardware takes would count for the block's bounds."""
+    block = catalogue.load().find("noc.arbiter")
+    bench = Testbench("around", "m", top=block.component, probed=probed)
+    block = dataclasses.replace(block, testbenches=(bench,))
+    with pytest.raises(UserError, match=rf"other hardware than the block's: {why}$") if why else \
+            contextlib.nullcontext():
+        leave_unused(job.design(block, Job("noc.arbiter", "four", "around", 1, ""))[1])
 
 
 @pytest.mark.parametrize(("said", "line"), [
