@@ -57,15 +57,18 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(monkeypatch, tmp_pa
 
 
 def outcome_told(tmp_path, *, compared=5, test="", cases="<testcase name='t'/>", raised="",
-                 **asked):
+                 began=(), again=None, **asked):
     """The outcome of a simulator that ran a test ``t``, which compared so many cycles."""
-    (tmp_path / "job.json").write_text(json.dumps({"printed": [], **asked}))
-    for name in ("probes.txt", "log.txt"):
-        (tmp_path / name).touch()
+    printed = [{"what": "move", "places": [{}], "names": [], "ticks": False, "in_turn": False,
+                "classed": False}]
+    (tmp_path / "job.json").write_text(json.dumps({"printed": printed, **asked}))
+    (tmp_path / "log.txt").touch()
+    (tmp_path / "probes.txt").write_text("".join(
+        f"@probe 0 0 {first} \n@probe. 0 0 {first} {first} 1\n" for first in began))
     (tmp_path / "cocotb.xml").write_text(f"<s>{cases}</s>")
     (tmp_path / "observed-t.json").write_text(json.dumps({
         "test": "t", "start": 0, "end": 9, "shift": 0, "resets": [], "said": [],
-        "raised": raised, "compared": compared, "cycles": 9}))
+        "raised": raised, "again": again, "compared": compared, "cycles": 9}))
     return outcome_of(Job("noc.arbiter", "four", "cycle", 1, str(tmp_path), test=test), tmp_path, 0)
 
 
@@ -103,6 +106,14 @@ def test_tests_that_were_skipped_have_not_passed(tmp_path, cases, only, passed, 
     assert found.passed == passed
     assert re.fullmatch(reason, found.reason)
     assert "u" not in dict(found.tests)
+
+
+@pytest.mark.parametrize(("began", "again", "reason"), [
+    ((1,), None, ""), ((1, 6), 4, ""), ((1,), 4, "nothing measured after the last reset: t")])
+def test_nothing_measured_after_a_reset_is_said(tmp_path, began, again, reason):
+    found = outcome_told(tmp_path, observes=True, began=began, again=again)
+    assert (found.passed, found.reason) == (True, reason)
+    assert not outcome_told(tmp_path, observes=False, began=began, again=again).reason
 
 
 def test_a_failure_that_cocotb_was_told_to_expect_is_one(tmp_path):
