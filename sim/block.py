@@ -99,7 +99,8 @@ class Testbench:
         find planted looseness.
     probed : callable or None
         Returns, from ``top``, the block's component inside it, to which its probes are attached;
-        None: with a ``top`` there are no probes.
+        None: with a ``top`` there are no probes. Of another component, or one with other
+        parameters than the configuration's, nothing is measured: the job fails.
     least : mapping
         The smallest values with which the testbench can run, of parameters for which the component
         itself takes smaller ones.
@@ -196,7 +197,8 @@ class Property:
     induction : int or None
         Greatest depth of the induction step; None: the property is only checked to ``depth``.
     top : callable or None
-        Makes the component under proof from an instance's parameters; None: the block itself.
+        Makes the component under proof from an instance's parameters; None: the block itself. A
+        proof of other hardware than the block's, with the same parameters, supports no bound.
     anywhere : bool
         Begin in every state of the component that the checker's assumptions allow in the first
         cycle, instead of after reset. If a checker asserts at the end of each request what it

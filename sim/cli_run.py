@@ -360,7 +360,10 @@ def compare(folder: Folder,
                 "--markdown", help="Verdicts, proofs and FPGA figures as tables for a document, "
                 "unless there are two runs.")] = False,
             as_json: AsJson = False) -> int:
-    """The verdict table of a finished run; with two runs, the differences."""
+    """The verdict table of a finished run; with two runs, all in which they differ.
+
+    What the later run shows less of comes first. Exit status 1 if anything differs.
+    """
     first = run_table.read(folder)
     if other is None:
         if as_json:

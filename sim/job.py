@@ -109,10 +109,32 @@ def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
     watches = testbench.checker or (None if testbench.top else block.checker)
     probed = testbench.probed(component) if testbench.probed else (
         None if testbench.top else component)
+    if testbench.top and probed is not None:
+        _require_same(block, testbench, probed, parameters)
     return component, FlatTop(component, watches(component) if watches else None,
                               probes=(probes_of(block, job.configuration)
                                       if probed is not None else None),
                               probed=probed, classed=_classed(block, parameters))
+
+
+def _require_same(block: Block, testbench: Testbench, probed: wiring.Component,
+                  parameters: Mapping[str, object]) -> None:
+    """Raise `UserError` unless what the testbench probes is the block with these parameters.
+
+    What other hardware takes shows nothing of the block's bounds.
+    """
+    own = block.make(parameters)
+    leave_unused(own)
+    wrong = [] if type(probed) is type(own) else [
+        f"a {type(probed).__name__}, not a {type(own).__name__}"]
+    have, want = ({name: value for name, value in vars(one).items()
+                   if not name.startswith("_") and isinstance(value, int | float | str)}
+                  for one in (probed, own))
+    wrong += [f"{name} {have.get(name)!r}, not {want.get(name)!r}" for name in {**want, **have}
+              if have.get(name) != want.get(name)]
+    if wrong:
+        raise UserError(f"{block.name}: testbench {testbench.name} probes other hardware than the "
+                        f"block's: {wrong[0]}")
 
 
 def _classed(block: Block, parameters: Mapping[str, object]) -> Iterator[str]:

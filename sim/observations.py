@@ -99,13 +99,39 @@ def grouped(seen: Sequence[Seen], meta: Mapping) -> Iterator[tuple]:
     far, so that one that never ends is seen; or ticks, where these are counted. Of requests in turn
     that is the one whose turn it is.
 
+    A kind of request that was declared and that none ended of is told last, once, with a count and
+    a latency of 0.
+
     Parameters
     ----------
     meta : mapping
         What `cyclebound.tb.bench.Bench.close` wrote.
     """
+    ended: dict[str, list[dict]] = {}
     for probe in seen:
-        yield from _of_probe(probe, meta)
+        for row in _of_probe(probe, meta):
+            if row[3]:
+                ended.setdefault(row[0], []).append(row[1])
+            yield row
+    yield from _only_declared(meta, ended)
+
+
+def _only_declared(meta: Mapping, ended: Mapping[str, Sequence[Mapping]]) -> Iterator[tuple]:
+    """The kinds that were declared and of which no request has ended, each once."""
+    seen: dict[tuple, set[tuple]] = {}
+    told = set()
+    for what, cycle, _, parameters in meta["said"]:
+        names = tuple(sorted(parameters or ()))
+        kind = what, *((name, parameters[name]) for name in names)
+        if not names or kind in told:
+            continue
+        told.add(kind)
+        if (what, names) not in seen:
+            seen[what, names] = {tuple(one.get(name) for name in names)
+                                 for one in ended.get(what, ())}
+        if tuple(parameters[name] for name in names) not in seen[what, names]:
+            at = cycle - meta["start"]
+            yield what, dict(parameters), 0, 0, at, at
 
 
 def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:

@@ -69,7 +69,8 @@ class JobRow:
     Attributes
     ----------
     reason : str
-        Why it failed; of one that passed, which of its tests were skipped.
+        Why it failed; of one that passed, what it left out: tests that were skipped, and that
+        measured nothing after a reset.
     content : str
         Stands for all code and tools that there were when it finished.
     ran : str

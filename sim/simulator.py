@@ -46,7 +46,8 @@ class Group:
     """Requests of one kind, with equal parameters and equal latency; one of them by its cycles.
 
     ``first`` and ``last`` count from the start of ``test``, so that they hold for a run of that
-    test alone. ``test`` is empty where no test shows it.
+    test alone. ``test`` is empty where no test shows it. A ``count`` of 0 is one that has not
+    ended; with a latency of 0, a kind that was declared and of which none has ended.
     """
 
     what: str
@@ -57,6 +58,10 @@ class Group:
     last: int
     test: str
 
+    @property
+    def only_declared(self) -> bool:
+        return not self.count and not self.latency
+
 
 @dataclass
 class Outcome:
@@ -65,7 +70,8 @@ class Outcome:
     Attributes
     ----------
     reason : str
-        Why it failed; of a job that passed, which of its tests were skipped.
+        Why it failed; of a job that passed, which of its tests were skipped, and which measured
+        nothing after a reset.
     tests : list of (str, bool)
         The tests that ran, and whether each passed.
     ran : str
@@ -183,9 +189,9 @@ def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
     seen, others = read_requests(folder / PRINTED, asked["printed"])
     with (folder / "log.txt").open("a") as log:
         log.writelines(others)
-    raised = _read_observed(folder, outcome, seen)
+    raised, silent = _read_observed(folder, outcome, seen)
     _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
-           observes=asked["observes"] and not job.test, raised=raised,
+           observes=asked["observes"] and not job.test, raised=raised, silent=silent,
            named=() if job.test else asked.get("tests", {}).get("only", ()))
     return outcome
 
@@ -201,9 +207,15 @@ def die_with_parent(parent: int) -> None:
             os._exit(1)
 
 
-def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]) -> dict[str, str]:
-    """Fill in what tests observed; return the exceptions that ended tests, by the test's name."""
+def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]
+                   ) -> tuple[dict[str, str], list[str]]:
+    """Fill in what tests observed.
+
+    Return the exceptions that ended tests, by the test's name, and the tests that measured nothing
+    after the last reset that interrupted them.
+    """
     raised: dict[str, str] = {}
+    silent = []
     for path in sorted(folder.glob("observed-*.json")):
         meta = json.loads(path.read_text())
         outcome.compared += meta["compared"]
@@ -212,7 +224,11 @@ def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]) -> dict
         if meta.get("raised"):
             raised[meta["test"]] = meta["raised"]
         outcome.groups += [Group(*row, meta["test"]) for row in grouped(seen, meta)]
-    return raised
+        if meta.get("again") is not None:
+            later = grouped(seen, {**meta, "start": meta["start"] + meta["again"]})
+            if not any(count for _, _, _, count, *_ in later):
+                silent.append(meta["test"])
+    return raised, silent
 
 
 # what Verilator prints where an `Assert` or `Assume` does not hold: message, time in ps, module
@@ -221,10 +237,11 @@ _ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)",
 
 def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float, *,
            observes: bool, named: Sequence[str] = (),
-           raised: Mapping[str, str] | None = None) -> None:
+           raised: Mapping[str, str], silent: Sequence[str] = ()) -> None:
     """Fill in whether the job passed, and if not, why; all tests that are ``named`` have to run.
 
     A test that an exception ended (``raised``) has not passed, whatever cocotb was told to expect.
+    One that measured nothing after it was interrupted (``silent``) is only told.
     """
     skipped = []
     text = log.read_text(errors="replace")
@@ -243,7 +260,7 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
         if any(child.tag == "skipped" for child in case):
             skipped.append(name)
             continue
-        unexpected = (raised or {}).get(name, "") if problem is None else ""
+        unexpected = raised.get(name, "") if problem is None else ""
         outcome.tests.append((name, problem is None and not unexpected))
         if unexpected:
             reasons.append(f"{name}: ended by {unexpected}, which it takes for a pass")
@@ -270,9 +287,13 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
                        f"tests that have to run were {left_out}")
     if not reasons:
         reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
-    if not reasons and not outcome.groups and (observes or not outcome.compared):
+    observed = any(not group.only_declared for group in outcome.groups)
+    if not reasons and not observed and (observes or not outcome.compared):
         reasons.append("0 requests observed" if observes else "0 cycles compared")
     outcome.passed = not reasons
+    if silent and observes:
+        left_out = "; ".join([*filter(None, [left_out]),
+                              f"nothing measured after the last reset: {', '.join(silent)}"])
     outcome.reason = "; ".join(reasons) or left_out
 
 

@@ -179,7 +179,9 @@ def differences(old: Run, new: Run) -> list[dict[str, object]]:
         was, now = _with_own_kinds(was, now), _with_own_kinds(now, was)
         changed.append({"block": key[0], "configuration": key[1], "bound": key[2],
                         "weaker": _weaker(was, now), "was": was, "now": now})
-    return sorted(changed, key=lambda row: not row["weaker"])
+    # rows of a run stand in the order in which its jobs ended
+    return sorted(changed, key=lambda row: (not row["weaker"], row["block"], row["configuration"],
+                                            row["bound"]))
 
 
 def _with_own_kinds(told: dict[str, Any] | None, other: dict[str, Any] | None

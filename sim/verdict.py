@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim.block import Block, BoundBinding, Configuration, Property
+from cyclebound.sim.elaborate import leave_unused, to_rtlil
 from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.shape import shown
@@ -25,6 +26,7 @@ VERDICTS = ("exact", "held", "right", *FAILURES)
 
 _MOST_POINTS = 500  # kinds of requests in a picture
 _FEW = 16  # values of a parameter of which each should be drawn
+_NAMED = 3  # kinds that are told by name
 _SOME = 20  # kinds of requests with which it is asked whether the bound speaks of a value
 
 
@@ -63,8 +65,9 @@ class Verdict:
         request closest to its bound) or ``sampled``; ``none`` where the verdict is void or refuted.
     domain : str
         What was proved, which cases were exhausted, what searched; how many kinds of requests
-        were sampled beside those that were exhausted; and of parameters with few values, those that
-        no request had, though the bound speaks of such.
+        were sampled beside those that were exhausted; of parameters with few values, those that no
+        request had, though the bound speaks of such; and kinds that were declared, and of which
+        none was seen to end.
     job, test, first, last
         Where the tightest is to be seen: cycles from the start of that test.
     histogram : list of (latency, count)
@@ -177,7 +180,8 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
         Names of simulations of this configuration that failed, or are missing: what was observed
         in the others holds no verdict but a violated one.
     """
-    observed = list(observed)
+    everything = list(observed)
+    observed = [(job, group) for job, group in everything if not group.only_declared]
     configuration = block.configurations[name]
     proofs = list(proofs)
     bounded = {binding.what for binding in block.bounds}
@@ -193,10 +197,27 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
                             detail=f"no bound of {block.name} covers observed {what!r} requests, "
                                    f"such as {_words(group.parameters)}"))
     for row in rows:
+        if row.verdict not in FAILURES and (unseen := _unseen(everything, row.what)):
+            more = "declared, never seen: " + unseen
+            row.domain = f"{row.domain}; {more}" if row.domain else more
         if failed and row.verdict not in ("violated", "wrong"):
             row.verdict, row.evidence, row.domain = "void", "none", ""
             row.detail = f"{len(failed)} of its simulations failed or are missing: {failed[0]}"
     return rows
+
+
+def _unseen(observed: Iterable[tuple[str, Group]], what: str) -> str:
+    """Kinds that testbenches declared and of which no request has ended; the first few by name."""
+    mine = [group for _, group in observed if group.what == what]
+    ended = {tuple(sorted(group.parameters.items())) for group in mine if group.count}
+    declared = dict.fromkeys(tuple(sorted(group.parameters.items())) for group in mine
+                             if group.only_declared)
+    names = {tuple(name for name, _ in kind) for kind in declared}
+    have = {tuple((name, value) for name, value in kind if name in of)
+            for kind in ended for of in names}
+    missing = [_words(dict(kind)) for kind in declared if kind not in have]
+    more = len(missing) - _NAMED
+    return "; ".join(missing[:_NAMED]) + (f"; and {more:,} more kinds" if more > 0 else "")
 
 
 def judge_bound(block: Block, name: str, configuration: Configuration, binding: BoundBinding,
@@ -407,7 +428,33 @@ def _proofs_of(block: Block, binding: BoundBinding, configuration: Configuration
         if any(value != block.default_of(name) for name, value in proof.parameters.items()
                if name not in claim.independent and name not in configuration.parameters):
             continue
+        if claim.top is not None and not _is_the_block(block, claim, proof.parameters):
+            continue
         yield proof, claim, {name: configuration.parameters[name] for name in same}
+
+
+_TOPS: dict[tuple, bool] = {}
+
+
+def _is_the_block(block: Block, claim: Property, parameters: Mapping[str, object]) -> bool:
+    """Whether the component under proof is the block itself with these parameters: the same RTLIL.
+
+    What is proved of another one, or of a part of the block, is no proof of what the block's probe
+    counts.
+    """
+    key = block.component, claim.top, json.dumps(parameters, sort_keys=True, default=repr)
+    if key not in _TOPS:
+        found = []
+        try:
+            for make in (block.make, lambda values: claim.top(**values)):
+                found.append(make(parameters))
+            _TOPS[key] = len({to_rtlil(one, name="top") for one in found}) == 1
+        except Exception:  # the block cannot have these parameters, so it is another
+            _TOPS[key] = False
+        finally:
+            for component in found:
+                leave_unused(component)
+    return _TOPS[key]
 
 
 def _proved(block: Block, binding: BoundBinding, configuration: Configuration,

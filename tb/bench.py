@@ -54,6 +54,8 @@ class Bench:
         The number of the current cycle, from this test's start.
     compared : int
         Cycles compared so far.
+    again : int or None
+        The cycle of the last reset that interrupted the test, from which on it has to measure anew.
     raised : str
         The exception that ended the test, if one did: it has not passed then, even if cocotb was
         told to expect that.
@@ -92,6 +94,7 @@ class Bench:
         self._shift = 0  # from a cycle's number here to the one that probes print
         self._idle = _RESET_CYCLES
         self._start = 0
+        self.again: int | None = None
         self.raised = ""
         self._edge, self._middle = RisingEdge(dut.clk), FallingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
@@ -263,8 +266,8 @@ class Bench:
             self.stop()
         meta = {"test": self.name, "start": self._start, "said": self._said,
                 "resets": self._resets, "stops": self._stops, "shift": self._shift,
-                "end": self._time(), "raised": self.raised, "compared": self.compared,
-                "cycles": self._now()}
+                "end": self._time(), "raised": self.raised, "again": self.again,
+                "compared": self.compared, "cycles": self._now()}
         whole = self._folder / f"{self.name}.json"  # renamed when it is complete
         whole.write_text(json.dumps(meta))
         whole.rename(self._folder / f"observed-{self.name}.json")
@@ -333,6 +336,7 @@ def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
             if brief:
                 bench.shorten_resets(min(left, _RESET_CYCLES))
             await bench.reset()
+        bench.again = bench.cycle
         if last is None:
             await test.scenario(bench)
         else:

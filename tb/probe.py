@@ -229,7 +229,7 @@ class ProbeCounter(Elaboratable):
         self.busy, self.before = Signal(), Signal(width)
         self._counts = now is None
         self.now = Signal(width, reset_less=True) if now is None else now
-        self.ticked, self.upto = Signal(width), Signal(width)
+        self.ticked, self.upto = Signal(width, name="ticked"), Signal(width, name="upto")
         self.overflow, self.spurious = Signal(), Signal()
         self.kept: tuple[Value, ...] = ()
         self.more = Signal(max(1, len(self._starts)))
@@ -244,7 +244,7 @@ class ProbeCounter(Elaboratable):
     def elaborate(self, platform):
         m = Module()
         ticked, now = self.ticked, self.upto
-        m.d.sync += ticked.eq(now)
+        m.d.sync += ticked.eq(ticked + self._tick)
         if self._counts:
             m.d.sync += self.now.eq(self.now + 1)
 

@@ -151,16 +151,13 @@ async def random_requests(bench: Bench) -> None:
 async def row_hits_starve_a_miss(bench: Bench) -> None:
     """The paper's four rules alone, without an age cap: a request that never leaves.
 
-    A read of another row waits while 400 row hits that came later leave; the paper says 15. What
-    is observed are the hits. ``cyclebound run dram.reorder_core --testbench literal --waves``
-    draws it.
+    A read of another row waits while 400 row hits that came later leave; the paper says 15.
+    ``cyclebound run dram.reorder_core --testbench literal --waves`` draws it.
     """
     scene = Scene(bench, cap=0)
-    bench.undeclare("residence")  # a request that misses its row has no bound here
     last = await hold_back(scene)
     for _ in range(2):
         await scene.cycle(ready=False)
-    bench.declare("residence")
     while scene.issued < _STARVING:
         scene.request(0, 0)
         await scene.cycle()

@@ -195,7 +195,7 @@ def test_every_statement_has_a_fault():
 def test_literal_rules_starve_a_miss_on_the_rtl(tmp_path):
     outcome = run_job(Job("dram.reorder_core", "paper", "literal", 1, str(tmp_path)))
     assert outcome.passed, outcome.reason
-    assert {group.what for group in outcome.groups} == {"residence"}
+    assert outcome.groups == []  # of a core without the cap, nothing supports its bound
     kept = json.loads((tmp_path / "stays.json").read_text())
     left = [stay for stay in kept["stays"] if stay[3] is not None]
     starved = [stay for stay in kept["stays"] if stay[3] is None and stay[:2] != [0, 0]]

@@ -1,15 +1,34 @@
 """A job: what a failed test said, in a line, and what an earlier run of it left."""
 
+import contextlib
+import dataclasses
 import json
 import re
 
 import pytest
 
+from cyclebound.hdl.dram.refresh_timer import RefreshTimer
+from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue, job
+from cyclebound.sim.block import Testbench
+from cyclebound.sim.elaborate import leave_unused
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Job, job_environment, outcome_of, reason_of, simulate
 
 pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize(("probed", "why"), [
+    (lambda top: top, ""), (lambda top: RoundRobinArbiter(count=3), "count 3, not 4"),
+    (lambda top: RefreshTimer(interval=4), "a RefreshTimer, not a RoundRobinArbiter")])
+def test_only_the_block_itself_is_probed(probed, why):
+    """Else what other hardware takes would count for the block's bounds."""
+    block = catalogue.load().find("noc.arbiter")
+    bench = Testbench("around", "m", top=block.component, probed=probed)
+    block = dataclasses.replace(block, testbenches=(bench,))
+    with pytest.raises(UserError, match=rf"other hardware than the block's: {why}$") if why else \
+            contextlib.nullcontext():
+        leave_unused(job.design(block, Job("noc.arbiter", "four", "around", 1, ""))[1])
 
 
 @pytest.mark.parametrize(("said", "line"), [
@@ -38,15 +57,18 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(monkeypatch, tmp_pa
 
 
 def outcome_told(tmp_path, *, compared=5, test="", cases="<testcase name='t'/>", raised="",
-                 **asked):
+                 began=(), again=None, **asked):
     """The outcome of a simulator that ran a test ``t``, which compared so many cycles."""
-    (tmp_path / "job.json").write_text(json.dumps({"printed": [], **asked}))
-    for name in ("probes.txt", "log.txt"):
-        (tmp_path / name).touch()
+    printed = [{"what": "move", "places": [{}], "names": [], "ticks": False, "in_turn": False,
+                "classed": False}]
+    (tmp_path / "job.json").write_text(json.dumps({"printed": printed, **asked}))
+    (tmp_path / "log.txt").touch()
+    (tmp_path / "probes.txt").write_text("".join(
+        f"@probe 0 0 {first} \n@probe. 0 0 {first} {first} 1\n" for first in began))
     (tmp_path / "cocotb.xml").write_text(f"<s>{cases}</s>")
     (tmp_path / "observed-t.json").write_text(json.dumps({
         "test": "t", "start": 0, "end": 9, "shift": 0, "resets": [], "said": [],
-        "raised": raised, "compared": compared, "cycles": 9}))
+        "raised": raised, "again": again, "compared": compared, "cycles": 9}))
     return outcome_of(Job("noc.arbiter", "four", "cycle", 1, str(tmp_path), test=test), tmp_path, 0)
 
 
@@ -91,6 +113,14 @@ def test_tests_that_were_skipped_have_not_passed(tmp_path, cases, only, passed, 
     assert found.passed == passed
     assert re.fullmatch(reason, found.reason)
     assert "u" not in dict(found.tests)
+
+
+@pytest.mark.parametrize(("began", "again", "reason"), [
+    ((1,), None, ""), ((1, 6), 4, ""), ((1,), 4, "nothing measured after the last reset: t")])
+def test_nothing_measured_after_a_reset_is_said(tmp_path, began, again, reason):
+    found = outcome_told(tmp_path, observes=True, began=began, again=again)
+    assert (found.passed, found.reason) == (True, reason)
+    assert not outcome_told(tmp_path, observes=False, began=began, again=again).reason
 
 
 def test_a_failure_that_cocotb_was_told_to_expect_is_one(tmp_path):

@@ -385,6 +385,16 @@ def test_requests_of_a_test_by_kind_and_latency():
                                            ("move", {"size": 2}, 10, 1, 30, 39)]
 
 
+def test_a_kind_that_was_declared_and_of_which_none_ended_is_told():
+    said = [["move", 110, None, {"words": 1}], ["move", 130, {"r": 0}, {"words": 2}],
+            ["move", 150, None, {}], ["move", 160, None, None], ["wait", 170, None, {"words": 3}]]
+    seen = seen_as([(112, 1), (141, 1)], [(112, 114, 3)], at={"r": 0})
+    assert list(grouped([seen], {**META, "said": said})) == [
+        ("move", {"words": 1, "size": 1}, 3, 1, 11, 13),
+        ("move", {"words": 2, "size": 1}, 60, 0, 40, 99), ("move", {"words": 2}, 0, 0, 30, 30),
+        ("wait", {"words": 3}, 0, 0, 70, 70)]
+
+
 def test_a_request_under_way_when_its_test_ends_has_no_count():
     assert list(grouped([seen_as([(191, 1)], [])], META)) == [("move", {"size": 1}, 10, 0, 90, 99)]
 
@@ -508,7 +518,7 @@ def test_a_request_is_of_the_class_declared_when_it_began():
             ["move", 140, {"r": 1}, None]]
     rows = [(106, 1), (112, 1), (121, 1), (139, 1), (141, 1)]
     seen = seen_as(rows, [(first, 150, 150 - first + 1) for first, _ in rows], at={"r": 1})
-    found = {row[4]: row[1]["words"] for row in grouped([seen], {**META, "said": said})}
+    found = {row[4]: row[1]["words"] for row in grouped([seen], {**META, "said": said}) if row[3]}
     assert found == {11: 1, 20: 2, 38: 2}  # before the first and after the last: of no class
 
 

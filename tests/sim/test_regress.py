@@ -41,7 +41,6 @@ REASONS = {
                   r"at 60 ns\)")],
     "dying": [(r"test\.dying/d3/cycle/1: the simulator was ended by SIGSEGV and reported no test; "
               r"see \S+/log\.txt")],
-    "skipping": [r"test\.skipping/d3/cycle/1: tests that have to run were skipped: left_out"],
     "expecting": [(r"test\.expecting/d3/cycle/1: wrong: ended by AssertionError, which it takes "
                    r"for a pass")],
     "wordless": [r"test\.wordless/d3/cycle/1: then_the_fault: failed"],
@@ -71,7 +70,7 @@ def a_run(command, command_environment, once):
 @pytest.fixture(scope="session")
 def faulty(a_run):
     """One run of all blocks that go wrong, and what the command said."""
-    return a_run("faulty", *(f"test.{name}" for name in REASONS), *QUICK, "--json")
+    return a_run("faulty", *(f"test.{name}" for name in (*REASONS, "skipping")), *QUICK, "--json")
 
 
 @system
@@ -90,6 +89,16 @@ def test_fault_is_said(faulty, name):
     assert len(mine) == len(REASONS[name])
     for line, expected in zip(sorted(mine), sorted(REASONS[name]), strict=True):
         assert re.fullmatch(expected, line)
+
+
+@system
+def test_what_was_skipped_is_said(faulty, call):
+    """It is no fault, but the rest of the testbench shows less."""
+    said = json.loads(faulty[1].stdout)
+    assert said["skipped"] == ["test.skipping/d3/cycle/1: skipped: left_out"]
+    job, = (job for job in said["jobs"] if job["block"] == "test.skipping")
+    assert (job["passed"], job["tests"]) == (True, [["requests", True]])
+    assert "test.skipping/d3/cycle/1: skipped: left_out" in call("compare", faulty[0]).stdout
 
 
 @system

@@ -349,6 +349,39 @@ def test_what_a_configuration_leaves_out_has_its_default_in_the_proof(more, coun
     assert (row.evidence == "proved") == counts
 
 
+@pytest.mark.parametrize(("top", "counts"), [
+    (lambda count: RoundRobinArbiter(count=count), True),
+    (lambda count: RoundRobinArbiter(count=count + 1), False),
+    (lambda count: None, False), (lambda size: RoundRobinArbiter(count=4), False)],
+    ids=["itself", "another", "nothing", "other parameters"])
+def test_a_proof_of_other_hardware_supports_no_bound(top, counts):
+    of = bound(formula="count", source="this test")(lambda *, count: count)
+    claim = dataclasses.replace(CLAIM, top=top, independent={},
+                                declares={"move": lambda parameters: {}})
+    block = dataclasses.replace(
+        BLOCK, component=RoundRobinArbiter, configurations={"four": Configuration({"count": 4})},
+        bounds=(BoundBinding("move", of, proved_by=("fair",)),), properties=(claim,))
+    proof = Proof("test.block", "fair", "it is", {"count": 4}, "proved", claims=[("move", {}, 4)])
+    row = one(group(1, 4), name="four", block=block, proofs=[proof])
+    assert (row.evidence == "proved") == counts
+
+
+def test_kinds_that_were_declared_and_never_seen_are_named():
+    """Else "held, 4 of 23 kinds" would leave out those of which the testbench made none."""
+    declared = [("j/c/t/1", Group("move", {"size": size}, 0, 0, 5, 5, "t")) for size in range(1, 8)]
+    row = one(group(1, 3), group(2, 5), *declared[:3])
+    assert (row.verdict, row.kinds) == ("exact", 2)
+    assert row.domain == "declared, never seen: size 3"
+    row = one(group(1, 3), *declared)
+    assert row.domain == "declared, never seen: size 2; size 3; size 4; and 3 more kinds"
+    assert one(*declared[:1]).verdict == "unobserved"
+    longer = [("j/c/t/1", Group("move", {"size": 3, "lanes": 1}, 4, 1, 9, 12, "t"))]
+    assert one(*longer, *declared[2:3]).domain == ""  # one of that kind, with more at its ports
+    row = one(group(1, 3), *declared, proofs=[proved({"lanes": 1})])
+    assert row.evidence == "proved"
+    assert row.domain.startswith("fair for lanes 1, size 1; declared, never seen: size 2")
+
+
 def test_proved_in_part_is_not_proved():
     row = one(group(1, 2), group(2, 2), proofs=[proved({"lanes": 1})])
     assert (row.evidence, row.domain) == ("sampled", "proved in part: fair for lanes 1, size 1")
