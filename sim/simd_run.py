@@ -15,7 +15,7 @@ from cyclebound.golden.simd.work_group import KernelFault, Memory
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.simd_rtl import run_rtl
 from cyclebound.tools.simd.wcet.graph import WcetError
-from cyclebound.tools.simd.wcet.observed import Annotations
+from cyclebound.tools.simd.wcet.observed import Annotations, checked_code
 
 __all__ = ["MODELS", "SimdRun", "check_covers", "grid_of", "run_kernel", "stored_buffers"]
 
@@ -101,7 +101,8 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
                tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> SimdRun:
     """Run a kernel; ``memory`` is changed in place. ``keep``: the phases, too, of a model that has
     them. ``most`` and ``printed`` are the models'. Raises `UserError`, also for a fault, and for a
-    loop that comes back more often than its ``#bound branchcycle`` says."""
+    loop that comes back more often than its ``#bound branchcycle`` says, or a greater value than
+    ``#bound value`` says."""
     if model not in MODELS:
         raise unknown("model", model, MODELS)
     if policy not in {choice.value for choice in Policy}:
@@ -124,17 +125,19 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
 
     timed, operations, traced = None, None, _annotations(program)
     try:
+        code = checked_code(program) if program.values else None
         if model == "rtl":
-            before = {number: words.copy() for number, words in memory.items()} if traced else {}
+            checked = traced or code
+            before = {number: words.copy() for number, words in memory.items()} if checked else {}
             timed = run_rtl(program, grid, memory, policy=policy, part=part, tell=tell)
-            if traced:  # the hardware does not show which instructions it ran
-                functional.run(program, grid, before, most=most, traced=traced)
+            if checked:  # the hardware does not show what it ran
+                functional.run(program, grid, before, most=most, traced=traced, code=code)
         elif model == "golden":
             operations = functional.run(program, grid, memory, most=most, tell=told,
-                                        printed=printed, traced=traced)
+                                        printed=printed, traced=traced, code=code)
         else:
-            timed = CycleModel(program, grid, memory, policy=Policy(policy), part=device).run(
-                keep=keep, most=most, tell=told, traced=traced)
+            timed = CycleModel(program, grid, memory, policy=Policy(policy), part=device,
+                               code=code).run(keep=keep, most=most, tell=told, traced=traced)
             operations = timed.operations
     except KernelFault as fault:
         raise UserError(str(fault)) from None

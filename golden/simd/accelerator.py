@@ -99,17 +99,19 @@ class CycleModel:
         The DRAM.
     timeline : DramTimeline
         Another one than the part's with the controller's delays.
+    code : Code
+        The program's functions, if some are to be others.
     """
 
     def __init__(self, program: Program, grid: Grid, memory: Memory, *, policy: Policy, part: Part,
-                 timeline: DramTimeline | None = None) -> None:
+                 timeline: DramTimeline | None = None, code: Code | None = None) -> None:
         self._program, self._grid, self._memory = program, grid, memory
         self._policy = policy
         self._held = False  # the last phase ended in an access to the scratchpad
         self._machine = grid.machine
         crossing = Crossing(grid.machine, part.tck_ps)
         self._to_dram, self._to_compute = crossing.clock, crossing.cycle
-        self._code, self._pipeline = Code(program), Pipeline(program, self._machine)
+        self._code, self._pipeline = code or Code(program), Pipeline(program, self._machine)
         self._dram = timeline or DramTimeline(part)
         self._places = list(grid.places())
         self._slots = [_Slot() for _ in range(SLOTS)]

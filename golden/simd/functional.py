@@ -18,15 +18,16 @@ __all__ = ["run"]
 def run(program: Program, grid: Grid, memory: Memory, *, most: int = 1 << 40,
         tell: Callable[[int, int], None] = lambda done, total: None,
         printed: Callable[[str], None] = lambda text: None,
-        traced: Callable[[list[int]], None] | None = None) -> int:
+        traced: Callable[[list[int]], None] | None = None, code: Code | None = None) -> int:
     """Run a kernel; ``memory`` is changed in place.
 
     ``most`` is of instructions that a work-group may run; ``tell`` hears how many work-groups are
-    done, of how many; ``traced`` gets each work-group's trace (`WorkGroup.advance`) at its end.
+    done, of how many; ``traced`` gets each work-group's trace (`WorkGroup.advance`) at its end;
+    ``code`` are the program's functions, if a caller has changed some.
     Returns the number of lane operations: vector instructions times items.
     Raises `KernelFault`.
     """
-    code = Code(program)
+    code = code or Code(program)
     operations = 0
     with np.errstate(all="ignore"):
         for place in grid.places():

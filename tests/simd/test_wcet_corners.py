@@ -178,3 +178,29 @@ def test_a_chart_of_the_first_cycles_draws_no_others():
     assert 10 < len(phases) < 100
     assert all(phase.start < end for phase in phases)
     assert 1000 <= end < 1200
+
+
+WHILE_IN_A_LOOP = """smov s0, 4
+outer:
+smov s1, {rounds}
+inner:
+sicj.le done, s1
+ldglin v0, 0
+sisub s1, s1, 1
+j inner
+done:
+sisub s0, s0, 1
+sicj.g outer, s0
+stglin v0, 1
+exit
+"""
+
+
+@pytest.mark.parametrize("rounds", [3, 0])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_loop_whose_rounds_may_pass_no_access(policy, rounds):
+    """The graph has routes round the outer loop that leave the inner one at once: of 3 rounds none
+    can do so, of 0 rounds all do. Then work-groups are in any of them, and one is charged alone."""
+    program, grid = kernel(WHILE_IN_A_LOOP.format(rounds=rounds)), Grid(5 * 64, 1, BUILT)
+    ratio = measured(program, grid, policy) / bound_of(program, grid, policy)
+    assert (0.9 if rounds else 0.5) < ratio <= 1

@@ -251,6 +251,18 @@ def test_a_run_says_which_annotation_it_contradicts(text, line, model):
                 run_kernel(program, grid, memory, model=model)
 
 
+@pytest.mark.parametrize("model", ["golden", "cycle"])
+def test_a_run_says_which_value_it_contradicts(model):
+    program = assemble(".data\n0 0 64 4\n.sp_data\n0 0 64 1\n.text\nsldg s0, 0\n#bound value 4\n"
+                       "smovssp sc.sd_words, s0\nsldsp s1, 0\nexit\n", "k.sas")
+    grid, memory = Grid(64, 1, SMALL), memory_of(program)
+    memory[0][...] = 4
+    run_kernel(program, grid, memory, model=model)
+    memory[0][...] = 5
+    with pytest.raises(UserError, match=r"line 8, .*at most 4, and 5 is written to sc\.sd_words"):
+        run_kernel(program, grid, memory, model=model)
+
+
 def test_random_kernels_keep_their_annotations():
     for seed in range(6):
         program = assemble(random_kernel(seed, SMALL, 148).text, "random.sas")

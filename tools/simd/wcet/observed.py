@@ -1,19 +1,20 @@
 """Runs against the graph: which edges a work-group took, and how often its loops came back.
 
 What the analysis takes from ``#bound`` is that a loop comes back so many times at most for each
-entry. A run that shows more contradicts the annotation: that is an error in the kernel's source,
-and no violated bound.
+entry, and that a register sd_* has no greater value. A run that shows more contradicts the
+annotation: that is an error in the kernel's source, and no violated bound.
 """
 
 from collections.abc import Iterator, Sequence
 
+from cyclebound.golden.simd.isa import SCALAR_SPECIAL, Kind
 from cyclebound.golden.simd.program import Program
-from cyclebound.golden.simd.work_group import INJECTED, TAKEN
+from cyclebound.golden.simd.work_group import INJECTED, TAKEN, Code, Function, WorkGroup
 from cyclebound.tools.simd.wcet.graph import Edge, How, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, natural_loop, nested
 
-__all__ = ["Annotations", "check_rounds", "edges_of"]
+__all__ = ["Annotations", "check_rounds", "checked_code", "edges_of"]
 
 
 def edges_of(graph: RouteGraph, trace: Sequence[int]) -> Iterator[Edge]:
@@ -67,6 +68,27 @@ def check_rounds(loops: BoundedLoops, trace: Sequence[int]) -> dict[Loop, int]:
                         f"{where(loop.header.index)} comes back at most {bound.most} times, and "
                         f"it came back {rounds[loop]} times")
     return most
+
+
+def checked_code(program: Program) -> Code:
+    """The program's instructions, of which those after a ``#bound value`` raise `WcetError` where
+    they write more than it says."""
+    code = Code(program)
+
+    def checked(index: int, most: int, number: int, run: Function) -> Function:
+        def made(group: WorkGroup) -> None:
+            run(group)
+            if group.sc[number] > most:
+                raise WcetError(f"{program.where(index)}: #bound value says at most {most}, and "
+                                f"{group.sc[number]} is written to "
+                                f"sc.{SCALAR_SPECIAL[number]}")
+        return made
+
+    for index, most in program.values.items():
+        target = program.instructions[index].operand("D")
+        if target is not None and target.kind is Kind.SCALAR_SPECIAL:
+            code.functions[index] = checked(index, most, target.value, code.functions[index])
+    return code
 
 
 class Annotations:

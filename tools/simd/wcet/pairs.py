@@ -288,6 +288,8 @@ class PairGraph(LoopedGraph):
             trail = turn.trail
             if trail is not None and segment.back is not None:
                 if turn.role == 0:
+                    if segment.back in trail:
+                        continue  # all its rounds have accesses (`is_uniform`): one in between
                     trail = (*trail, segment.back)
                 elif not trail or trail[0] != segment.back:
                     continue

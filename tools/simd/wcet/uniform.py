@@ -2,7 +2,8 @@
 
 Then the two of a pair, which take turns, are always in the same round of the same loop, and the
 second goes round whenever the first has. It takes loops whose rounds are the same in all
-work-groups, with as many accesses in each round whichever route is taken.
+work-groups, with as many accesses in each round whichever route is taken, and one at least: so a
+work-group does not go round a loop twice from one access to the next.
 """
 
 from cyclebound.tools.simd.wcet.loops import Loop
@@ -68,6 +69,8 @@ class _Counts:
         assert loop is not None
         if segment.back is not None:
             count = self._at(segment.source, loop)
+            if count == 0:
+                raise _NotUniform
             return count is not None and self._set(self._rounds, loop, count)
         count = self._at(segment.source, loop.parent)
         if count is None:
