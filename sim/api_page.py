@@ -76,7 +76,7 @@ def _signature(name: str, found: object) -> Iterator[str]:
 
 
 def _members(found: type) -> Iterator[str]:
-    """Its public methods and properties, those that say what they are."""
+    """The documented public methods and properties of a class."""
     for name, member in vars(found).items():
         if name.startswith("_"):
             continue

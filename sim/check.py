@@ -225,7 +225,7 @@ class _Run:
                 yield probe.under_way(self.cycles - 1, time)
 
     def problems(self) -> list[str]:
-        """Why the signals are no sequence of requests."""
+        """Reasons why the signals are not a sequence of requests; empty if they are."""
         return [(f"at {', '.join(f'{k}={v}' for k, v in probe.index.items())}: " if probe.index
                  else "") + what for probe in self.probes for what in probe.problems]
 
@@ -240,7 +240,7 @@ class _Window:
         self._cycles: set[int] = set()
 
     def add(self, chunk: Chunk, cycles: range) -> None:
-        """Take these cycles of a chunk."""
+        """Copy these cycles from a chunk."""
         for cycle in cycles:
             self._cycles.add(cycle)
             for name, values in self._values.items():

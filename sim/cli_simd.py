@@ -9,8 +9,10 @@ import numpy as np
 import typer
 
 from cyclebound.golden.simd.isa import Instruction, decode, encode
-from cyclebound.golden.simd.program import INSTRUCTIONS
+from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.program import INSTRUCTIONS, Program
 from cyclebound.golden.simd.references import REFERENCES
+from cyclebound.golden.simd.work_group import Memory
 from cyclebound.sim.cli import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
 from cyclebound.sim.cli_simd_published import adversary, errata, published, table_5
 from cyclebound.sim.cli_simd_wcet import tightness, wcet
@@ -209,15 +211,7 @@ def run(
     if check and not sizes:
         check_covers(program, items)
     files = {number: Path(text) for number, text in numbered("--data", data, "FILE").items()}
-    memory = load_memory(program, files, source)
-    if seed is not None:
-        if program.name not in REFERENCES:
-            raise UserError(f"--random fills the buffers of installed kernels, not of "
-                            f"{program.name}")
-        fill(program.name, memory, items, np.random.default_rng(seed))
-        for number, words in load_memory(program, files, source).items():
-            if number in files:
-                memory[number] = words
+    memory = _buffers(program, files, source, items, seed)
     with progress_bars() as tell:
         ran = run_kernel(program, items, memory, model=model, policy=policy, part=part, most=limit,
                          check=check, tell=tell)
@@ -234,15 +228,35 @@ def run(
             "kernel": program.name, "model": model, "policy": policy, "machine": machine,
             "grid": [items.x, items.y], "work_groups": items.count, "width": items.width,
             "operations": ran.operations, "written": written, "differs": ran.differs,
-            **({} if ran.timed is None else {
-                "cycles": ran.timed.cycles, "load": ran.timed.load, "busy": ran.timed.busy,
-                "refreshes": ran.timed.refreshes,
-                "phases": [phase._asdict() for phase in ran.timed.phases]})}, indent=2))
+            **_times(ran)}, indent=2))
     else:
         _say(ran, f"{program.name}: {items.x} x {items.y} items in {items.count} work-groups of "
              f"{items.width} x {items.height}", written)
     if ran.differs:
         raise typer.Exit(1)
+
+
+def _buffers(program: Program, files: dict[int, Path], source: Path | None, items: Grid,
+             seed: int | None) -> Memory:
+    """The buffers before a kernel: from files or ``.data``; with a seed, the others are random."""
+    memory = load_memory(program, files, source)
+    if seed is not None:
+        if program.name not in REFERENCES:
+            raise UserError(f"--random fills the buffers of installed kernels, not of "
+                            f"{program.name}")
+        fill(program.name, memory, items, np.random.default_rng(seed))
+        for number, words in load_memory(program, files, source).items():
+            if number in files:
+                memory[number] = words
+    return memory
+
+
+def _times(ran: SimdRun) -> dict[str, object]:
+    """The times of a run for JSON; nothing on the golden model, which has none."""
+    timed = ran.timed
+    return {} if timed is None else {
+        "cycles": timed.cycles, "load": timed.load, "busy": timed.busy,
+        "refreshes": timed.refreshes, "phases": [phase._asdict() for phase in timed.phases]}
 
 
 def _say(ran: SimdRun, head: str, written: list[str]) -> None:

@@ -95,7 +95,8 @@ class Timing:
                 "banks": self.banks}
 
     def bound(self, mapped: Mapped, *, threads: int, depth: int) -> Estimate:
-        """Before it runs: an access takes a miss's time, after one of each other unit in use."""
+        """A kernel's bound before it runs: each access waits for one of each other unit in use,
+        then takes as long as a miss."""
         others = max(sum(map(bool, mapped.accesses())) - 1, 0) if self.banks else 0
         return estimate(mapped, threads=threads, depth=depth, stall=others, memory=others + (
             self.miss if round(256 * self.miss_rate) else self.hit))

@@ -385,7 +385,7 @@ def area_of_parts(block: Block, configuration_name: str | None, *, timeout: floa
 
 
 def _reason(status: int | None, text: str, timeout: float) -> str:
-    """Why a tool failed, in its own words and one line."""
+    """The reason why a tool failed, as one line of its own output."""
     if status is None:
         return f"stopped after {timeout:g} s"
     errors = re.findall(r"ERROR: (.*)", text)

@@ -55,7 +55,7 @@ PATIENCE = 300       # seconds for a bounded check, for a machine that is busy
 
 
 def benches_of(block: Block, configuration: str) -> list[Testbench]:
-    """Those that simulate the block itself, and take no minutes. Raises `UserError`."""
+    """The testbenches that simulate the block itself within seconds. Raises `UserError`."""
     found = [bench for bench in block.testbenches
              if bench.runs_on(configuration) and bench.top is None and not bench.thorough]
     if not found:
@@ -314,7 +314,7 @@ class _Work:
         return "", "", silent
 
     def _not_of(self, claim: Property) -> str:
-        """Why a property is none of just this configuration; empty: it is one."""
+        """Say why a property is not about exactly this configuration; empty if it is."""
         if claim.top:
             return "it is about a part of the block, or something around it"
         return "" if self._parameters in map(dict, claim.instances) else (

@@ -407,7 +407,7 @@ def _own_tables() -> frozenset[tuple[str, str, str]]:
 
 
 def unproved(proofs: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
-    """Those rows of proofs that show less than was asked for.
+    """The rows of proofs that show less than was asked for.
 
     They have a counterexample, or hold no further than their bounded check, though induction was
     asked for.

@@ -278,7 +278,7 @@ def _unit(factor: int, exponent: int | None) -> str:
 
 
 class _Sampler:
-    """From changes at times to values in cycles.
+    """Samples signals: turns changes at times into values in cycles.
 
     Parameters
     ----------
@@ -307,7 +307,7 @@ class _Sampler:
         return chunk
 
     def _edges(self, times: np.ndarray, values: object) -> np.ndarray:
-        """When the clock rises: it is 1, and was known to be something else at an earlier time."""
+        """The times at which the clock rises: it is 1, and had another known value before."""
         high = (values == 1 if isinstance(values, np.ndarray)
                 else np.array([value == 1 for value in values], dtype=bool))
         if not len(times):

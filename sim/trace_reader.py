@@ -236,7 +236,7 @@ class _Stream:
         return found
 
     def close(self) -> None:
-        """End the pass, wherever it is."""
+        """Stop the pass, at whatever point of the file it is."""
         self._closed = True
         self._go.release()
         self._thread.join()

@@ -246,7 +246,7 @@ class _Wiring:
         self.parts = ""
 
     def stream(self, path: str) -> tuple[Port, Port, tuple[Port, ...]]:
-        """Its valid and ready, and its fields, lowest first."""
+        """Ports of a stream: valid, ready, and the fields of its payload, lowest first."""
         own = {name.removeprefix(f"{path}."): port for name, port in self._ports.items()
                if name.startswith(f"{path}.")}
         return own.pop("valid"), own.pop("ready"), tuple(

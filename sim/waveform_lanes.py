@@ -58,7 +58,7 @@ class Lanes:
 
     @property
     def text(self) -> str:
-        """As JSON without blanks."""
+        """The waveform as JSON without blanks."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
 

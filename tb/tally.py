@@ -72,7 +72,7 @@ class Finding:
         return self.verdict not in ("exact", "held", "right")
 
     def as_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The verdict as plain data for JSON."""
         return {**asdict(self), "failed": self.failed}
 
 

@@ -23,7 +23,7 @@ _WIDTH, _MASK = 32, 0xFFFF_FFFF
 
 
 def _wrapped(number: int) -> int:
-    """As 32 bits with a sign."""
+    """The number modulo 2**32, as a signed integer."""
     return (number + (1 << 31) & _MASK) - (1 << 31)
 
 

@@ -81,7 +81,7 @@ class _Operand:
 
 
 def _hops(mapped: Mapped) -> dict[tuple[Token, int, int | None], int]:
-    """By token, consumer and operand (None: the sink): switches on the way."""
+    """Number of switches from a token's unit to an operand (None: the sink) of a consumer."""
     names = {unit: number for number, unit in mapped.places.items()}
     found = {}
     for net in mapped.nets:
@@ -93,7 +93,7 @@ def _hops(mapped: Mapped) -> dict[tuple[Token, int, int | None], int]:
 
 
 def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
-    """By token: what its unit's outputs lead to. A delay's outputs come after its queue."""
+    """By token, the operands and queues that its unit feeds; a delay's come after its queue."""
     names = {unit: number for number, unit in mapped.places.items()}
     trees: dict[Token, list[_Queue | _Operand]] = {}
     delays = {number: _Queue(task.slots) for number, task in mapped.graph.tasks.items()
@@ -206,7 +206,7 @@ class _Times:
                                            for _, places, _ in unit.ends))
 
     def free(self, operand: _Operand, n: int) -> int:
-        """From when on the operand can take token n."""
+        """The earliest cycle in which the operand can take token n."""
         if operand.user == SINK or n < self.depth:
             return 0
         user = self.units[operand.user]
@@ -215,7 +215,7 @@ class _Times:
         return user.chosen[n - n % self.depth - 1] + 1
 
     def push(self, tree: Sequence[_Queue | _Operand], n: int, offered: int) -> int:
-        """When token n, offered from this cycle on, has been taken by all of them."""
+        """Offer token n from cycle ``offered`` on; returns the cycle in which all have it."""
         last = offered
         for node in tree:
             if isinstance(node, _Operand):
@@ -228,8 +228,8 @@ class _Times:
         return last
 
     def held(self, unit: _Unit, n: int) -> int:
-        """Until when the result of thread n may wait for consumers, apart from those that wait for
-        this unit themselves."""
+        """The latest cycle until which the result of thread n waits for consumers, apart from
+        those that themselves wait for this unit."""
         if unit.narrow:
             return unit.sent[n]
         last = 0
@@ -248,7 +248,7 @@ class _Times:
         return last
 
     def complete(self, unit: _Unit, begin: int, count: int) -> list[int]:
-        """For each number of threads of the epoch: when that many are complete."""
+        """By number of threads of the epoch: the cycle in which that many are complete."""
         streams: dict[int | None, list[int]] = {}  # by order
         for operand in unit.takes:
             taken = operand.taken[begin:begin + count]
@@ -309,8 +309,8 @@ class _Times:
             unit.held.append(max(unit.held[-1] if n else 0, self.held(unit, n)))
 
     def period(self) -> int:
-        """By how many cycles all that later steps depend on is later than an epoch ago; 0: not all
-        by as many."""
+        """Cycles between the last two epochs, if the same for all that later steps depend on;
+        else 0."""
         reach, depth, found = self.reach, self.depth, set()
         for steps in self.lists():
             if steps:
@@ -323,7 +323,7 @@ class _Times:
         return found.pop()
 
     def repeat(self, epochs: int, period: int) -> None:
-        """So many epochs more, each later by the period than the one before."""
+        """Append so many epochs, each later by the period than the one before."""
         for steps in self.lists():
             last = steps[-self.depth:]
             steps.extend(cycle + period * k for k in range(1, epochs + 1) for cycle in last)
@@ -333,7 +333,7 @@ class _Times:
             yield from unit.lists()
 
     def ends(self) -> Iterator[int]:
-        """For each epoch, when its last token has ended."""
+        """Yield, for each epoch, the cycle in which its last token has ended."""
         begin = 0
         while begin < self.threads:
             self.epoch(begin)

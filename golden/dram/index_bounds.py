@@ -33,7 +33,7 @@ def buffer_rows(*, part: str | Part, words: int) -> int:
     pair = 2 * device.bursts_per_row
 
     def covered(head: int) -> int:
-        """With ``head`` bursts before the end of the first pair's row."""
+        """Rows covered with ``head`` bursts before the end of the first pair's row."""
         pairs, rest = divmod(bursts - head, pair)
         return head + 2 * pairs + min(rest, 2)
 

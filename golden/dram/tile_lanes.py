@@ -117,7 +117,7 @@ class _Lanes:
     # -- generator -----------------------------------------------------------------------------
 
     def _prepare(self, at: np.ndarray) -> None:
-        """Take the next bursts to hand: which entries they add, and the bursts after them."""
+        """Take these lanes' next bursts: find the entries that they add, and their successors."""
         pair, banks = 2 * self.part.bursts_per_row, self.part.banks
         burst = self.next[at]
         self.burst[at] = burst

@@ -171,7 +171,7 @@ class Given:
     kind: str = "given"
 
     def cycles(self, layer: Layer) -> int:
-        """Those of the layer's name."""
+        """The cycles given for the layer's name."""
         if layer.name not in self.wcets:
             raise NotCovered(f"{layer.name}: no cycles are given for {self.name}")
         return self.wcets[layer.name]

@@ -48,7 +48,7 @@ class SlaveModel:
 
     @property
     def busy(self) -> bool:
-        """Nothing may be granted to it in this cycle."""
+        """Whether an access is under way, so that nothing may be granted to the RAM."""
         return self._access is not None
 
     @property
@@ -137,7 +137,7 @@ class CoreModel:
 
     @property
     def idle(self) -> bool:
-        """Nothing is under way."""
+        """Whether the core has no request under way."""
         return not self._busy
 
     @property

@@ -179,7 +179,7 @@ class FloatFma(wiring.Component):
                                               "infinite_sign")}}
 
     def _denormalise(self, v):
-        """To the right, where the exponent would be less than the least."""
+        """Shift a subnormal result right, and detect overflow."""
         tiny = v["field"] < 1
         wide = Cat(Const(0, _FAR), v["kept"]) >> v["shift"]
         too_large = (v["field"] >= 255) & ~v["empty"]

@@ -22,7 +22,7 @@ __all__ = ["LoadStoreConfiguration", "LoadStoreUnit"]
 
 
 class LoadStoreConfiguration(data.StructLayout):
-    """Which access, and to which buffer.
+    """The kind of access, and its buffer.
 
     ``store``: it writes. ``gated``: it waits for an enable token. ``base``, ``size``: the buffer's
     first word and its number of words.

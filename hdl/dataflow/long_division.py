@@ -110,7 +110,8 @@ class IntegerDivider(_Block):
         self.negative = Signal()
 
     def begin(self, m):
-        """Take the magnitudes of both operands, and the sign of the quotient."""
+        """Register the operands' magnitudes and the quotient's sign; returns whether the result is
+        known at once, and that result."""
         m.d.sync += [value.eq(Mux(value[-1], -value, value)) for value in (self.a, self.b)]
         m.d.sync += [self.negative.eq(self.a[-1] ^ self.b[-1]),
                      self.quotient.eq(0), self.rest.eq(0)]

@@ -114,7 +114,7 @@ class TokenBuffer(wiring.Component):
 
     @cached_property
     def _looks(self):
-        """For each store, a look at its tags for each other operand's token."""
+        """By store, a read port of its tags for each of the other operands."""
         return [{other: tags.read_port(domain="comb") for other in range(self.count) if other != k}
                 for k, tags in enumerate(self.tags)]
 

@@ -86,7 +86,7 @@ class _Burst:
                 m.d.comb += self.legal.eq(length < 16)
 
     def decode(self, m):
-        """Begin with its first transfer."""
+        """Set the state to the burst's first transfer."""
         m.d.sync += [self.offset.eq(self.start), self.first.eq(self.start[_LANE_BITS:]),
                      self.moving.eq(-1), self.more.eq(self.extent[_LANE_BITS:])]
         with m.If(self.kind == AxiType.WRAP):

@@ -193,8 +193,8 @@ class CommandArbiter(wiring.Component):
         return cas, conflict, activate, pre_only
 
     def _choose(self, m, ready):
-        """For each kind the bank that has its turn among those that are ``ready``; and the kind
-        that has its turn. Sets ``choices``."""
+        """Choose for each kind one of the banks that are ``ready``, and one of the kinds. Sets
+        ``choices``."""
         banks = self.part.banks
         nearer, activates_before = self._orders(m, self.beyond)
         turns = [Signal(banks, name=f"turn_{name}") for name in _KINDS]
@@ -284,7 +284,7 @@ class CommandArbiter(wiring.Component):
                                          [left, *(cycles - 1 for _, cycles in holds)]))
 
     def _orders(self, m, beyond):
-        """By bank, as bits: the banks before it among equals; and those before it to activate.
+        """For each bank, masks of the banks that go before it: among equals, and to activate.
 
         Nearer goes first: banks at or after the active pair, and of these, as of the others, the
         lower. Among activates, the bank with more operations waiting goes before the lower; a bank

@@ -95,7 +95,7 @@ class PageController(wiring.Component):
 
     @cached_property
     def counters(self):
-        """By name: of the rank one each, of the banks a list."""
+        """The timing counters by name: one for the rank, or a list with one for each bank."""
         p = self.part
         written = p.nCWD + p.nBURST
         rank = {"ccd": max(p.nCCD_S, p.nBURST), "rrd": p.nRRD_S, "rfc": p.nRFC,
@@ -170,7 +170,7 @@ class PageController(wiring.Component):
         return m
 
     def _legal(self, m, bank):
-        """By kind of command: whether it may be decided on in this cycle."""
+        """Whether each kind of command to this bank may be decided on in this cycle."""
         c, closing = self.counters, ["rda", "wra"] if self.close else []
 
         def of(*names):

@@ -137,7 +137,7 @@ class ReorderCore(wiring.Component):
                    before & (~self.closed | (same & source.valid)))
 
     def _choose(self, m, opens, begun, recent):
-        """Which request leaves; returns whether one does in this cycle.
+        """Choose the request that leaves; returns whether one does in this cycle.
 
         Comparing takes a cycle, choosing another. In the cycle after a choice, none is compared,
         for the banks are not told until then.

@@ -10,9 +10,7 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.hdl.noc.router_input import PositionLayout
 from cyclebound.hdl.noc.shmac_packet import PacketLayout, Verdict
 
-__all__ = ["ACKNOWLEDGES", "HandshakeInput"]
-
-ACKNOWLEDGES = ("taken", "accepted", "passed")
+__all__ = ["HandshakeInput"]
 
 
 class HandshakeInput(wiring.Component):

@@ -61,7 +61,7 @@ def wrong_kind(port, packet, here):
 
 
 class Verdict(wiring.Component):
-    """Which way a packet goes, and what is wrong with it.
+    """Finds the output of a packet, and its fault if it has one.
 
     Latency: ``way`` follows the packet by two cycles, and stays; what is wrong with it is due in
     the cycle after, when ``waited`` counts.

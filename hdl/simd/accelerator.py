@@ -45,7 +45,7 @@ _PROGRAM = BUFFERS - 1  # the mapping that a program is loaded through
 
 
 def clock_steps(compute_ps, dram_ps):
-    """For each DRAM clock of the time after which both clocks begin together, whether it is the
+    """By DRAM clock, over the period after which both clocks begin together: whether it is the
     first of a compute cycle. Raises `ValueError` if the compute clock is the faster one."""
     if compute_ps < dram_ps:
         raise ValueError(f"the compute clock must not be faster than DRAM's: its period is "
@@ -317,7 +317,7 @@ class Accelerator(wiring.Component):
         wiring.connect(m, transfers.indexes, controller.indexes)
 
     def _connect_slots(self, m):
-        """For each slot: its accesses and their ends, in the scheduler's layout."""
+        """Connect each slot's accesses and their ends to the scheduler, in its layout."""
         compute, transfers = self.compute, self.transfers
         for slot in range(SLOTS):
             event, over = self.scheduler.events[slot], Signal(name=f"over_{slot}")

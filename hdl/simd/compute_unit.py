@@ -779,7 +779,7 @@ class ComputeUnit(wiring.Component):
             ]
 
     def _stop(self, m, wrong, cause, failed):
-        """After a fault nothing issues until the next kernel."""
+        """Report a fault, after which nothing issues until the next kernel."""
         current, ends, shown = self.current, self.tokens[-1], self.fault.payload
         m.d.sync += self.fault.valid.eq((wrong | failed.any()) & ~self.start)
         slot = Signal(range(SLOTS))

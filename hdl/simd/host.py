@@ -134,7 +134,7 @@ class HostInterface(wiring.Component):
         return bad_map, bad_start
 
     def _drive(self, m, kept, word, *, mapping, chip, start):
-        """To the accelerator: what the registers say, where one of the three is set."""
+        """Drive the accelerator's strobes that are set, with fields from the registers."""
         x, y = kept[Register.SIZE_X], kept[Register.SIZE_Y]
         mapped, buffer = self.mapping.payload, self.chip.payload.buffer
         kernel = self.start.payload

@@ -185,7 +185,7 @@ class Lane(wiring.Component):
                 "word": Mux(v["shifts"], word, v["plain"])[:32]}
 
     def _shift_product(self, v):
-        """To the right, if even the highest bit stood below the least exponent."""
+        """Shift a product right whose exponent is below the least; keeps a sticky bit."""
         normal = v["field"] > 0
         distance = Signal(signed(11))
         self._m.d.comb += distance.eq(1 - v["field"])
@@ -199,7 +199,7 @@ class Lane(wiring.Component):
                 "exponent": Mux(normal, v["field"], 1)[:9].as_unsigned()}
 
     def _normalised(self, v, name, powers):
-        """To the left by powers of two, while nothing but zeros leaves and the budget allows.
+        """Shift left by powers of two, while only zeros are shifted out and the budget allows.
 
         The budget is what would make the exponent 1. If it was not used up by a greater power, its
         bit stays, and allows all of the lesser ones: there are fewer zeros than the budget.

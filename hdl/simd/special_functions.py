@@ -191,7 +191,7 @@ class SpecialFunctions(wiring.Component):
                 "linear": first * v["offset"], "quadratic": second * v["square"]}
 
     def _sum(self, v):
-        """In units of an offset's and a coefficient's last place."""
+        """Add the terms, in units of an offset's times a coefficient's last place."""
         places = OFFSET_BITS - 1
         total = (Cat(Const(0, places), v["constant"]) + v["linear"]
                  + (v["quadratic"] << places - SQUARE_BITS))

@@ -278,7 +278,7 @@ class OutputStationaryArray(wiring.Component):
         return step
 
     def _multiply(self, m, step):
-        """By diagonal: whether its PEs multiply, and whether they add.
+        """Return two masks of diagonals: those whose PEs multiply, and those whose PEs add.
 
         Products are added in the cycle after, whatever the neighbours do: a fold is completed
         even if the next one has begun and starves. Multipliers need not know about that:

@@ -78,7 +78,7 @@ class Scene:
         bench.check(seen, bench.outputs.pack(expected), care)
 
     async def drain(self, *, rate: float = 0.0, load: float = 1.0) -> None:
-        """Until all is answered; a bank misses at this rate."""
+        """Run cycles until all is answered; a bank misses at this rate."""
         under_way = self.bench.parameters["tag_width"]
         while any(self.queues) or any(len(tags) < 2**under_way for tags in self.tags):
             await self.cycle(load=load, misses=sum(

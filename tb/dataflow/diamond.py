@@ -7,7 +7,7 @@ from cyclebound.tb.bench import Bench, testbench
 
 async def play(bench: Bench, threads: int, *, load: float = 1.0,
                sink: float = 1.0) -> int:
-    """That many threads; returns the cycles until the last result."""
+    """Run that many threads; returns the cycles until the last result."""
     constants = {name: bench.rng.getrandbits(32) for name in "abc"}
     model, rng = DiamondModel(**constants), bench.rng
     tids = 2 ** bench.parameters["tid_width"]

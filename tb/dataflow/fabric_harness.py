@@ -22,7 +22,7 @@ async def fill(bench: Bench, words: list[int]) -> None:
 
 
 async def contents(bench: Bench, count: int) -> list[int]:
-    """So many words of memory."""
+    """Read the first ``count`` words of memory by the host's port."""
     words = []
     for address in range(count + MEMORY["hit"]):
         asks = {"host.valid": 1, "host.address": address} if address < count else {}

@@ -115,7 +115,7 @@ class Scene:
         return part
 
     async def until_ready(self) -> None:
-        """Until the device takes requests."""
+        """Wait until the device takes requests."""
 
     def _offered(self, now: int) -> dict[str, int]:
         """Inputs that the device drives in this cycle; random bits where it sends no data."""
@@ -157,7 +157,7 @@ class Scene:
                                         for _ in itertools.count())
 
     async def skip_to(self, cycle: int) -> None:
-        """Nothing happens until then, or is compared; the device must not be wanted either."""
+        """Wait until this cycle without comparing; the device must not be used meanwhile."""
         self._skip = cycle
         await self.cycles(cycle - self.bench.cycle)
 
@@ -260,7 +260,7 @@ class Scene:
     # -- what is coming --------------------------------------------------------------------------
 
     def _declare(self, driven: int) -> None:
-        """Say of the burst on offer in this cycle, before it is taken, what will be asked of it."""
+        """Declare the parameters of the burst on offer in this cycle, before it is taken."""
         def of(name: str) -> int:
             return self._field[f"s_axi_{name}"].of(driven)
 
@@ -284,7 +284,7 @@ class Scene:
 
     def _class(self, burst: AxiBurst, response: AxiResponse, direction: str,
                kind: dict[str, int]) -> None:
-        """Which prediction there is for a burst, if any."""
+        """Declare the prediction that covers a burst, if there is one."""
         alone, refused = f"{direction}_alone", f"{direction}_refused"
         if response:
             self.bench.undeclare(alone)

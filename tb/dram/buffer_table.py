@@ -92,7 +92,7 @@ class Scene:
         self.bench.check_fields(seen, expected)
 
     async def settle(self) -> None:
-        """Until nothing is on offer, and nothing under way."""
+        """Run cycles until nothing is on offer, and nothing under way."""
         while self.mapping is not None or self.request is not None:
             await self.cycle()
         for _ in range(buffer_lookup()):

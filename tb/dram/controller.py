@@ -113,7 +113,7 @@ async def _play(bench: Bench, *, idle: float = 0.0, starve: float = 0.0) -> Scen
 
 
 def _varied(scene: Scene) -> None:
-    """Nothing that the test is about was missing."""
+    """Check that everything that the test is about has occurred."""
     counts = scene.counts
     refused = (Refusal.UNMAPPED, Refusal.EMPTY, Refusal.SNOOP, Refusal.WIDTH, Refusal.HEIGHT,
                Refusal.INDEX)

@@ -195,7 +195,7 @@ class Scene:
         return word
 
     def _answer(self, fetch: DataBeat | None) -> int | None:
-        """Which words of a fetch there are: all, unless it is from the CAM."""
+        """The words of a fetch that the chip has, as a mask: all, unless it is from the CAM."""
         if fetch is None:
             return None
         full = (1 << BEAT_WORDS) - 1
@@ -333,7 +333,7 @@ class Scene:
                     for at in range(0, BURST_BYTES, WORD_BYTES)]
 
     def _shape(self, wanted: Wanted) -> tuple[str, dict[str, int]] | None:
-        """Which bounds speak of a request, and what they need to know; None if none does.
+        """The bounds that cover a request, and their parameters; None if none does.
 
         Bounds of lines take a while: of those drawn at random, only small ones have their own.
         """
@@ -377,7 +377,7 @@ class Scene:
                 self.bench.undeclare(what)
 
     def _announce(self) -> bool:
-        """Say what the request on offer is, if it has the controller for itself; whether it has."""
+        """Declare the request on offer if it is isolated; returns whether it is."""
         wanted, interval = self._request, self.part.nREFI
         isolated = (wanted is not None and self._mapping is None and self.model.idle
                     and self.model_cycle % interval < interval - 2 * LOOKUP)
@@ -393,7 +393,7 @@ class Scene:
         return isolated
 
     def _announce_delay(self, wanted: Wanted) -> None:
-        """Say what the request is whose first command is on the pins, if another one waits."""
+        """Declare the request whose first command is on the pins, if another one waits."""
         known = self._shape(wanted)
         if known is None or self._may_starve(wanted) or not self._followed():
             self._say(_DELAYS, None)
@@ -425,7 +425,7 @@ class Scene:
     # -- whole runs ----------------------------------------------------------------------------
 
     async def drain(self) -> None:
-        """Until all requests are completed, and all data have moved."""
+        """Run cycles until all requests are completed, and all data have moved."""
         while (self.requests or self.mappings or self._request is not None
                or self._mapping is not None or self._accepted):
             await self.cycle()

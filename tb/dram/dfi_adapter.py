@@ -130,7 +130,7 @@ class Scene:
                     burst[at:at + WORD_BYTES] = words[own]
 
     async def start(self) -> None:
-        """Until the clock enable is on DFI."""
+        """Run cycles until the clock enable is on DFI."""
         level = self.bench.inputs.pack({"cke": 1, "reset_n": 1})
         for _ in range(3):
             await self.bench.step(level)

@@ -193,14 +193,14 @@ class Scene:
                     _content(address).to_bytes(WORD_BYTES, "little") for address in words))
 
     async def drain(self) -> None:
-        """Until all is completed."""
+        """Run cycles until all requests are completed."""
         self.quiet = 0
         while self.quiet < _SETTLED:
             await self.cycle()
         assert not self._elements
 
     async def undisturbed(self) -> None:
-        """Until no refresh is owed, nor falls due soon."""
+        """Run cycles until no refresh is owed, nor falls due soon."""
         interval, self.quiet = self.seen.nREFI, 0
         while (self.quiet < self.seen.nRFC + _SETTLED
                or self.ready_for % interval > interval - _SETTLED

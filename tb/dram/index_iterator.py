@@ -107,8 +107,8 @@ class Scene:
         assert self.bursts - before == len(bursts_of(tile, elements))
 
     def _declare(self, tile: IndexedTile, elements: Sequence[Element]) -> list[int]:
-        """Say what request is coming; by element, how many refused ones follow before a legal one
-        or the end.
+        """Declare the request to come; returns, by element, how many refused ones follow before a
+        legal one or the end.
         """
         self.bench.declare("request", indexes=len(elements) - 1)
         legal = [number for number, element in enumerate(elements)
@@ -124,7 +124,7 @@ class Traffic:
         self.rng = bench.rng
 
     def tile(self, limit: int | None = None) -> IndexedTile:
-        """Ends with the device now and then."""
+        """A random tile, whose buffer sometimes ends with the device."""
         rng = self.rng
         if limit is None:
             limit = rng.choice((0, 1, 2, 16, rng.getrandbits(rng.randint(1, ADDRESS_BITS)),

@@ -51,7 +51,7 @@ class IndexIteratorCheck(Watcher):
         self.decided, self.closing = Signal(2), Signal(2)
 
     def offset(self, word):
-        """From the buffer's first word."""
+        """The offset of a word from the buffer's first word."""
         return (word - self.asked.address)[:ADDRESS_BITS]
 
     def elaborate(self, platform):

@@ -28,7 +28,7 @@ class Scene:
         self.declare()
 
     def declare(self, *, stalls: bool = False) -> None:
-        """Say at which ports waits have a bound; whether the sink of requests is going to stall."""
+        """Declare the ports at which waits have a bound; ``stalls``: the sink is going to."""
         for port, limit in enumerate(self.limits):
             if limit or (port in self._top and not stalls):
                 self.bench.declare("wait", at={"p": port})
@@ -58,7 +58,7 @@ class Scene:
         return granted
 
     async def drain(self) -> None:
-        """Until there is no request."""
+        """Run cycles until there is no request."""
         while self._offers:
             await self.cycle(())
         await self.cycle(())

@@ -98,7 +98,7 @@ class Scene:
         self._under_way -= beat.beat == self.part.nBURST - 1
 
     async def drain(self) -> None:
-        """Until all data have been moved."""
+        """Run cycles until all data have been moved."""
         while self.waiting or self._under_way:
             await self.cycle()
         self.device.finish(self.now)

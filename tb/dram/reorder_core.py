@@ -82,7 +82,7 @@ class Scene:
             {"cap": self.cap, "stays": sorted(self._left + waiting, key=lambda stay: stay[2])}))
 
     async def drain(self) -> None:
-        """Until all have left."""
+        """Run cycles until all requests have left."""
         while self.waiting or self.model.queue:
             await self.cycle()
         await self.cycle()

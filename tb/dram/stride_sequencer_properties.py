@@ -187,7 +187,7 @@ class _Place:
         self.column = Signal(4, name=f"line_column_{stage}")
 
     def follows(self, other):
-        """Takes over the place of another stage."""
+        """The assignments that copy the place of another stage."""
         return [getattr(self, name).eq(getattr(other, name))
                 for name in ("address", "number", "lane", "column")]
 

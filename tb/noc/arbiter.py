@@ -15,7 +15,7 @@ async def _cycle(bench: Bench, model: RoundRobinModel, pending: int, accepted: b
 
 
 async def _serve(bench: Bench, model: RoundRobinModel, pending: int) -> None:
-    """Until all are served, each as soon as it is granted."""
+    """Run cycles until all are served, each as soon as it is granted."""
     while pending:
         pending = await _cycle(bench, model, pending, True)
 

@@ -40,7 +40,7 @@ class Events:
 
     @property
     def ready(self) -> int:
-        """When the first packet could begin."""
+        """The cycle in which the first packet could begin."""
         return self.reads[63] + _HEADER
 
 

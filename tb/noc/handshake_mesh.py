@@ -133,7 +133,7 @@ class GridScene:
         return found
 
     def place(self, tile: Tile) -> dict[str, int]:
-        """Which of the probes looks at this tile's core."""
+        """The index of the probe that observes this tile's core."""
         return {"n": self.tiles.index(tile)}
 
 
@@ -235,7 +235,7 @@ async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) 
 
 
 def _input_of(tile: Tile, target: Tile) -> tuple[bool, bool]:
-    """By which side requests of a tile come in: they go along the row first."""
+    """The input by which a tile's requests reach the target; they go along the row first."""
     across = tile[0] == target[0]
     return across, tile > target
 

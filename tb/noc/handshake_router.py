@@ -48,7 +48,7 @@ def packet_to(entrance: int, output: int, rng: random.Random) -> ShmacPacket:
 
 
 def any_packet(rng: random.Random) -> ShmacPacket:
-    """Anything at all, to and from tiles that often are near."""
+    """A random packet, legal or not, whose tiles are often neighbours."""
     bits = [rng.random() < 0.5 for _ in range(4)]
     ends = [rng.choice([*_AWAY.values(), (rng.randrange(16), rng.randrange(16))])
             for _ in range(2)]
@@ -123,7 +123,7 @@ class Scene:
                 self.senders[number].taken()
 
     async def finish(self) -> None:
-        """Until all that was sent is out."""
+        """Run cycles until all packets sent have left."""
         while not all(sender.done for sender in self.senders) or self.model.inside:
             await self.cycle()
         for _ in range(2 * RELEASE_CYCLES + _DELAY):

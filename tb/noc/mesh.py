@@ -145,7 +145,7 @@ class MeshScene:
         self.quiet = 0 if moved else self.quiet + 1
 
     def _declare(self, claim: tuple[str, Mapping[str, int], int] | None) -> None:
-        """Say of which class the packet is whose header is on offer."""
+        """Declare the class of the packet whose header is on offer."""
         if claim is not None:
             what, known, tag = claim
             if self._claimed.get((what, tag)) != known:
@@ -191,7 +191,7 @@ class MeshScene:
                 "target": self.tiles.index(route[-1])}
 
     async def finish(self) -> None:
-        """Until all is delivered, or nothing moves any more."""
+        """Run cycles until all is delivered, or nothing moves any more."""
         while self.pending and self.quiet < _QUIET:
             await self.cycle()
 

@@ -56,7 +56,7 @@ class PlannedSender(Sender):
         self._now = self._paused = 0
 
     def plan(self, planned: Planned) -> None:
-        """When the flits may go that have been, or will be, put into ``waiting``."""
+        """Set the times at which flits may go that have been, or will be, put into ``waiting``."""
         pauses = planned.pauses or (0,) * planned.flits
         self._timing.extend((planned.begin, pause) for pause in pauses)
 

@@ -90,7 +90,7 @@ class Scene:
             self.senders[number].taken()
 
     async def finish(self) -> None:
-        """Until all that was sent is out."""
+        """Run cycles until all flits sent have left."""
         idle = 0
         while idle < 4 + self.delta:
             quiet = all(sender.done for sender in self.senders) and not any(

@@ -195,7 +195,7 @@ def _place(unit, output):
 
 
 def _inside(unit):
-    """How many flits an input holds."""
+    """The number of flits that an input holds."""
     return unit.valid + unit.stored + sum(unit.moving, Const(0, 1))
 
 

@@ -30,7 +30,6 @@ __all__ = ["Scene"]
 
 _BANKS = 4
 _LONGEST = 5000  # clocks without an end
-_ALL = (1 << BEAT_WORDS) - 1
 # of DRAM: words in a line, lines, words from the beginning of a burst to its first
 _BUFFERS = ((37, 9, 0), (64, 6, 5), (16, 16, 3), (5, 20, 9), (1, 70, 2), (130, 3, 15))
 _CHIPS = ((0, 8, 8), (64, 18, 18), (500, 7, 5), (16384 - 40, 40, 1), (700, 33, 4), (900, 3, 30))

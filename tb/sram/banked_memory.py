@@ -31,7 +31,7 @@ class Requester:
         return None if self.current is None else self.current.accesses[self.current.done]
 
     def stop(self) -> None:
-        """Begin no other transaction."""
+        """Begin no further transaction."""
         self._source = lambda: None
 
 

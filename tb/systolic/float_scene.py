@@ -48,7 +48,7 @@ class FloatScene(ABC):
 
     @abstractmethod
     def mapped(self, m: int, k: int, n: int) -> Mapping:
-        """How a product lies on the array, with all folds that are computed."""
+        """The mapping of a product on the array, with all folds that are computed."""
 
     def _operands(self, rows: int, columns: int) -> NDArray:
         """Bits of random bfloat16: any, special ones, or numbers of about the same size."""

@@ -96,7 +96,7 @@ class WeightStationaryValuesProof(ArrayWatcher):
                     yield ~pe.write_right | (t.skew_weights[j][ago] == now[j]), "weight to come"
 
     def _folds(self):
-        """Which weights rows meet."""
+        """Yield facts, with names, about the weights that rows meet."""
         t, used = self.target, self.product.used
         history = self.timing.history
         yield self.tiles[0] == used, "weights in use"
