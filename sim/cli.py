@@ -267,7 +267,7 @@ def blocks_with(names: list[str] | None, settings: list[str] | None, part: str |
 @app.command("list")
 def list_blocks(
     names: Annotated[list[str] | None, typer.Argument(
-        metavar="[BLOCK]...", help="Blocks or families, in detail; the default is all, a line each."
+        metavar="BLOCK", help="Blocks or families, in detail; the default is all, a line each."
     )] = None,
     as_json: AsJson = False,
 ) -> None:
