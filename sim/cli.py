@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.core
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
@@ -66,17 +67,38 @@ def flowing(text: str) -> str:
     return escape("\n\n".join(paragraphs))
 
 
+class _Flags:
+    """Of a command or group: flags such as ``--json``, which typer's help shows as if they took a
+    value, ``<bool>``, are shown by their names only."""
+
+    def get_params(self, ctx: Any) -> list:
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+                parameter.metavar = ""
+        return found
+
+
+class _Command(_Flags, typer.core.TyperCommand):
+    pass
+
+
+class _Group(_Flags, typer.core.TyperGroup):
+    pass
+
+
 class Commands(typer.Typer):
     """A group of commands, whose docstrings flow in a terminal of any width."""
 
     def __init__(self, *, help: str, **options: Any) -> None:
-        super().__init__(help=flowing(help), **options)
+        super().__init__(help=flowing(help), cls=_Group, **options)
 
     def command(self, name: str | None = None, **options: Any) -> Callable:
         """As `typer.Typer.command`, with the function's docstring through `flowing`."""
         def add(function: Callable) -> Callable:
             add_command = super(Commands, self).command
-            return add_command(name, help=flowing(function.__doc__ or ""), **options)(function)
+            text = flowing(function.__doc__ or "")
+            return add_command(name, cls=_Command, help=text, **options)(function)
         return add
 
 
@@ -267,7 +289,7 @@ def blocks_with(names: list[str] | None, settings: list[str] | None, part: str |
 @app.command("list")
 def list_blocks(
     names: Annotated[list[str] | None, typer.Argument(
-        metavar="[BLOCK]...", help="Blocks or families, in detail; the default is all, a line each."
+        metavar="BLOCK", help="Blocks or families, in detail; the default is all, a line each."
     )] = None,
     as_json: AsJson = False,
 ) -> None:

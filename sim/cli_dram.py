@@ -70,7 +70,7 @@ def _part(name: str) -> Part:
 
 @dram.command()
 def parts(name: Annotated[str | None, typer.Argument(
-        metavar="[PART]", help="One part, or a .toml file: its numbers and their sources.")] = None
+        metavar="PART", help="One part, or a .toml file: its numbers and their sources.")] = None
           ) -> None:
     """The DRAM parts; or one part's timing numbers, each with unit, direction and source."""
     table = Table()
@@ -151,7 +151,7 @@ def tile(part: PartName = _DEFAULT,
 
 @dram.command()
 def indexed(indexes: Annotated[list[int], typer.Argument(
-                metavar="WORD...", help="Word offsets in the buffer, in order.")],
+                metavar="WORD", help="Word offsets in the buffer, in order.")],
             part: PartName = _DEFAULT,
             address: Annotated[str, typer.Option(
                 metavar="BYTES", help="Address of the buffer.")] = "0",

@@ -246,7 +246,7 @@ def show_occupancy(
 @gpu.command()
 def thesis(
     kernel: Annotated[str | None, typer.Argument(
-        metavar="[KERNEL]", help=f"One of {', '.join(THESIS_KERNELS)}; the default is all, a line "
+        metavar="KERNEL", help=f"One of {', '.join(THESIS_KERNELS)}; the default is all, a line "
         "each.")] = None,
     constants: ConstantRule = None, alpha: Alpha = None, warps: Warps = None,
     saturated_memory: SaturatedMemory = None, pipelines: CountedPipelines = None,

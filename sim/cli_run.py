@@ -123,7 +123,7 @@ def _resuming(plan: "plans.Plan") -> str:
 def regress(
     context: typer.Context,
     blocks: Annotated[list[str] | None, typer.Argument(
-        metavar="[BLOCK]...",
+        metavar="BLOCK",
         help="Blocks or families, as `list` names them; the default is all.")] = None,
     workers: Workers = None,
     configurations: Annotated[list[str] | None, typer.Option(
@@ -273,7 +273,7 @@ def _shard(text: str) -> tuple[int, int]:
 
 @app.command()
 def merge(folders: Annotated[list[Path], typer.Argument(
-              metavar="DIR...", help="The folders of all shards of one regression.")],
+              metavar="DIR", help="The folders of all shards of one regression.")],
           output: Annotated[Path, typer.Option(
               "--output", "-o", metavar="DIR", help="The folder of the whole run.")],
           page: Annotated[bool, typer.Option(
@@ -385,7 +385,7 @@ def compare(folder: Folder,
 @app.command()
 def picture(block: BlockName,
             name: Annotated[str | None, typer.Argument(
-                metavar="[NAME]", help="One of its pictures; the default is the first.")] = None,
+                metavar="NAME", help="One of its pictures; the default is the first.")] = None,
             configuration: ConfigurationName = None, seed: Seed = 1,
             kept: Annotated[Path | None, typer.Option(
                 "--from", metavar="FILE",

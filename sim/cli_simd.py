@@ -118,7 +118,7 @@ def kernels() -> None:
 @simd.command()
 def table(
     names: Annotated[list[str] | None, typer.Argument(
-        metavar="[KERNEL]...", help="Installed kernels; the default is all of Table 4, which takes "
+        metavar="KERNEL", help="Installed kernels; the default is all of Table 4, which takes "
         "minutes.")] = None,
     policies: Annotated[list[str] | None, typer.Option(
         "--policy", "-p", metavar="POLICY", help="Once for each column; the default is "

@@ -120,7 +120,7 @@ def errata(as_json: AsJson = False) -> None:
 
 def table_5(
     names: Annotated[list[str] | None, typer.Argument(
-        metavar="[KERNEL]...", help="Installed kernels; the default is all of Table 4.")] = None,
+        metavar="KERNEL", help="Installed kernels; the default is all of Table 4.")] = None,
     part: PartName = "ddr4-3200aa-x16",
     measure: Annotated[bool, typer.Option(
         "--measure", help="Run them on the cycle model, too, which takes minutes.")] = False,

@@ -232,7 +232,7 @@ def _list(found: Analysis) -> None:
 
 def tightness(
     names: Annotated[list[str] | None, typer.Argument(
-        metavar="[KERNEL]...", help="Installed kernels; the default is all of them.")] = None,
+        metavar="KERNEL", help="Installed kernels; the default is all of them.")] = None,
     machine: Annotated[str, typer.Option(
         "--machine", metavar="NAME", help="paper: at full size, which takes minutes to hours. "
         "small: a reduced case of each.")] = "paper",

@@ -157,7 +157,11 @@ def test_paragraphs_of_help_fill_a_terminal(call, monkeypatch):
     assert {("regress",), ("gpu",), ("dram", "tile"), ("simd", "published")} <= set(commands)
     monkeypatch.setenv("COLUMNS", "80")
     for words in commands:
-        assert broken_early(call(*words, "--help").stdout, 80) == [], words
+        shown = call(*words, "--help").stdout
+        assert broken_early(shown, 80) == [], words
+        usage = next(line for line in shown.splitlines() if "Usage" in line)
+        assert not re.search(r"\[\[|\.\.\.[]}]", usage), words  # brackets twice
+        assert "<bool>" not in shown, words  # a flag takes no value
 
 
 def test_a_break_of_the_source_in_a_paragraph_is_found():
