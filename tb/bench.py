@@ -299,7 +299,7 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
 
 
 def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
-                last: int | None = None, brief: bool = False):
+                last: int | None = None, brief: bool = False, then=None):
     """A test `reset_in_mid_run`: another one, of which a reset cuts off some beginnings.
 
     Each time up to ``longest`` cycles of it run; at last it runs to its end, or ``last`` cycles.
@@ -307,10 +307,12 @@ def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
     on, also the test's own, have none: idle inputs could clear a register that has lost its reset.
     Its models begin anew each time, so that it fails if a reset leaves anything in the block that
     shows. It has to be the test's own reset that it needs: memories are not reset. With ``quiet``
-    the inputs are 0 for a cycle before, for blocks whose inputs must not stay as they are.
+    the inputs are 0 for a cycle before, for blocks whose inputs must not stay as they are. A test
+    of whose requests none has a bound is interrupted at last, too, and ``then`` another one begins,
+    which runs as long: what it measures is what the block takes after a reset.
     """
     async def reset_in_mid_run(bench: Bench) -> None:
-        async def begin(cycles: int) -> None:
+        async def begin(cycles: int, test=test) -> None:
             beginning = cocotb.start_soon(test.scenario(bench))
             for _ in range(cycles):
                 await bench.edge
@@ -333,6 +335,11 @@ def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
             await test.scenario(bench)
         else:
             await begin(last)
+        if then is not None:
+            bench.forget()
+            await bench.reset()
+            bench.again = bench.cycle
+            await begin(last or longest, then)
 
     reset_in_mid_run.__qualname__ = reset_in_mid_run.__name__  # which results show
     return testbench(reset_in_mid_run)
