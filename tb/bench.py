@@ -337,6 +337,8 @@ def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
             await begin(last)
         if then is not None:
             bench.forget()
+            if quiet:
+                await bench.step()
             await bench.reset()
             bench.again = bench.cycle
             await begin(last or longest, then)

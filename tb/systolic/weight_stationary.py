@@ -34,4 +34,4 @@ async def stalls_and_backpressure(bench: Bench) -> None:
     await StationaryScene(bench).stalls()
 
 
-reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, brief=True)
+reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, brief=True, then=random_shapes)
