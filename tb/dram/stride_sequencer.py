@@ -159,4 +159,4 @@ async def stalls_of_both_streams(bench: Bench) -> None:
 
 
 reset_in_mid_run = interrupted(stalls_of_both_streams, last=300, brief=True,
-                               then=tiles_of_all_sizes)
+                               then=every_narrow_pattern)
