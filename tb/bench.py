@@ -303,7 +303,7 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
 
 
 def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
-                last: int | None = None, brief: bool = False, driven: bool = False):
+                last: int | None = None, brief: bool = False, driven: bool = False, then=None):
     """A test `reset_in_mid_run`: another one, of which a reset cuts off some beginnings.
 
     Each time up to ``longest`` cycles of it run; at last it runs to its end, or ``last`` cycles.
@@ -313,10 +313,12 @@ def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
     shows. It has to be the test's own reset that it needs: memories are not reset. With ``quiet``
     the inputs are 0 for a cycle before, for blocks whose inputs must not stay as they are; with
     ``driven`` the first cycle of reset has the inputs with which the test would have gone on, for
-    blocks to which nothing must be offered twice.
+    blocks to which nothing must be offered twice. A test of whose requests none has a bound is
+    interrupted at last, too, and ``then`` another one begins, which runs as long: what it measures
+    is what the block takes after a reset.
     """
     async def reset_in_mid_run(bench: Bench) -> None:
-        async def begin(cycles: int) -> None:
+        async def begin(cycles: int, test=test) -> None:
             beginning = cocotb.start_soon(test.scenario(bench))
             for _ in range(cycles):
                 await bench.edge
@@ -341,6 +343,13 @@ def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
             await test.scenario(bench)
         else:
             await begin(last)
+        if then is not None:
+            bench.forget()
+            if quiet:
+                await bench.step()
+            await bench.reset()
+            bench.again = bench.cycle
+            await begin(last or longest, then)
 
     reset_in_mid_run.__qualname__ = reset_in_mid_run.__name__  # which results show
     return testbench(reset_in_mid_run)

@@ -118,4 +118,4 @@ async def a_delay_holds_as_many_tokens_as_it_has_slots(bench: Bench) -> None:
         await scene.drain()
 
 
-reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300)
+reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300, then=one_thread_per_cycle)

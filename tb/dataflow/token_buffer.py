@@ -167,4 +167,5 @@ async def a_stranger_in_the_entry_is_not_matched(bench: Bench) -> None:
             assert not scene.fired
 
 
-reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300)
+reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300,
+                               then=threads_in_order_one_per_cycle)

@@ -158,4 +158,5 @@ async def stalls_of_both_streams(bench: Bench) -> None:
     assert total > 1000
 
 
-reset_in_mid_run = interrupted(stalls_of_both_streams, last=300, brief=True)
+reset_in_mid_run = interrupted(stalls_of_both_streams, last=300, brief=True,
+                               then=every_narrow_pattern)

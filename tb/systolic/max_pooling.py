@@ -78,4 +78,4 @@ async def images_in_a_row(bench: Bench) -> None:
                                sinks=(rng.random() < sinks for _ in itertools.count()))
 
 
-reset_in_mid_run = interrupted(images_in_a_row, last=300, brief=True)
+reset_in_mid_run = interrupted(images_in_a_row, last=300, brief=True, then=every_shape)

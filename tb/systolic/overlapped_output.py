@@ -22,4 +22,4 @@ async def stalls_and_backpressure(bench: Bench) -> None:
     await Scene(bench, OverlappedOutputModel).stalls(3)
 
 
-reset_in_mid_run = interrupted(stalls_and_backpressure, last=300)
+reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, then=small_shapes)

@@ -108,4 +108,4 @@ async def rows_that_wait(bench: Bench) -> None:
                              offers=sometimes(bench, offers), sinks=sometimes(bench, sinks))
 
 
-reset_in_mid_run = interrupted(rows_that_wait, last=300, brief=True)
+reset_in_mid_run = interrupted(rows_that_wait, last=300, brief=True, then=every_sum)

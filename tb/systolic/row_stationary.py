@@ -64,4 +64,4 @@ async def stalls_and_backpressure(bench: Bench) -> None:
                            sinks=sometimes(bench, sink))
 
 
-reset_in_mid_run = interrupted(stalls_and_backpressure, last=300)
+reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, then=every_width)

@@ -65,4 +65,4 @@ async def tiles_that_wait(bench: Bench) -> None:
     await scene.walks(commands, sinks=(bench.rng.random() < 0.4 for _ in itertools.count()))
 
 
-reset_in_mid_run = interrupted(tiles_that_wait)
+reset_in_mid_run = interrupted(tiles_that_wait, then=every_matrix)

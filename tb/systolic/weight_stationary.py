@@ -34,4 +34,5 @@ async def stalls_and_backpressure(bench: Bench) -> None:
     await StationaryScene(bench).stalls()
 
 
-reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, brief=True)
+reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, brief=True,
+                               then=occupancy_of_table_5_2)
