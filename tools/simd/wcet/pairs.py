@@ -107,8 +107,9 @@ class _Other(NamedTuple):
 
 
 class _Turn(NamedTuple):
-    """A kind of step: ``how`` is ``swap``, ``on`` or ``both``; ``trail``: rounds that the first
-    work-group of a pair has made in this step, and the second has to make; None: it is free;
+    """A kind of step: ``how`` is ``swap``, ``on`` or ``both``; ``trail``: loops that the first
+    work-group of a pair has left or gone round in this step, and the second has to; None: it is
+    free;
     ``early``: for so many ps of the mover's computing and scratchpad accesses at least, the other's
     access is not over."""
 
@@ -286,15 +287,16 @@ class PairGraph(LoopedGraph):
         """The segments from a place; their cycles count in mode k only."""
         for segment in self._phases.after[place]:
             trail = turn.trail
-            if trail is not None and segment.back is not None:
+            if trail is not None:
+                passed = self._passed(segment)
                 if turn.role == 0:
                     if segment.back in trail:
                         continue  # all its rounds have accesses (`is_uniform`): one in between
-                    trail = (*trail, segment.back)
-                elif not trail or trail[0] != segment.back:
+                    trail = (*trail, *passed)
+                elif trail[:len(passed)] != passed:
                     continue
                 else:
-                    trail = trail[1:]
+                    trail = trail[len(passed):]
             took = self.clocks.compute * segment.cost
             moved = turn._replace(trail=trail, early=self._coarse(turn.early - took))
             back = None if segment.back is None else (segment.back, turn.role)
@@ -303,13 +305,20 @@ class PairGraph(LoopedGraph):
             for target, more in self._arrivals(mode, moved, segment):
                 self.arcs[number].append(Arc(target, total + more, back, enters, dram))
 
+    def _passed(self, segment: Segment) -> tuple:
+        """The loops that a segment leaves, the innermost first, and the one that it goes round."""
+        source, target = segment.source[1], segment.target[1]
+        left = [("left", loop) for loop in self._phases.moving
+                if source in loop.body and target not in loop.body]
+        return (*left, segment.back) if segment.back is not None else tuple(left)
+
     def _arrivals(self, mode: str, turn: _Turn, segment: Segment) -> Iterator[tuple[int, int]]:
         """Yield the nodes that a segment leads to, each with the time that this adds."""
         kind, node = segment.target
         if kind == "header":
             yield self._node(("walk", mode, turn, segment.target)), 0
         elif turn.role == 1 and turn.trail:
-            return  # the first went round a loop
+            return  # the first went round a loop, or left it
         elif segment.target == END:
             yield from self._ended(mode, turn)
         elif node is not None and self._policy is Policy.COMPUTE \

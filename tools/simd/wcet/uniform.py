@@ -1,9 +1,11 @@
 """Whether all work-groups of a kernel reach an access after the same number of accesses.
 
 Then the two of a pair, which take turns, are always in the same round of the same loop, and the
-second goes round whenever the first has. It takes loops whose rounds are the same in all
-work-groups, with as many accesses in each round whichever route is taken, and one at least: so a
-work-group does not go round a loop twice from one access to the next.
+second enters, leaves and goes round whenever the first has. It takes loops whose rounds are the
+same in all work-groups, with as many accesses in each round whichever route is taken, and one at
+least: so a work-group does not go round a loop twice from one access to the next. And it takes that
+no route passes a loop by: one with as many accesses beside the loop as the loop has would lead to
+the same counts, and to a work-group in the loop while the other one is beside it.
 """
 
 from cyclebound.tools.simd.wcet.loops import Loop
@@ -79,6 +81,26 @@ class _Counts:
         return self._set(self._entries, loop, count) or new
 
 
+    def passes_by(self) -> bool:
+        """An access, or a loop, may come as the same one of a round as an access of another loop
+        does."""
+        around: dict[Loop | None, list[tuple[int, int, Loop | None]]] = {}
+        for place, count in self._places.items():
+            if place[0] == "access":
+                around.setdefault(self._loop(place), []).append((count, count, None))
+        for loop in self._phases.moving:
+            last = [self._at(source, loop.parent) for source, after in self._phases.after.items()
+                    if source[1] in loop.body and any(
+                        segment.target[1] not in loop.body for segment in after)]
+            if loop not in self._entries or None in last:
+                return True
+            around.setdefault(loop.parent, []).append(
+                (self._entries[loop] + 1, max(filter(None, last), default=0), loop))
+        return any(one is not other and one[0] <= other[1] and other[0] <= one[1]
+                   for spans in around.values() for one in spans if one[2] is not None
+                   for other in spans)
+
+
 def is_uniform(phases: PhaseGraph) -> bool:
     """Whether all loops with accesses have exact bounds, and all routes the same counts."""
     segments = [segment for after in phases.after.values() for segment in after]
@@ -89,6 +111,6 @@ def is_uniform(phases: PhaseGraph) -> bool:
                 return False
         while sum(map(counts.follow, segments)):
             pass
+        return not counts.passes_by()
     except _NotUniform:
         return False
-    return True
