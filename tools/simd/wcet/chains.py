@@ -32,7 +32,7 @@ that one which is under way began when it fell due; eight are owed besides, as a
 _SHARES = (4, 3, 2, 1, 0)  # quarters of nRFC that are charged for each refresh that falls due
 
 Matrix = dict[End, dict[End, int]]
-"""By how the pair before ended, and how the last one does; what there is no path to is left out."""
+"""Longest times by the ends of the pair before and of the last pair; impossible ends are absent."""
 
 Pair = tuple[Hashable, Hashable | None]
 """The kinds of a pair's work-groups."""
@@ -58,7 +58,7 @@ def _product(one: Matrix, other: Matrix) -> Matrix:
 
 
 def _power(matrix: Matrix, times: int) -> Matrix:
-    """For ``times`` of at least 1."""
+    """The matrix to the power of ``times``, at least 1, in max-plus algebra."""
     found = None
     while times:
         if times & 1:

@@ -81,7 +81,8 @@ class WorstRoute:
 
     def _best(self, place: Place, loop: Loop | None, known: dict[Place, _Found | None]
               ) -> _Found | None:
-        """From a place to the end, or to the end of a round of ``loop``; None: there is no way."""
+        """The longest route from a place to the end, or to the end of a round of ``loop``; None if
+        there is none."""
         if place in known:
             return known[place]
         if place[1] in self.phases.final and loop is None:
@@ -147,7 +148,7 @@ class WorstRoute:
         return found
 
     def lines(self, edge_costs: EdgeCosts) -> dict[int, LineCost]:
-        """By instruction, what it costs."""
+        """The cost of each instruction on the route, by index."""
         found: dict[int, LineCost] = {}
 
         def executed(edges: tuple[Edge, ...], times: int) -> None:
