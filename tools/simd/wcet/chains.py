@@ -25,7 +25,7 @@ from cyclebound.tools.simd.wcet.pairs import FIRST, Clocks, End, PairGraph
 __all__ = ["STARTS", "Chain", "Chained", "Pair", "chain"]
 
 STARTS = {"reset": 0, "idle": 1, "busy": MOST_OWED + 1}
-"""What is known of refreshes when the kernel starts, and how many more than T / nREFI there may
+"""The state of refreshes when the kernel starts, and how many more than T / nREFI there may
 be: the timer starts as well; it is anywhere, no transfer is under way, and no refresh is owed, so
 that one which is under way began when it fell due; eight are owed besides, as after a transfer."""
 
