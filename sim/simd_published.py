@@ -71,7 +71,7 @@ def held_cycles(program: Program, grid: Grid, part: Part, policy: Policy) -> int
 
 ANALYSES: dict[str, Callable[[Program, Grid, Part, Policy], int]] = {
     "own": own_cycles, "hold": held_cycles, "published": published_cycles}
-"""What the adversary attacks."""
+"""The analyses that the adversary attacks, by name."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from cyclebound.tools.simd.wcet.observed import Annotations, checked_code
 __all__ = ["MODELS", "SimdRun", "check_covers", "grid_of", "run_kernel", "stored_buffers"]
 
 MODELS = ("golden", "cycle", "rtl")
-"""What computes a result: the functional model, the one that counts cycles, or the RTL."""
+"""Models that compute a result: the functional one, the one that counts cycles, the RTL."""
 
 
 @dataclass

@@ -26,7 +26,7 @@ OPTIONS = ("weights", "bias", "multiplier", "shift", "low", "high", "zero", "pad
            "padding", "dilation", "groups", "window")
 """Arrays of a layer in an .npz file; all but the weights may be left out."""
 _UNSIGNED = 128
-"""What the accelerator's int8 is below ONNX's uint8."""
+"""The offset between ONNX's uint8 and the accelerator's int8."""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from cyclebound.tb.sampled import Chunk, Lane, column
 __all__ = ["Trace", "open_trace"]
 
 CLOCKS = ("clk", "clock", "clk_i", "i_clk", "aclk", "wb_clk_i", "pclk", "hclk")
-"""What a clock may be called, where none is named."""
+"""Names by which a clock is found if none is given."""
 
 _PATIENCE = 120.0  # seconds in which a reader has to make some progress
 _WIDEST = 1 << 16  # bits of a signal that an expression reads

@@ -36,7 +36,7 @@ PRAGMAS: Mapping[str, str] = {
     "DECLFILENAME": "all modules of the block are in one file, and only one can give it its name",
     "UNUSEDSIGNAL": "a struct goes to a module as a whole, also where it reads some of its fields",
 }
-"""What the text tells Verilator not to report, each with the reason. Nothing else is left out."""
+"""Warnings that the text disables in Verilator, each with the reason. No others are disabled."""
 
 # Registers get resets and enables, as a person would write them. `splitnets` is for tools that see
 # vectors: bits of a struct of which one depends on another look like a loop to them.

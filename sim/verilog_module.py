@@ -20,10 +20,10 @@ from cyclebound.sim.yosys import PACKAGE
 __all__ = ["CLOCKS", "RESETS", "VerilogComponent", "VerilogModule"]
 
 CLOCKS = ("clk", "clock", "clk_i", "i_clk", "aclk", "wb_clk_i")
-"""What the clock may be called."""
+"""Names by which the clock is found."""
 RESETS = ("rst", "reset", "rst_i", "i_rst", "wb_rst_i",
           "~rst_n", "~rst_ni", "~rstn", "~reset_n", "~resetn", "~aresetn", "~nreset", "~nrst")
-"""What the reset may be called; with ``~``, if it is active low."""
+"""Names by which the reset is found; ``~``: it is active low."""
 _VHDL = (".vhd", ".vhdl")
 
 

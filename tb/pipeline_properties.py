@@ -43,14 +43,14 @@ class PipelineProof(Watcher):
         return m
 
     def explain(self, m, probes):
-        """Say in ``m`` what the probes count."""
+        """Assert in ``m`` what the probes' counters hold."""
         for counters in probes.values():
             for counter in counters:
                 explain_pipeline(m, counter, self.line)
 
 
 def explain_pipeline(m, counter, stages):
-    """Say in ``m`` where in a pipeline the request is that a probe follows.
+    """Assert in ``m`` in which stage of a pipeline the request is that a probe follows.
 
     Parameters
     ----------

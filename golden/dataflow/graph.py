@@ -123,7 +123,7 @@ class Graph:
         return Token(number)
 
     def consumers(self) -> dict[Token, list[tuple[int, int]]]:
-        """By token: the tasks that take it, and at which operand."""
+        """By token, the tasks that take it, each with the operand."""
         found: dict[Token, list[tuple[int, int]]] = {}
         for number, task in self.tasks.items():
             for k, operand in enumerate(task.operands):

@@ -52,7 +52,8 @@ class Mapped:
 
     def configuration(self, threads: int,
                       buffers: Mapping[str, tuple[int, int]]) -> Configuration:
-        """For ``threads`` threads, and arrays with these first words and sizes."""
+        """The configuration for ``threads`` threads and for arrays of these first words and sizes.
+        """
         values = {self.places[number]: _settings(task, threads, buffers)
                   for number, task in self.graph.tasks.items()}
         needed = sum(1 << path.operand for net in self.nets for path in net.routes
@@ -87,7 +88,7 @@ def _settings(task: Task, threads: int, buffers: Mapping[str, tuple[int, int]]) 
 
 
 def utilisation(mapped: Mapped) -> dict[Kind, tuple[int, int]]:
-    """By kind: units in use, and units."""
+    """By kind of unit, how many are in use, and how many there are."""
     used = [mapped.grid.kind(unit) for unit in mapped.places.values()]
     return {kind: (used.count(kind), len(mapped.grid.of_kind(kind))) for kind in CHANNELS
             if mapped.grid.of_kind(kind)}

@@ -58,5 +58,5 @@ _TERNARY = frozenset((Operation.SELECT, Operation.FMA))
 
 
 def operands_of(operation: Operation) -> int:
-    """How many operands, the first ones, an operation needs."""
+    """The number of operands that an operation needs, which are the first ones."""
     return 1 if operation in _UNARY else 3 if operation in _TERNARY else 2

@@ -34,6 +34,6 @@ def cycles(function: Special, a: int, b: int) -> int:
 
 
 def overtaken(*, depth: int, blocks: int, younger: int) -> int:
-    """How many results of others are collected, at most, after a block could have been emptied."""
+    """The most results of other blocks that are collected while a block's result waits."""
     entries = depth if depth <= AT_ONCE + 1 else blocks
     return min(blocks - 1, entries - 1, younger)

@@ -30,12 +30,12 @@ class SwitchModel:
 
     @property
     def ready(self) -> list[bool]:
-        """By input: whether it takes a token in this cycle."""
+        """Whether each input takes a token in this cycle."""
         return [len(queue) < PLACES for queue in self.queues]
 
     @property
     def shown(self) -> list[object | None]:
-        """By output: the token on offer."""
+        """The token on offer at each output, or None."""
         found: list[object | None] = [None] * len(self.queues)
         for queue in self.queues:
             if queue:

@@ -52,7 +52,7 @@ class Estimate:
 
     @property
     def cycles(self) -> int:
-        """From start to done, both included."""
+        """Cycles from start to done, both included."""
         return self.fill + (self.epochs - 1) * self.interval + self.rest
 
     @property

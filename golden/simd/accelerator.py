@@ -242,7 +242,7 @@ class CycleModel:
                 and then.operand("A") is None)
 
     def _access(self, group: WorkGroup, access: Access, committed: int) -> tuple[int, int]:
-        """When an access begins and when it is over, if it is committed before ``committed``."""
+        """The cycles in which an access begins and is over, if committed before ``committed``."""
         begin = committed
         if self._policy is Policy.ACCESS:  # DRAM keeps the order of its own requests
             before = self._accessed if access.resource == "scratchpad" else self._transferred

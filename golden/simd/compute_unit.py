@@ -183,7 +183,7 @@ class Planner:
         return self.plan
 
     def _cut(self, when: int) -> None:
-        """Nothing happens from the cycle on in which the fault is shown."""
+        """Cut the plan off at the cycle in which the fault is shown."""
         plan, machine = self.plan, self.plan.grid.machine
         depth = machine.decode_stages + machine.execute_stages
         plan.issues = [issue for issue in plan.issues if issue[0] + depth < when]

@@ -57,7 +57,7 @@ class File(enum.IntEnum):
 
 
 class Number(enum.Enum):
-    """How an immediate is meant."""
+    """Interpretations of an immediate."""
 
     BITS = "32 bits: an integer or a float"
     INTEGER = "an integer"
@@ -128,7 +128,7 @@ class Slot:
 
     @property
     def stage(self) -> int:
-        """Which operand this is to the decoder: 0, 1 or 2 is fetched in decode stage 0, 1, 2."""
+        """The decoder's number of this operand, which is the decode stage that fetches it."""
         return {"A": 0, "B": 1, "C": 2, "X": 1, "Y": 2, "D": 0}[self.field]
 
 
@@ -149,12 +149,12 @@ class Operation:
 
     @property
     def vector(self) -> bool:
-        """It is expanded to one instruction for each warp."""
+        """Whether it is expanded to one instruction for each warp."""
         return self.timing in (Timing.VECTOR, Timing.SPECIAL, Timing.MASK, Timing.CALL)
 
     @property
     def access(self) -> bool:
-        """It ends the compute phase: a transfer of DRAM or scratchpad."""
+        """Whether it is a transfer of DRAM or scratchpad, which ends the compute phase."""
         return self.timing is Timing.ACCESS
 
     @property
@@ -374,7 +374,7 @@ class Instruction:
 
 
 def illegal(instruction: Instruction) -> str:
-    """Which rule beyond its fields an instruction breaks; empty if none."""
+    """The rule that an instruction breaks beyond its fields' ranges; empty if none."""
     destination, width = instruction.operand("D"), instruction.width
     name, slot = instruction.name, instruction.operation.slot("D")
     if destination is None or slot is None:
@@ -446,7 +446,7 @@ def encode(instruction: Instruction) -> int:
 
 LIMITS = {Kind.VECTOR: 64, Kind.SCALAR: 32, Kind.PREDICATE: 4, Kind.LABEL: 2048,
            Kind.VECTOR_SPECIAL: len(VECTOR_SPECIAL), Kind.SCALAR_SPECIAL: len(SCALAR_SPECIAL)}
-"""How many registers or labels of each kind there are."""
+"""The number of registers or labels of each kind."""
 
 
 def decode(word: int) -> Instruction:

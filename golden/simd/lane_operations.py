@@ -62,7 +62,7 @@ _UNARY = (LaneOperation.MOV, LaneOperation.FABS, LaneOperation.I2F, LaneOperatio
 
 
 def operands_of(operation: LaneOperation) -> int:
-    """How many operands, the first ones, an operation reads."""
+    """The number of operands that an operation reads, which are the first ones."""
     if operation in _TERNARY:
         return 3
     return 1 if operation in _UNARY or "TEST" in operation.name else 2

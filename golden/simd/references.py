@@ -236,7 +236,7 @@ def _srad_reduce(memory: Memory, grid: Grid) -> Results:
 
 
 def _neighbours(values: np.ndarray) -> list[np.ndarray]:
-    """To the north, south, west and east, the border's its own."""
+    """The neighbours to the north, south, west and east; beyond the border, the pixel itself."""
     framed = np.pad(values, 1, mode="edge")
     return [framed[:-2, 1:-1], framed[2:, 1:-1], framed[1:-1, :-2], framed[1:-1, 2:]]
 
@@ -330,4 +330,4 @@ REFERENCES: Mapping[str, Reference] = {
     "vector_add": Reference(_vector_add, 65536, 1),
     "vertex2normal": Reference(_vertex2normal, 640, 480, 32, "KFusion vertex2normal", 522664),
 }
-"""By kernel."""
+"""The references by name of the kernel."""

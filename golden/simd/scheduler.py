@@ -31,7 +31,7 @@ class Policy(enum.Enum):
 
 
 CODES = tuple(Policy)
-"""By a policy's number in hardware."""
+"""The policies in the order of their numbers in hardware."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def _in_pad(access: Committed, line: int, column: int) -> int:
 
 def _snooped(access: Committed, state: SlotState, buffer: np.ndarray | None, *,
              store: bool) -> None:
-    """For each word that streams past, the active items that have its index."""
+    """By word that streams past, the active items that have its index."""
     there = state.pad if buffer is None else buffer
     for line, column, index in moves(access):
         at = _in_pad(access, line, column) if buffer is None else (line, column)

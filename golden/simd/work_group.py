@@ -40,10 +40,10 @@ from cyclebound.golden.simd.transfers import (
 __all__ = ["INJECTED", "TAKEN", "Code", "KernelFault", "Memory", "WorkGroup", "memory_of"]
 
 INJECTED = -1
-"""In a trace: a cpop that hardware injects, because no lane is active."""
+"""Stands in a trace for a cpop that hardware injects because no lane is active."""
 
 TAKEN = -2
-"""In a trace: the jump before it is taken."""
+"""Follows a jump in a trace if the jump is taken."""
 
 MASKS = ("run", "break", "ret", "exit")
 _MASK32 = 0xFFFF_FFFF

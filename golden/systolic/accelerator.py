@@ -84,7 +84,7 @@ class Memory:
 
 def schedule(commands: Iterable[Mapping[str, int]], size: int,
              memory: Memory) -> list[tuple[int, int]]:
-    """For each command, the cycle in which it leaves the queue, and the first after it.
+    """By command, the cycle in which it leaves the queue, and the first after its end.
 
     Cycle 0 is the one in which the idle accelerator accepts the first command; the others follow
     without a pause.

@@ -26,7 +26,7 @@ __all__ = ["Dataflow", "Mapping", "ceil_div", "map_product"]
 
 
 class Dataflow(Enum):
-    """Which operand stays in the processing elements."""
+    """Dataflows, named after the operand that stays in the processing elements."""
 
     OUTPUT = "output stationary"
     WEIGHT = "weight stationary"

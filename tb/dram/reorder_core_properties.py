@@ -150,7 +150,7 @@ class ReorderProof(ReorderCheck):
         return m
 
     def explain(self, m, probes):
-        """Say in ``m`` what the probe counts: those that leave while the request is inside.
+        """Assert in ``m`` what the probe's counter holds: requests that leave while this one stays.
 
         It may follow any request, but tags are not looked at: it is the one with the greatest.
         """

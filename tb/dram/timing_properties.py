@@ -135,7 +135,7 @@ class DramTimingCheck(wiring.Component):
                                _says(name, before, following, level, delay))
 
     def _banks(self, m, pins):
-        """Which banks are open; a precharge of a closed one is harmless."""
+        """Track which banks are open; a precharge of a closed one is harmless."""
         mine, is_open = Signal(self.part.banks), Signal()
         cas, closes = Signal(), Signal()
         m.d.comb += [

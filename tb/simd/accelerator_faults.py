@@ -137,7 +137,7 @@ async def scalars_outside(bench: Bench) -> None:
 
 @testbench
 async def a_program_beyond_the_device(bench: Bench) -> None:
-    """It is not loaded, and nothing of it runs; the last buffer keeps its mapping."""
+    """Such a program is not loaded and does not run; the last buffer keeps its mapping."""
     scene = Scene(bench)
     program = faulty("nop\n" * 8 + "exit\n", scene.machine.items)
     memory = filled(program, bench)

@@ -38,7 +38,7 @@ _ROW = 1 << 16  # bytes across all banks: a program begins at a row of its own
 _SETTLED = 40   # DRAM clocks after a refresh in which it is over, besides nRFC
 
 Events = dict[int, list[tuple]]
-"""By compute cycle: what happens, the slot, and the work-group of a launch."""
+"""By compute cycle, its events: kind, slot, and a launch's work-group."""
 
 
 def events_of(timed: Timed) -> Events:
@@ -84,7 +84,7 @@ class Ran:
 
 
 def phases_of(ran: Ran, *, depth: int, policy: Policy) -> list[Phase]:
-    """When each work-group occupied which resource, from what happened at the ports.
+    """The phases in which each work-group occupied a resource, from the events at the ports.
 
     A compute phase began ``depth`` cycles (decode and execute stages) before its first commit. An
     access occupies its resource from its commit on, or from the end of the access before it that

@@ -86,7 +86,7 @@ class AccessSetupProof(Watcher):
         """More about tiles of scratchpads, and those that are snooped."""
 
     def explain(self, m, probes):
-        """Say in ``m`` what the probe counts."""
+        """Assert in ``m`` what the probe's counter holds."""
         for counters in probes.values():
             for counter in counters:
                 explain_pipeline(m, counter, self.line)

@@ -1,4 +1,4 @@
-"""From issue to issue on the compute unit: each class of instructions, in a few lines."""
+"""Intervals between issues of the compute unit, for each class of instructions."""
 
 from dataclasses import dataclass, field
 
@@ -127,7 +127,7 @@ async def lanes_that_all_go(bench: Bench) -> None:
 
 @testbench
 async def turns(bench: Bench) -> None:
-    """From one work-group to the other, which waits."""
+    """The turn passes from one work-group to the other, which waits."""
     scene = Scene(bench)
     for what, lines in (
             *(("access_turn", f"{before}{access}\nexit") for before in ("", "nop\nnop\n")

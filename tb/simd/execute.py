@@ -57,7 +57,7 @@ def _columns(steps: Sequence[Sequence[int]], select: int) -> list[Bits]:
 
 async def measure(bench: Bench, select: int, count: int, evaluate: Evaluate, *,
                   operands: int = 1) -> None:
-    """So many operations by the harness, one in each cycle.
+    """Run so many operations by the harness, one in each cycle.
 
     They are observed as one stream, and if there are few, one by one too: a simulator would print
     two lines for each.
@@ -102,7 +102,7 @@ async def _run(bench: Bench, select: int, count: int, operands: int) -> dict[str
 
 async def _first_wrong(bench: Bench, select: int, results: NDArray[np.uint64], operands: int
                        ) -> int:
-    """By halves: the shortest stretch with wrong sums ends in the first wrong result."""
+    """The first wrong result, by bisection: it ends the shortest stretch with wrong sums."""
     right, wrong = 0, len(results)
     while wrong - right > 1:
         middle = (right + wrong) // 2

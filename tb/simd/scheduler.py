@@ -168,7 +168,7 @@ async def the_largest_grid(bench: Bench) -> None:
 
 @testbench
 async def stopped(bench: Bench) -> None:
-    """In any cycle; and the next kernel is a whole one."""
+    """A kernel is stopped in any of its cycles; the next one runs to its end."""
     machine = MACHINES[bench.parameters["machine"]]
     for policy in Policy:
         scene = Scene(bench, longest=5)

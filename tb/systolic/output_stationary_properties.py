@@ -476,7 +476,7 @@ class OutputStationaryBoundProof(OutputStationaryProof):
             yield ~begun[age] | ~since.any(), "products one after the other"
 
     def explain(self, m, probes):
-        """Say in ``m`` what the probes count."""
+        """Assert in ``m`` what the probes' counters hold."""
         begun, rows, period, flush = self.begun, self.rows, self._period, self._flush
         at = [number * period for number in range(self.folds)]
         facts = []

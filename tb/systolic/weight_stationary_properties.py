@@ -295,7 +295,7 @@ class WeightStationaryBoundProof(WeightStationaryProof):
             yield ~here | (self.history == history), f"the wavefront in cycle {cycle}"
 
     def explain(self, m, probes):
-        """Say in ``m`` what the probes count."""
+        """Assert in ``m`` what the probes' counters hold."""
         ages = {cycle: self.cycle == cycle for cycle in range(1, self._length)}
         diagonals = self.rows + self.columns - 1
         first_macs, last_macs, results = ([arrival + later for arrival in self.left_at]

@@ -220,7 +220,7 @@ class Simulation:
     def outcome(self, fresh=False):
         """The job's, as a regression gets it."""
         places = _Places(self.job)
-        if not fresh and (found := places.known()) is not None:
+        if not fresh and (found := places.stored()) is not None:
             return found
         return places.kept("build", {"seed": 1}, self, fresh=fresh)
 
@@ -251,7 +251,7 @@ def test_an_outcome_is_known_without_the_design(job):
     simulation.outcome()
     places = _Places(job)
     places._index = "another"
-    assert places.known() is None
+    assert places.stored() is None
     assert places.kept("build", {"seed": 1}, simulation, fresh=False).ran
     assert not places.kept("another build", {"seed": 1}, simulation, fresh=False).ran
     assert not places.kept("build", {"seed": 2}, simulation, fresh=False).ran

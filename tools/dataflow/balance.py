@@ -31,7 +31,7 @@ def _latency(task: Task, memory: int) -> int:
 
 
 def missing(graph: Graph, *, depth: int, memory: int = 4) -> dict[tuple[int, int], int]:
-    """By task and operand: for how many threads more there should be room on the way to it."""
+    """By task and operand, for how many more threads its route should have room."""
     arrives: dict[int, int] = {}
     room: dict[int, int] = {}  # of delays
     found: dict[tuple[int, int], int] = {}

@@ -77,7 +77,7 @@ class _Emitter:
     # -- what units cannot do by themselves --------------------------------------------------------
 
     def shift(self, name: str, value: Value, by: Value) -> Value:
-        """By 32 or more, all bits are shifted out; a negative number counts as one of those."""
+        """Shift a value; by 32 or more or by a negative number, all bits are shifted out."""
         function = {"<<": Operation.SHL, ">>": Operation.SRA, "shr": Operation.SHR}[name]
         low, high = self.span(by)
         if by.known and not 0 <= by.what < WIDTH:

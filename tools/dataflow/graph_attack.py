@@ -44,7 +44,7 @@ Pattern = dict[tuple[int, int], tuple[int, int]]  # by unit and access: cycles t
 
 
 def random_graph(grid: Grid, rng: random.Random) -> Graph:
-    """As many tasks as the grid has units for, or fewer; values are mostly indices of an array."""
+    """A random graph of at most as many tasks as the grid has units; most values are indices."""
     graph = Graph()
     room = {kind: len(grid.of_kind(kind)) for kind in Kind}
     tokens = [graph.add(Task(NUMBER))]
@@ -159,7 +159,7 @@ class Scene:
                 for number in range(self.threads)]
 
     def cycles(self, pattern: Pattern, limit: int = 100_000) -> int:
-        """From start to done, on the golden fabric."""
+        """Cycles from start to done on the golden fabric."""
         buffers = {array: (SIZE * k, SIZE) for k, array in enumerate(ARRAYS)}
         fabric = FabricModel(self.mapped.grid, self.mapped.configuration(self.threads, buffers),
                              depth=self.depth)
@@ -234,8 +234,8 @@ class Found:
 
 def attack(runs: int, *, seed: int, tries: int = 6,
            draw: Callable[[random.Random], Scene] = random_scene) -> tuple[list[Found], float]:
-    """So many runs, ``tries`` for each scene; those that broke the bound, and the greatest share
-    of a bound that was taken."""
+    """Make so many runs, ``tries`` for each scene; returns those that exceeded the bound, and the
+    greatest ratio of time to bound."""
     found, nearest, done = [], 0.0, 0
     number = 0
     while done < runs:

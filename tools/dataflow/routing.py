@@ -70,7 +70,7 @@ class Topology:
         return self._entry[link]
 
     def distances(self, unit: Node) -> dict[Node, int]:
-        """By unit: the fewest links of a path to it."""
+        """The fewest links of a path to each unit."""
         found: dict[Node, int] = {}
         queue = deque((link, 1) for link in self.starts(unit))
         seen = set(self.starts(unit))

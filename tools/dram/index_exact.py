@@ -49,7 +49,7 @@ class Outline:
         return self._promised[cycle].get(state.outline(), -1)
 
     def _forward(self) -> dict[int, dict[State, list[tuple[int, State]]]]:
-        """By cycle, the states that may lead to enough, and what led to them."""
+        """By cycle, the states that may lead to a long enough delay, with their predecessors."""
         found = defaultdict(dict)
         found[0][self._steps.start()] = []
         cycle = 0

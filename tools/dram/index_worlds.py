@@ -23,7 +23,7 @@ Role = tuple[int, int]
 """Group, and number within it."""
 
 Names = tuple[tuple[int, ...], ...]
-"""For each group, the roles as they were called before, in their new order."""
+"""By group, the former names of the roles, in their new order."""
 
 
 _LARGE = 1 << 11  # worlds: a search with sets of fewer takes less time than an outline
@@ -128,7 +128,7 @@ def _orders(size: int) -> list[tuple[int, ...]]:
 
 @cache
 def _sources(size: int, name: tuple[int, ...]) -> list[int]:
-    """For each order, the one that it was before the roles got their new names."""
+    """By order, the number of the order that it was before the roles were renamed."""
     number = {order: each for each, order in enumerate(_orders(size))}
     before = [name.index(role) if role in name else role for role in range(size)]
     return [number[tuple(order[role] for role in before)] for order in _orders(size)]

@@ -27,7 +27,7 @@ from cyclebound.golden.gpu.instruction import (
 __all__ = ["BYTES", "SassError", "parse_sass"]
 
 BYTES = 16
-"""Of one instruction."""
+"""Bytes of one instruction."""
 
 _LARGEST = 1 << 24  # characters; a whole library's listing is split by cuobjdump -fun
 _ARCHITECTURES = ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a")

@@ -217,7 +217,7 @@ def _build(component, *, folder: Path, repeat: int = 0) -> Row:
 
 
 def _build_array(size: int, repeat: int) -> list[Row]:
-    """In a process of its own, for its peak memory, and with an empty cache."""
+    """Measure builds; runs in its own process, for its peak memory, with an empty cache."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CYCLEBOUND_CACHE"] = folder
         if size:
@@ -230,7 +230,7 @@ def _build_array(size: int, repeat: int) -> list[Row]:
 
 
 def build(options: argparse.Namespace) -> list[Row]:
-    """From Amaranth to a running simulator: time, memory, and cycles with nothing watching."""
+    """Measure builds from Amaranth to a simulator: time, memory, and its speed without Python."""
     rows = []
     context = multiprocessing.get_context("spawn")
     for size in (0, *options.size):

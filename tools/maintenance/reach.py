@@ -54,7 +54,7 @@ class Netlist:
 
     @classmethod
     def read(cls, text: str) -> "Netlist":
-        """From AIGER's ASCII format."""
+        """Read AIGER's ASCII format."""
         lines = text.splitlines()
         _, inputs, registers, outputs, gates = map(int, lines[0].split()[1:])
         numbers = [[int(word) for word in line.split()]

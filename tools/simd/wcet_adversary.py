@@ -185,7 +185,7 @@ def attacks(analysis: Analysis, seeds: Iterable[int], bench: Bench) -> Iterator[
 
 
 def histogram(found: Iterable[Attack], width: float = 0.05) -> dict[float, int]:
-    """How many kernels have which ratio of measured to bound, by the lower edge of a class.
+    """The number of kernels by ratio of measured to bound, keyed by the lower edge of a class.
 
     Kernels that the analysis does not cover are left out.
     """

@@ -25,7 +25,7 @@ _ENDS = (Timing.JUMP, Timing.MASK, Timing.CALL, Timing.ACCESS)
 
 
 class EdgeKind(enum.Enum):
-    """How execution passes from one block to another."""
+    """Kinds of transfers of control from one block to another."""
 
     FALL_THROUGH = "fall-through"
     TAKEN = "taken"

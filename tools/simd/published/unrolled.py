@@ -146,7 +146,7 @@ class Unrolled:
     # -- the scope ---------------------------------------------------------------------------------
 
     def outside(self) -> list[str]:
-        """Why the published analysis does not hold for the kernel, each with its line; or nothing.
+        """Reasons why the published analysis does not hold for the kernel, each with its line.
 
         Besides a second access that may come next: a work-group that ends elsewhere than in an
         exit right after its last store to DRAM, and computes for longer before its end than on the

@@ -168,7 +168,7 @@ class Analysis:
 
     @cached_property
     def routes(self) -> dict[Kind, WorstRoute]:
-        """By kind, the route of the greatest sum."""
+        """By kind of work-group, the route of the greatest sum."""
         return {kind: WorstRoute(self.phases, costs, self.clocks)
                 for kind, costs in self.costs_of.items()}
 

@@ -26,14 +26,14 @@ from cyclebound.tools.simd.wcet.pairs import FIRST, Clocks, End, PairGraph
 __all__ = ["STARTS", "Chain", "Chained", "Pair", "chain"]
 
 STARTS = {"reset": 0, "idle": 1, "busy": MOST_OWED + 1}
-"""What is known of refreshes when the kernel starts, and how many more than T / nREFI there may
+"""The state of refreshes when the kernel starts, and how many more than T / nREFI there may
 be: the timer starts as well; it is anywhere, no transfer is under way, and no refresh is owed, so
 that one which is under way began when it fell due; eight are owed besides, as after a transfer."""
 
 _SHARES = (4, 3, 2, 1, 0)  # quarters of nRFC that are charged for each refresh that falls due
 
 Matrix = dict[End, dict[End, int]]
-"""By how the pair before ended, and how the last one does; what there is no path to is left out."""
+"""Longest times by the ends of the pair before and of the last pair; impossible ends are absent."""
 
 Pair = tuple[Hashable, Hashable | None]
 """The kinds of a pair's work-groups."""
@@ -59,7 +59,7 @@ def _product(one: Matrix, other: Matrix) -> Matrix:
 
 
 def _power(matrix: Matrix, times: int) -> Matrix:
-    """For ``times`` of at least 1."""
+    """The matrix to the power of ``times``, at least 1, in max-plus algebra."""
     found = None
     while times:
         if times & 1:

@@ -35,7 +35,7 @@ class Node(NamedTuple):
 
 
 class How(enum.Enum):
-    """How execution leaves an instruction."""
+    """Kinds of edges: how execution leaves an instruction."""
 
     NEXT = "next"      # to the instruction after it
     TAKEN = "taken"    # a jump that is taken
@@ -45,7 +45,7 @@ class How(enum.Enum):
 
 @dataclass(frozen=True)
 class Edge:
-    """From ``source`` to ``target``, which is None where the work-group ends.
+    """An edge from ``source`` to ``target``, which is None where the work-group ends.
 
     ``injected`` counts the pops that hardware adds on the way.
     """
@@ -171,5 +171,5 @@ class RouteGraph:
         return self.program.instructions[node.index]
 
     def is_access(self, node: Node) -> bool:
-        """It ends a compute phase."""
+        """Whether the node is an access, which ends a compute phase."""
         return self.instruction(node).operation.access

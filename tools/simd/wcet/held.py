@@ -35,7 +35,8 @@ class HeldAnalysis(Analysis):
 
     @cached_property
     def uses_scratchpad(self) -> bool:
-        """Not besides computing: what is left are the two resources of policy ``access``."""
+        """False: transfers of scratchpads count as computing, which leaves the two resources of
+        policy ``access``."""
         return False
 
     def wcet(self, policy: Policy = Policy.HOLD) -> Chained:

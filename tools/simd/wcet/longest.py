@@ -20,9 +20,10 @@ _SEARCH = 3  # passes from one search for a cycle to the next
 
 
 class Arc(NamedTuple):
-    """To node ``target`` in ``cost``; ``back``: a loop's round; ``enters``: loops that begin.
+    """An arc to node ``target`` that costs ``cost``.
 
-    ``dram``: a DRAM request, which a refresh may hold up.
+    ``back``: the loop of which it ends a round; ``enters``: loops that begin. ``dram``: it has a
+    DRAM request, which a refresh may hold up.
     """
 
     target: int

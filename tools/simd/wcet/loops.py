@@ -15,7 +15,7 @@ __all__ = ["Dominators", "Loop", "loops_of", "natural_loop"]
 
 
 class Dominators:
-    """Which nodes are on every route from the start to a node.
+    """The dominators of each node: those on every route from the start to it.
 
     Ref: Cooper, Harvey and Kennedy, A Simple, Fast Dominance Algorithm.
     """

@@ -44,7 +44,7 @@ def edges_of(graph: RouteGraph, trace: Sequence[int]) -> Iterator[Edge]:
 
 
 def check_rounds(loops: BoundedLoops, trace: Sequence[int]) -> dict[Loop, int]:
-    """How often each loop came back at most, for one entry.
+    """The most rounds that each loop made for one entry.
 
     Raises `WcetError` where that is more than the loop's bound, with the annotation's line.
     """
@@ -139,7 +139,7 @@ class Annotations:
 
     @property
     def any(self) -> bool:
-        """There is something to check."""
+        """Whether there is something to check."""
         return bool(self._stays)
 
     def check(self, trace: Sequence[int]) -> None:

@@ -63,7 +63,8 @@ class Clocks:
         self.slack = self.to_compute + self.compute + self.dram
 
     def compute_time(self, clocks: int) -> int:
-        """From an edge of the compute clock over ``clocks`` of DRAM to the next edge, in ps."""
+        """The longest time in ps from an edge of the compute clock to its first edge after
+        ``clocks`` clocks of DRAM."""
         crossing = self.crossing
         return self.compute * max(crossing.cycle(crossing.clock(cycle) + clocks) - cycle
                                   for cycle in self._cycles)
@@ -86,7 +87,7 @@ class RoleCosts(NamedTuple):
 
 
 class End(NamedTuple):
-    """How a pair ends: with which work-group's last store in flight (``access`` None: none), and
+    """The end of a pair: the work-group whose last store is in flight (``access`` None: none), and
     one of the two times, k or a."""
 
     access: Node | None
@@ -95,7 +96,7 @@ class End(NamedTuple):
 
 
 FIRST = (End(None, 0, "k"), End(None, 0, "a"))
-"""How what is before the first pair ends: the compute unit and the DRAM are free."""
+"""The ends before the first pair: the compute unit and the DRAM are free."""
 
 
 class _Other(NamedTuple):
@@ -207,15 +208,15 @@ class PairGraph(LoopedGraph):
         return () if self._uniform and paired else None
 
     def last(self, end: End, extra: int) -> int:
-        """From the end of the last pair to the end of what is still in flight, in ps."""
+        """Time in ps from the end of the last pair to the end of the store still in flight."""
         if end.access is None:
             return self._seen(START) if end.time == "a" else 0
         cost, dram = self._access(end.access, end.time, START, self._costs[2 + end.role])
         return cost + self._seen(START) + (extra if dram else 0)
 
     def _seen(self, before: Place) -> int:
-        """From the end of the access at ``before``, or of the one before START, to when its
-        work-group may issue."""
+        """Time in ps from the end of the access at ``before``, or of the one before START, until
+        its work-group may issue."""
         return self.clocks.to_compute + (0 if self._of_scratchpad(before) else self.clocks.resume)
 
     def _of_scratchpad(self, place: Place) -> bool:

@@ -99,7 +99,7 @@ class PhaseGraph:
                         if segment.target != END]
 
     def _ends(self, node: Node) -> bool:
-        """It is an access that ends a phase."""
+        """Whether the node is an access that ends a phase."""
         return self.graph.is_access(node) and node not in self._held
 
     def _round(self, loop: Loop) -> None:

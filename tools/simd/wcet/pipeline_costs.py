@@ -113,7 +113,7 @@ class EdgeCosts:
             pushed - after if pushed + machine.execute_stages > after else _LONG_AGO)
 
     def _issue(self, shape: Shape, flight: Flight) -> tuple[int, tuple[int, ...]]:
-        """When an instruction issues, and when the last pass of each of its warps does."""
+        """The cycles in which an instruction issues, and the last pass of each of its warps."""
         machine = self._machine
         start = 0
         if shape.pops:

@@ -86,9 +86,10 @@ class WorstRoute:
         return self.clocks.access_time(cost) // self.clocks.compute
 
     def _best(self, first: Place, loop: Loop | None) -> _Found:
-        """From a place to the end, or to the end of a round of ``loop``.
+        """The longest route from a place to the end, or to the end of a round of ``loop``.
 
-        Without recursion: a kernel may have 2,000 accesses in a row."""
+        Without recursion: a kernel may have 2,000 accesses in a row.
+        """
         known: dict[Place, _Step | None] = {}  # None: there is no such route from this place
         waiting = [first]
         while waiting:
@@ -174,7 +175,7 @@ class WorstRoute:
         return found
 
     def lines(self, edge_costs: EdgeCosts) -> dict[int, LineCost]:
-        """By instruction, what it costs."""
+        """The cost of each instruction on the route, by index."""
         found: dict[int, LineCost] = {}
 
         turns = list(self.phases.round_routes.items())  # the innermost loops first
