@@ -113,8 +113,8 @@ def wcet(
         device = part_named(part)
         items = timed_grid(grid_of(program, grid, width, machine), timing)
         found = Analysis(program, items, device, start, most_words)
-        held = (HeldAnalysis(program, items, device, start, most_words) if "hold" in chosen
-                else found)
+        held = (HeldAnalysis(program, items, device, start, most_words)
+                if "hold" in chosen and found.uses_scratchpad else found)
         bounds = {policy: (held if policy == "hold" else found).wcet(Policy(policy))
                   for policy in chosen}
     except (WcetError, ValueError) as error:

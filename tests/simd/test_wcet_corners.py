@@ -247,3 +247,18 @@ def test_a_work_group_in_a_loop_while_the_other_one_is_beside_it(policy):
                      "0 0 640 4\n1 0x10000 640 4\n2 0x20000 1 1\n")
     grid = Grid(2 * 64, 1, BUILT)
     assert 0.9 < measured(program, grid, policy) / bound_of(program, grid, policy) <= 1
+
+
+@pytest.mark.parametrize("load", [
+    "ldgbidx 2", "ldspbidx 1", "smovssp sc.sd_words, 64\nsmovssp sc.sd_period, 64\nldgcidx 2"])
+def test_indexes_that_a_snoopy_load_brought(load):
+    """It writes ``mem_data``, which is no operand of it."""
+    program = assemble(".data\n0 0 4096 64\n2 0x200000 64 1\n.sp_data\n1 0 64 1\n.text\n"
+                       "ldg2sptile 1, 2\nmov v0, vc.lid_x\nmovvsp vc.mem_data, 0\n"
+                       f"movvsp vc.mem_idx, v0\n{load}\nmov v1, vc.mem_data\n"
+                       "movvsp vc.mem_idx, v1\nldgidxit v2, 0\nexit\n", "k.sas")
+    grid, memory = Grid(64, 1, BUILT), memory_of(program)
+    memory[2][0, 1::2] = 2 * 4096 * 16  # by turns in two rows of one bank
+    ratio = measured(program, grid, Policy.ACCESS, memory=memory) / bound_of(
+        program, grid, Policy.ACCESS)
+    assert 0.98 < ratio <= 1

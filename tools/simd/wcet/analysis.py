@@ -144,12 +144,14 @@ class Analysis:
 
         Raises `WcetError` under ``pairwise``, where transfers of both scratchpads and the DRAM
         overlap in any order, for kernels with scratchpad accesses; and under ``unconstrained``.
-        ``hold`` has a class of its own (`held.py`).
+        For such kernels ``hold`` has a class of its own (`held.py`).
         """
-        if policy in (Policy.UNCONSTRAINED, Policy.HOLD) or (
-                policy is Policy.PAIRWISE and self.uses_scratchpad):
+        if policy is Policy.UNCONSTRAINED or (
+                policy in (Policy.PAIRWISE, Policy.HOLD) and self.uses_scratchpad):
             raise WcetError(f"{self.program.name}: policy {policy.value} has no bound besides that "
                             "of one work-group after the other; ask for access or compute")
+        if not self.uses_scratchpad:
+            policy = Policy.ACCESS  # policies differ in what waits for a scratchpad
         if policy not in self._chained:
             setup = self.grid.machine.setup_clocks
             longest = max(-(-self.load * self.clocks.compute // self.clocks.dram),

@@ -29,6 +29,8 @@ Term = tuple
 *terms)."""
 
 MEM_IDX: VectorRegister = ("vc", VECTOR_SPECIAL.index("mem_idx"))
+_MEM_DATA: VectorRegister = ("vc", VECTOR_SPECIAL.index("mem_data"))
+_SNOOPY_LOADS = ("ldgbidx", "ldgcidx", "ldspbidx")  # write mem_data, which is no operand of theirs
 
 _FILES = {Kind.VECTOR: "v", Kind.PREDICATE: "p", Kind.VECTOR_SPECIAL: "vc"}
 _PLACES = tuple(VECTOR_SPECIAL.index(name) for name in ("tid_x", "tid_y", "lid_x", "lid_y", "zero",
@@ -102,6 +104,9 @@ class LaneValues:
             operand = instruction.operand("A")
             ends = None if operand is None else lanes.known.get(("p", operand.value))
             return None if ends is None else Lanes(lanes.known, (*lanes.ended, ends))
+        if instruction.name in _SNOOPY_LOADS:
+            return Lanes({register: term for register, term in lanes.known.items()
+                          if register != _MEM_DATA}, lanes.ended)
         target = instruction.operand("D")
         slot = instruction.operation.slot("D")
         if target is None or slot is None or not slot.written or target.kind not in _FILES:
