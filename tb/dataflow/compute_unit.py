@@ -111,4 +111,5 @@ async def operands_in_any_order_within_an_epoch(bench: Bench) -> None:
         assert len(scene.results) == min(6, scene.threads // depth) * depth
 
 
-reset_in_mid_run = interrupted(operands_in_any_order_within_an_epoch, last=300)
+reset_in_mid_run = interrupted(operands_in_any_order_within_an_epoch, last=300,
+                               then=every_operation_one_per_cycle)

@@ -196,4 +196,5 @@ async def the_epoch_that_a_search_found(bench: Bench) -> None:
     await scene.drain()
 
 
-reset_in_mid_run = interrupted(epochs_stay_in_order_whatever_memory_does, last=300)
+reset_in_mid_run = interrupted(epochs_stay_in_order_whatever_memory_does, last=300,
+                               then=one_thread_alone)

@@ -162,4 +162,4 @@ async def an_epoch_with_a_younger_one_after_it(bench: Bench) -> None:
         await scene.drain()
 
 
-reset_in_mid_run = interrupted(epochs_stay_in_order, last=300)
+reset_in_mid_run = interrupted(epochs_stay_in_order, last=300, then=one_thread_alone)

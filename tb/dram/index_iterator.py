@@ -217,4 +217,5 @@ async def a_work_group_of_indexes(bench: Bench) -> None:
     assert scene.bursts == 1024
 
 
-reset_in_mid_run = interrupted(random_requests_and_stalls, last=300)
+reset_in_mid_run = interrupted(random_requests_and_stalls, last=300,
+                               then=every_pattern_of_refused_indexes)

@@ -190,4 +190,4 @@ async def refused_transactions(bench: Bench) -> None:
         assert len(scene.ended) == 7 - refused
 
 
-reset_in_mid_run = interrupted(random_traffic, last=300)
+reset_in_mid_run = interrupted(random_traffic, last=300, then=received_without_a_pause)

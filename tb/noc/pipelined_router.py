@@ -28,4 +28,4 @@ async def random_traffic(bench: Bench) -> None:
     await at_random(PipelinedScene, bench)
 
 
-reset_in_mid_run = interrupted(random_traffic, last=300)
+reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)

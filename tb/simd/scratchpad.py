@@ -117,15 +117,37 @@ async def every_shape(bench: Bench) -> None:
     await scene.fill(0, 4096)
     bench.declare("transfer")
     bench.declare("tile")
-    for words, gap, count, restart in shapes(bench):
-        period = words + gap
-        size = (count - 1) * period + words
-        tile = ScratchpadTile(bench.rng.randrange(4096 - size) if size < 4096 else 0, words,
-                              period, count, bench.rng.randrange(_TARGETS),
-                              bench.rng.randrange(_TARGETS), bench.rng.random() < 0.5,
-                              bool(restart))
-        await scene.transfer(tile, wait=bench.rng.choice((0, 0, 3)))
+    for shape in shapes(bench):
+        await scene.transfer(_placed(bench, shape, 4096), wait=bench.rng.choice((0, 0, 3)))
     await scene.drain(0, 4096)
+
+
+def _placed(bench: Bench, shape: tuple[int, ...], most: int) -> ScratchpadTile:
+    """A tile of a shape in a random direction, somewhere in the first ``most`` words."""
+    words, gap, count, restart = shape
+    size = _size(shape)
+    return ScratchpadTile(bench.rng.randrange(most - size) if size < most else 0, words,
+                          words + gap, count, bench.rng.randrange(_TARGETS),
+                          bench.rng.randrange(_TARGETS), bench.rng.random() < 0.5, bool(restart))
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    """Words from a tile's first to its last."""
+    words, gap, count, _ = shape
+    return (count - 1) * (words + gap) + words
+
+
+@testbench
+async def small_tiles(bench: Bench) -> None:
+    """Tiles of any shape that the first 64 words hold, as soon as these are written."""
+    scene = Scene(bench)
+    await scene.fill(0, 64)
+    bench.declare("transfer")
+    bench.declare("tile")
+    small = [shape for shape in shapes(bench) if _size(shape) <= 64]
+    for shape in bench.rng.choices(small, k=40):
+        await scene.transfer(_placed(bench, shape, 64), wait=bench.rng.choice((0, 0, 3)))
+    await scene.drain(0, 64)
 
 
 @testbench
@@ -150,4 +172,4 @@ async def the_ends_of_the_memory(bench: Bench) -> None:
     await scene.transfer(ScratchpadTile(0, most, most, 1))
 
 
-reset_in_mid_run = interrupted(every_shape, last=300)
+reset_in_mid_run = interrupted(small_tiles, last=300)

@@ -89,4 +89,4 @@ async def words_that_wait(bench: Bench) -> None:
                       sinks=(bench.rng.random() < 0.6 for _ in itertools.count()))
 
 
-reset_in_mid_run = interrupted(words_that_wait, last=300)
+reset_in_mid_run = interrupted(words_that_wait, last=300, then=every_convolution)

@@ -101,4 +101,4 @@ async def stalls_and_backpressure(bench: Bench) -> None:
     await Scene(bench).stalls(4)
 
 
-reset_in_mid_run = interrupted(stalls_and_backpressure, last=300)
+reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, then=every_shape)
