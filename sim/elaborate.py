@@ -17,6 +17,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from cyclebound.sim.errors import UserError
 from cyclebound.sim.link import Sources, link, undefined
 from cyclebound.sim.yosys import yosys_command
 from cyclebound.tb.bus import Field
@@ -322,10 +323,15 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
 
     With ``shares``, equal components are one module, and that is where their names are kept. With
     ``lines``, each cell has the file and line that it comes from, as attribute ``src``. Black boxes
-    are read from their sources (`cyclebound.sim.link`).
+    are read from their sources (`cyclebound.sim.link`). Raises `UserError` where Amaranth has not
+    the memory, or the numbers, for what a user's parameters ask for.
     """
     sources = Sources() if shares is None else shares
-    text = rtlil.convert(top, name=name, ports=ports, platform=sources, emit_src=lines)
+    try:
+        text = rtlil.convert(top, name=name, ports=ports, platform=sources, emit_src=lines)
+    except (MemoryError, OverflowError) as error:
+        raise UserError(f"{type(getattr(top, 'component', top)).__name__}: too large to be "
+                        f"elaborated: {str(error) or 'out of memory'}") from error
     text = "\n".join([text, *(shares.modules.values() if shares else ())])
     return link(text, sources.files, name, lines=lines) if undefined(text) else text
 

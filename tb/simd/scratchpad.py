@@ -1,7 +1,7 @@
 """Testbench of a scratchpad: tiles of every shape, and beats of DRAM."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cyclebound.golden.dram.request import BEAT_WORDS
 from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS, ScratchpadTile, bus_lines
@@ -110,44 +110,39 @@ def shapes(bench: Bench) -> Iterator[tuple[int, ...]]:
         bench.domain[name] for name in ("words", "gap", "count", "restart"))))
 
 
-@testbench
-async def every_shape(bench: Bench) -> None:
-    """Each once, in a random direction from a random word."""
-    scene = Scene(bench)
-    await scene.fill(0, 4096)
+async def tiles(bench: Bench, drawn: Iterable[tuple[int, ...]], most: int) -> None:
+    """Tiles of these shapes, in random directions, somewhere in the first ``most`` words."""
+    scene, rng = Scene(bench), bench.rng
+    await scene.fill(0, most)
     bench.declare("transfer")
     bench.declare("tile")
-    for shape in shapes(bench):
-        await scene.transfer(_placed(bench, shape, 4096), wait=bench.rng.choice((0, 0, 3)))
-    await scene.drain(0, 4096)
+    for shape in drawn:
+        words, gap, count, restart = shape
+        size = size_of(shape)
+        tile = ScratchpadTile(rng.randrange(most - size) if size < most else 0, words, words + gap,
+                              count, rng.randrange(_TARGETS), rng.randrange(_TARGETS),
+                              rng.random() < 0.5, bool(restart))
+        await scene.transfer(tile, wait=rng.choice((0, 0, 3)))
+    await scene.drain(0, most)
 
 
-def _placed(bench: Bench, shape: tuple[int, ...], most: int) -> ScratchpadTile:
-    """A tile of a shape in a random direction, somewhere in the first ``most`` words."""
-    words, gap, count, restart = shape
-    size = _size(shape)
-    return ScratchpadTile(bench.rng.randrange(most - size) if size < most else 0, words,
-                          words + gap, count, bench.rng.randrange(_TARGETS),
-                          bench.rng.randrange(_TARGETS), bench.rng.random() < 0.5, bool(restart))
-
-
-def _size(shape: tuple[int, ...]) -> int:
+def size_of(shape: tuple[int, ...]) -> int:
     """Words from a tile's first to its last."""
     words, gap, count, _ = shape
     return (count - 1) * (words + gap) + words
 
 
 @testbench
+async def every_shape(bench: Bench) -> None:
+    """Each once, in a random direction from a random word."""
+    await tiles(bench, shapes(bench), 4096)
+
+
+@testbench
 async def small_tiles(bench: Bench) -> None:
     """Tiles of any shape that the first 64 words hold, as soon as these are written."""
-    scene = Scene(bench)
-    await scene.fill(0, 64)
-    bench.declare("transfer")
-    bench.declare("tile")
-    small = [shape for shape in shapes(bench) if _size(shape) <= 64]
-    for shape in bench.rng.choices(small, k=40):
-        await scene.transfer(_placed(bench, shape, 64), wait=bench.rng.choice((0, 0, 3)))
-    await scene.drain(0, 64)
+    small = [shape for shape in shapes(bench) if size_of(shape) <= 64]
+    await tiles(bench, bench.rng.choices(small, k=40), 64)
 
 
 @testbench

@@ -48,6 +48,8 @@ WRONG = {
     "bound arbiter --set count=0": r"noc.arbiter: Requester count must be at least 1, not 0",
     "verilog arbiter -o - --set count=0":
         r"noc.arbiter: Requester count must be at least 1, not 0",
+    "verilog sram.banked_memory -o - --set words=100000000000000000000":
+        r"BankedMemory: too large to be elaborated: cannot fit 'int' into an index-sized integer",
     "regress --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
     "run arbiter --simulator vcs": r"--simulator is verilator or icarus, not 'vcs'",
     "regress -j 0": r"Invalid value for '-j': .* See `cyclebound regress --help`.",
