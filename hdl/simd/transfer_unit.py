@@ -11,7 +11,9 @@ are under way.
 Ref: Sim-D, sections 3.2 and 3.3.
 """
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
+from itertools import zip_longest
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -42,7 +44,10 @@ from cyclebound.hdl.simd.interfaces import (
     CompletionLayout,
     GridLayout,
     IndexWriteLayout,
+    ReadItem,
+    ScalarTransfer,
     Transfer,
+    WriteItem,
 )
 from cyclebound.hdl.simd.scratchpad import Scratchpad
 
@@ -352,35 +357,24 @@ class TransferUnit(wiring.Component):
 
             self._snoop(m, slot, loads, stores)
 
-            # into registers
-            given, ask = scratchpad.deliver, scratchpad.ask
-            words = [(loads & ~to_chip & ~job.cam & deliver.payload.enable[word],
-                      deliver.payload.targets[word], deliver.payload.words[word])
-                     for word in range(BEAT_WORDS)]
-            self._load(m, f"dram_{slot}", port, job, self.active[slot], words, job.transform)
-            self._load(m, f"chip_{slot}", port, job, self.active[slot], [
-                (given.valid & job.scratchpad & ~job.cam & given.payload.enable[word],
-                 given.payload.targets[word], given.payload.words[word])
-                for word in range(scratchpad.bus)], 0)
-
-            # out of registers
-            wanted = [(stores & fetch.payload.enable[word], fetch.payload.targets[word])
-                      for word in range(BEAT_WORDS)]
-            beats.append([
-                (Mux(job.cam, port.held.enable[word], enable),
-                 Mux(job.cam, port.held.words[word], value))
-                for word, (enable, value) in enumerate(self._fetch(
-                    m, f"beat_{slot}", port, job, self.active[slot], wanted, job.transform))])
-            wanted = [(ask.valid & ask.payload.enable[word], ask.payload.targets[word])
-                      for word in range(scratchpad.bus)]
-            answers = self._fetch(m, f"line_{slot}", port, job, self.active[slot], wanted, 0)
-            m.d.comb += [
-                scratchpad.answer.enable.eq(Mux(job.cam, port.held.enable[:scratchpad.bus],
-                                                Cat(enable for enable, _ in answers))),
-                *(answered.eq(Mux(job.cam, port.held.words[word], value))
-                  for word, (answered, (_, value)) in enumerate(
-                      zip(scratchpad.answer.words, answers, strict=True))),
-            ]
+            # The words of a job are those of beats or of a scratchpad's lines, so that both take
+            # the same paths to the registers and back.
+            transform = Signal(2, name=f"transform_{slot}")
+            m.d.comb += transform.eq(Mux(job.scratchpad, 0, job.transform))
+            into = self._either(m, f"into_{slot}", job, deliver, loads & ~to_chip,
+                                scratchpad.deliver)
+            self._load(m, f"into_{slot}", port, job, self.active[slot], into, transform)
+            out_of = self._either(m, f"out_of_{slot}", job, fetch, stores, scratchpad.ask)
+            answers = self._fetch(m, f"out_of_{slot}", port, self.active[slot], out_of,
+                                  transform, job.register)
+            answers = [(Mux(job.cam, port.held.enable[word], there),
+                        Mux(job.cam, port.held.words[word], value))
+                       for word, (there, value) in enumerate(answers)]
+            beats.append(answers[:BEAT_WORDS])
+            answer = scratchpad.answer
+            m.d.comb += [answer.enable.eq(Cat(there for there, _ in answers)),
+                         *(word.eq(value) for word, (_, value) in zip(
+                             answer.words, answers, strict=False))]
         self._store(m, beats)
 
     def _snoop(self, m, slot, loads, stores):
@@ -425,55 +419,106 @@ class TransferUnit(wiring.Component):
                 scratchpad.fetched for scratchpad in self.scratchpads)[later]),
                 self.store.enable.eq(-1)]
 
-    def _place(self, m, name, job, target, transform):
-        """Item and register of a target: bank, row, position, group, item."""
+    def _either(self, m, name, job, beat, beat_valid, line):
+        """The words that move in this cycle: of a beat, or of a line of the slot's scratchpad.
+
+        Returns whether each moves, its target, and its value, if these words have one.
+        """
+        moving = []
+        beats, lines = (_words_of(side.payload, valid) for side, valid in (
+            (beat, beat_valid), (line, line.valid)))
+        for number, (of_beat, of_line) in enumerate(zip_longest(beats, lines)):
+            word = Signal(data.StructLayout({"valid": 1, "target": TARGET_BITS,
+                                             "value": WORD_BITS}), name=f"{name}_{number}")
+            if of_beat and of_line:
+                m.d.comb += word.eq(Mux(job.scratchpad, Cat(of_line), Cat(of_beat)))
+            else:
+                ours = job.scratchpad if of_line else ~job.scratchpad
+                m.d.comb += word.eq(Mux(ours, Cat(of_line or of_beat), 0))
+            moving.append(word)
+        return moving
+
+    def _place(self, m, name, register, target, transform):
+        """Place of a target on the bus, its row and group in the register file, and its item."""
         item = Signal(TARGET_BITS, name=f"{name}_item")
-        register = Signal(7, name=f"{name}_register")
-        part = Signal(2, name=f"{name}_part")
+        number = Signal(7, name=f"{name}_register")
         m.d.comb += [item.eq(target >> transform),
-                     part.eq(target[:2] & ((1 << transform) - 1)[:2] if not isinstance(
-                         transform, int) else 0),
-                     register.eq(job.register + part)]
+                     number.eq(register + (target[:2] & ((1 << transform) - 1)[:2]))]
         low = ceil_log2(self.words)
-        return register[:2], register[2:], item[:low], item[low:], item
+        return Cat(item[:low], number[:2]), number[2:], item[low:], item
 
     def _load(self, m, name, port, job, active, words, transform):
-        for number, (valid, target, value) in enumerate(words):
-            bank, row, position, group, item = self._place(m, f"{name}_{number}", job, target,
-                                                           transform)
-            with m.If(valid & job.scalars & (target[:_SCALAR_BITS] < job.end)):
-                for scalar, entry in enumerate(port.scalars):
-                    with m.If(target[:len(port.scalars).bit_length() - 1] == scalar):
-                        m.d.comb += [entry.enable.eq(1), entry.data.eq(value)]
-            with m.Elif(valid & ~job.scalars
-                        & active.bit_select(item[:ceil_log2(self.machine.items)], 1)):
-                for b in range(REGISTER_BANKS):
-                    for p in range(self.words):
-                        entry = port.write[b][p]
-                        with m.If((bank == b) & (position == p)):
-                            m.d.comb += [entry.enable.eq(1), entry.row.eq(row),
-                                         entry.group.eq(group), entry.data.eq(value)]
-
-    def _ask(self, m, name, port, job, valid, target, transform):
-        bank, row, position, group, item = self._place(m, name, job, target, transform)
-        with m.If(valid):
-            for b in range(REGISTER_BANKS):
-                for p in range(self.words):
-                    with m.If((bank == b) & (position == p)):
-                        m.d.comb += [port.read[b][p].row.eq(row), port.read[b][p].group.eq(group)]
-        return bank, position, item
-
-    def _fetch(self, m, name, port, job, active, words, transform):
-        """Ask for words; whether each is there, and it, in the cycle after."""
-        answers = []
-        for number, (valid, target) in enumerate(words):
+        """Words into registers: at each place of the bus, that of the last word that is there."""
+        vectors, scalars = [], []
+        for number, word in enumerate(words):
             label = f"{name}_{number}"
-            bank, position, item = self._ask(m, label, port, job, valid, target, transform)
-            which = Signal(len(bank) + len(position), name=f"{label}_which")
-            there = Signal(name=f"{label}_there")
-            m.d.sync += [which.eq(Cat(position, bank)), there.eq(
-                valid & active.bit_select(item[:ceil_log2(self.machine.items)], 1))]
-            every = Array(word for row in port.answer for word in row)
-            answers.append((there, every[which]))
+            place, row, group, item = self._place(m, label, job.register, word.target, transform)
+            moves = word.valid & ~job.cam
+            whole = Signal(WriteItem(machine=self.machine, words=self.words),
+                           name=f"{label}_whole")
+            here = Signal(REGISTER_BANKS * self.words, name=f"{label}_here")
+            m.d.comb += [
+                whole.enable.eq(1), whole.row.eq(row), whole.group.eq(group),
+                whole.data.eq(word.value),
+                here.eq((moves & ~job.scalars & _bit(active, item)) << place),
+            ]
+            vectors.append((here, whole))
+            whole = Signal(ScalarTransfer(), name=f"{label}_scalar")
+            here = Signal(SCALARS, name=f"{label}_there")
+            m.d.comb += [
+                whole.enable.eq(1), whole.data.eq(word.value),
+                here.eq((moves & job.scalars & (word.target[:_SCALAR_BITS] < job.end))
+                        << word.target[:ceil_log2(SCALARS)]),
+            ]
+            scalars.append((here, whole))
+        m.d.comb += [port.write.eq(_scattered(vectors)), port.scalars.eq(_scattered(scalars))]
+
+    def _fetch(self, m, name, port, active, words, transform, register):
+        """Ask for words; whether each is there, and it, in the cycle after."""
+        asked, answers = [], []
+        every = [word for row in port.answer for word in row]
+        for number, word in enumerate(words):
+            label = f"{name}_{number}"
+            place, row, group, item = self._place(m, label, register, word.target, transform)
+            whole = Signal(ReadItem(machine=self.machine, words=self.words),
+                           name=f"{label}_whole")
+            here = Signal(REGISTER_BANKS * self.words, name=f"{label}_here")
+            which, there = Signal(len(place), name=f"{label}_which"), Signal(name=f"{label}_there")
+            m.d.comb += [whole.row.eq(row), whole.group.eq(group), here.eq(word.valid << place)]
+            m.d.sync += [which.eq(place), there.eq(word.valid & _bit(active, item))]
+            asked.append((here, whole))
+            answers.append((there, _chosen(every, which)))
+        m.d.comb += port.read.eq(_scattered(asked))
         return answers
 
+
+def _words_of(payload, valid):
+    """Of each word: whether it is there, its target, and its value if it has one."""
+    values = payload.words if "words" in payload.shape().members else None
+    return [(valid & payload.enable[number], target, *([] if values is None else [values[number]]))
+            for number, target in enumerate(payload.targets)]
+
+
+def _bit(bits, number):
+    return bits.bit_select(number[:ceil_log2(len(bits))], 1)
+
+
+def _scattered(words):
+    """An array in which each ``(here, whole)`` of ``words`` is where its one-hot ``here`` says, the
+    last of those that are at one place; 0 elsewhere."""
+    elements = []
+    for place in range(len(words[0][0])):
+        element = Const(0, len(words[0][1].as_value()))
+        for here, whole in words:
+            element = Mux(here[place], whole.as_value(), element)
+        elements.append(element)
+    return Cat(elements)
+
+
+def _chosen(options, index):
+    """That of ``options`` with number ``index``, by a tree of multiplexers: simulators visit one
+    path of a tree, and on average half of the chain that an `Array` becomes."""
+    if len(options) == 1:
+        return options[0]
+    half = len(options) // 2
+    return Mux(index[-1], _chosen(options[half:], index[:-1]), _chosen(options[:half], index[:-1]))
