@@ -359,14 +359,11 @@ class TransferUnit(wiring.Component):
 
             # The words of a job are those of beats or of a scratchpad's lines, so that both take
             # the same paths to the registers and back.
-            transform = Signal(2, name=f"transform_{slot}")
-            m.d.comb += transform.eq(Mux(job.scratchpad, 0, job.transform))
             into = self._either(m, f"into_{slot}", job, deliver, loads & ~to_chip,
                                 scratchpad.deliver)
-            self._load(m, f"into_{slot}", port, job, self.active[slot], into, transform)
+            self._load(m, f"into_{slot}", port, job, self.active[slot], into)
             out_of = self._either(m, f"out_of_{slot}", job, fetch, stores, scratchpad.ask)
-            answers = self._fetch(m, f"out_of_{slot}", port, self.active[slot], out_of,
-                                  transform, job.register)
+            answers = self._fetch(m, f"out_of_{slot}", port, job, self.active[slot], out_of)
             answers = [(Mux(job.cam, port.held.enable[word], there),
                         Mux(job.cam, port.held.words[word], value))
                        for word, (there, value) in enumerate(answers)]
@@ -438,21 +435,21 @@ class TransferUnit(wiring.Component):
             moving.append(word)
         return moving
 
-    def _place(self, m, name, register, target, transform):
+    def _place(self, m, name, job, target):
         """Place of a target on the bus, its row and group in the register file, and its item."""
         item = Signal(TARGET_BITS, name=f"{name}_item")
         number = Signal(7, name=f"{name}_register")
-        m.d.comb += [item.eq(target >> transform),
-                     number.eq(register + (target[:2] & ((1 << transform) - 1)[:2]))]
+        m.d.comb += [item.eq(target >> job.transform),
+                     number.eq(job.register + (target[:2] & ((1 << job.transform) - 1)[:2]))]
         low = ceil_log2(self.words)
         return Cat(item[:low], number[:2]), number[2:], item[low:], item
 
-    def _load(self, m, name, port, job, active, words, transform):
+    def _load(self, m, name, port, job, active, words):
         """Words into registers: at each place of the bus, that of the last word that is there."""
         vectors, scalars = [], []
         for number, word in enumerate(words):
             label = f"{name}_{number}"
-            place, row, group, item = self._place(m, label, job.register, word.target, transform)
+            place, row, group, item = self._place(m, label, job, word.target)
             moves = word.valid & ~job.cam
             whole = Signal(WriteItem(machine=self.machine, words=self.words),
                            name=f"{label}_whole")
@@ -473,13 +470,13 @@ class TransferUnit(wiring.Component):
             scalars.append((here, whole))
         m.d.comb += [port.write.eq(_scattered(vectors)), port.scalars.eq(_scattered(scalars))]
 
-    def _fetch(self, m, name, port, active, words, transform, register):
+    def _fetch(self, m, name, port, job, active, words):
         """Ask for words; whether each is there, and it, in the cycle after."""
         asked, answers = [], []
         every = [word for row in port.answer for word in row]
         for number, word in enumerate(words):
             label = f"{name}_{number}"
-            place, row, group, item = self._place(m, label, register, word.target, transform)
+            place, row, group, item = self._place(m, label, job, word.target)
             whole = Signal(ReadItem(machine=self.machine, words=self.words),
                            name=f"{label}_whole")
             here = Signal(REGISTER_BANKS * self.words, name=f"{label}_here")

@@ -545,34 +545,64 @@ async def one_after_the_other(bench: Bench) -> None:
     await scene.tables()
     for number in range(SLOTS):
         await _fill(scene, number)
-    for _ in range(scene.bench.parameters.get("accesses", 150)):
+    for _ in range(bench.parameters.get("accesses", 150)):
         number = bench.rng.randrange(SLOTS)
         scene.new_grid()
         slot = scene.slots[number]
         if bench.rng.random() < 0.3:
             await scene.index(slot)
-        access, fields = scene.random_access(number)
-        of_chip = "access.payload.scratchpad" in fields
-        try:
-            shape = scene.shape_of(access)
-            fault = False
-        except Fault:
-            shape, fault = None, True
-        for what in ("dram", "resume", "scratchpad"):
-            bench.undeclare(what)
-        if not of_chip and not fault:
-            bench.declare("dram", alone=1)
-            bench.declare("resume", alone=1, clocks=2)
-        if of_chip and shape is not None:
-            bench.declare("scratchpad", alone=1, bus=scene.machine.scratchpad_bus,
-                          words=shape.words, count=shape.count,
-                          gap=shape.period - shape.words,
-                          restart=int(shape.meets(scene.machine.scratchpad_bus)))
-        await _alone(scene, number, (access, fields))
-        for _ in range(4):
-            await scene.clock({})
+        await _timed(scene, number, scene.random_access(number))
     assert scene.done > 100
     assert all(slot.passed for slot in scene.slots)
+
+
+async def _timed(scene: Scene, number: int, access: tuple[Committed, dict[str, int]]) -> None:
+    """An access by itself, with what is known of its time."""
+    bench, (committed, fields) = scene.bench, access
+    of_chip = "access.payload.scratchpad" in fields
+    try:
+        shape, fault = scene.shape_of(committed), False
+    except Fault:
+        shape, fault = None, True
+    for what in ("dram", "resume", "scratchpad"):
+        bench.undeclare(what)
+    if not of_chip and not fault:
+        bench.declare("dram", alone=1)
+        bench.declare("resume", alone=1, clocks=2)
+    if of_chip and shape is not None:
+        bench.declare("scratchpad", alone=1, bus=scene.machine.scratchpad_bus,
+                      words=shape.words, count=shape.count, gap=shape.period - shape.words,
+                      restart=int(shape.meets(scene.machine.scratchpad_bus)))
+    await _alone(scene, number, access)
+    for _ in range(4):
+        await scene.clock({})
+
+
+@testbench
+async def lines_that_meet(bench: Bench) -> None:
+    """Accesses with words of two lines in one line of the bus, at one place of the registers.
+
+    Where a work-group's lines are longer than the buffer's, or are cut off at its edge.
+    """
+    scene, rng = Scene(bench), bench.rng
+    scene.dram.eager = True
+    await scene.tables()
+    for number in range(SLOTS):
+        await _fill(scene, number)
+    met = 0
+    while met < 40:
+        number = rng.randrange(SLOTS)
+        scene.new_grid()
+        access = scene.access(number, rng.choice(("ldsplin", "stsplin")), buffer=0,
+                              chip=rng.randrange(len(_CHIPS)), target=rng.randrange(61),
+                              x=rng.randint(-2, 2))
+        try:
+            shape = scene.shape_of(access[0])
+        except Fault:
+            continue
+        if shape is not None and shape.meets(scene.machine.scratchpad_bus):
+            met += 1
+            await _timed(scene, number, access)
 
 
 @testbench

@@ -42,8 +42,6 @@ MUTANTS = (
            "Mux(job.cam, port.held.words[word], value))", "value)"),
     Mutant(UNIT, "words that pass go to registers, too", "moves = word.valid & ~job.cam",
            "moves = word.valid"),
-    Mutant(UNIT, "words of lines at places of DRAM's", "Mux(job.scratchpad, 0, job.transform)",
-           "job.transform"),
     Mutant(UNIT, "the last word's index instead of the first's",
            "Mux(given.valid, given.payload.targets[0]",
            "Mux(given.valid, given.payload.targets[1]"),
