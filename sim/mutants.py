@@ -26,6 +26,9 @@ SELECT = "mutant"
 """The input of a mutated design's top that selects a mutant; 0 is the block as it is."""
 _CLOCKS = {"clk", "CLK", "RD_CLK", "WR_CLK"}
 _CONSTANT = {"meminit", "meminit_v2"}  # what a memory begins with cannot depend on an input
+# Amaranth's memories have none, and yosys refuses those that are not constant where a read is
+# asynchronous; such a read is always enabled
+_READ_RESETS = {"ARST", "SRST"}
 # yosys keeps a register's first value with the signal at its output, and a mutation there would
 # part the two; the register's input and reset, and whatever reads it, are mutated
 _REGISTERS = {"dff", "dffe", "sdff", "sdffe", "sdffce", "adff", "adffe", "aldff", "aldffe",
@@ -36,6 +39,9 @@ _NAMED = {"\\MEMID"}  # parameters that are names
 _LIMIT = 1800.0  # seconds for one run of yosys
 _BLOCK = "top.dut"  # the block in every top; modules inside it begin with this and a dot
 _ROOTS = (Path(amaranth.__file__).parents[1], Path(cyclebound.sim.__file__).parents[1])
+
+
+_Cell = tuple[str, str, tuple[str, ...]]  # name, kind, and what tells it from others
 
 
 @dataclass(frozen=True)
@@ -111,8 +117,9 @@ class Netlist:
     def mutations(self, count: int, seed: int) -> list[Mutation]:
         """Up to ``count`` mutations, evenly spread over lines, cells and bits of their ports.
 
-        A clock is not mutated. There are fewer where the netlist has fewer. Of one seed, those of a
-        smaller count are the first of those of a greater one.
+        Clocks, and constants that no hardware has instead, are not mutated. There are fewer where
+        the netlist has fewer. Of one seed, those of a smaller count are the first of those of a
+        greater one.
         """
         lines, cells = (_evenly(self._all(), levels, random.Random(seed)) for levels in (
             (lambda mutant: mutant.source, *_WHERE), _WHERE))
@@ -131,7 +138,7 @@ class Netlist:
         run_yosys("read_rtlil netlist.il\nselect -none\n"
                   + "".join(f"select -add {module}\n" for module in self._cells)
                   + "mutate -list 0 -o list.txt\n", self._folder)
-        places = {(module, cell[0]): (place, cell[1]) for module, cells in self._cells.items()
+        places = {(module, cell[0]): (place, cell) for module, cells in self._cells.items()
                   for place, cell in enumerate(cells)}
         found: list[Mutation] = []
         for line in dict.fromkeys((self._folder / "list.txt").read_text().splitlines()):
@@ -139,13 +146,12 @@ class Netlist:
             options, _, wire = options.partition(" -wire ")
             fields = dict(re.findall(r"-(\w+) (\S+)", options))
             module = fields["module"]
-            place, kind = places[module, fields["cell"]]
-            if (fields["port"] in _CLOCKS or wire.split(" ")[0] in _CLOCKS or kind in _CONSTANT
-                    or (fields["port"] == "Q" and kind in _REGISTERS)):
+            place, cell = places[module, fields["cell"]]
+            if wire.split(" ")[0] in _CLOCKS or _is_fixed(cell, fields["port"]):
                 continue
             other = f"bit {fields['ctrlbit']} of it" if "ctrlbit" in fields else ""
             signal = f", signal {wire.replace(' -wirebit ', '[')}]" if wire else ""
-            says = (f"{module.removeprefix('top.')}: {kind} {fields['cell']}, port "
+            says = (f"{module.removeprefix('top.')}: {cell[1]} {fields['cell']}, port "
                     f"{fields['port']}[{fields['portbit']}]{signal} "
                     f"{_MODES[fields['mode']].format(other)}")
             found.append(Mutation(0, module, place, " ".join(
@@ -179,6 +185,15 @@ class Netlist:
         return (self._folder / "made.il").read_text()
 
 
+def _is_fixed(cell: _Cell, port: str) -> bool:
+    """Whether no mutation of the design can be at this port of a cell."""
+    _, kind, parameters = cell
+    if kind == "memrd_v2" and port in _READ_RESETS | {"EN"}:
+        asynchronous = parameters[parameters.index("\\CLK_ENABLE") + 1] == "0"
+        return port in _READ_RESETS or asynchronous
+    return port in _CLOCKS or kind in _CONSTANT or (port == "Q" and kind in _REGISTERS)
+
+
 _Level = Callable[[Mutation], object]
 _WHERE: tuple[_Level, ...] = (  # the cell, the bit of its port, and how that is changed
     lambda mutant: (mutant.module, mutant.cell),
@@ -199,9 +214,9 @@ def _evenly(items: Sequence[Mutation], levels: Sequence[_Level], rng: random.Ran
     return [item for turn in itertools.zip_longest(*ordered) for item in turn if item is not None]
 
 
-def _cells(text: str) -> dict[str, list[tuple[str, str, tuple[str, ...]]]]:
-    """The cells of each of the block's modules: name, kind, and what tells it from others."""
-    found: dict[str, list[tuple[str, str, tuple[str, ...]]]] = {}
+def _cells(text: str) -> dict[str, list[_Cell]]:
+    """The cells of each of the block's modules."""
+    found: dict[str, list[_Cell]] = {}
     module, inside, source = "", False, ""
     in_cell = False  # modules of Verilog have parameters, too
     for line in text.splitlines():

@@ -96,6 +96,8 @@ def _unit(harness):
     return harness.unit
 
 
+_SMALL = ("small",)
+
 # An instruction's first token commits; 0 is the number of none, so that nothing begins before a
 # requester says which instructions it means.
 _COMMIT = "commit.valid & commit.payload.first & ~commit.payload.injected"
@@ -487,43 +489,52 @@ BLOCKS = (
         component=Accelerator,
         configurations={
             "small": Configuration({"machine": "small", "part": "ddr4-3200aa-x16"}),
+            # kernels in the harness, and no more: its simulator takes ten minutes to build
+            "paper": Configuration({"machine": "paper", "part": "ddr4-3200aa-x16"}),
         },
         testbenches=(
-            Testbench("kernels", "cyclebound.tb.simd.accelerator", observes=False, thorough=True),
+            Testbench("kernels", "cyclebound.tb.simd.accelerator", observes=False,
+                      configurations=_SMALL, thorough=True),
             Testbench("more_kernels", "cyclebound.tb.simd.accelerator_kernels", observes=False,
-                      thorough=True),
+                      configurations=_SMALL, thorough=True),
             Testbench("snoopy", "cyclebound.tb.simd.accelerator_kernels", observes=False,
-                      tests=("snoopy_accesses",), thorough=True, seeds=5),  # policies
-            Testbench("accesses", "cyclebound.tb.simd.accelerator_accesses", thorough=True),
+                      tests=("snoopy_accesses",), configurations=_SMALL, thorough=True,
+                      seeds=5),  # policies
+            Testbench("accesses", "cyclebound.tb.simd.accelerator_accesses",
+                      configurations=_SMALL, thorough=True),
             Testbench("faults", "cyclebound.tb.simd.accelerator_faults", observes=False,
-                      thorough=True),
+                      configurations=_SMALL, thorough=True),
             Testbench("random", "cyclebound.tb.simd.accelerator_random", observes=False,
-                      thorough=True, seeds=4, max_cycles=20_000_000),
+                      configurations=_SMALL, thorough=True, seeds=4, max_cycles=20_000_000),
             Testbench("harness", "cyclebound.tb.simd.accelerator_harness", observes=False,
                       top=AcceleratorHarness, checker=_pins, thorough=True),
             Testbench("harness_snoopy", "cyclebound.tb.simd.accelerator_harness", observes=False,
                       tests=("snoopy_accesses",), top=AcceleratorHarness, checker=_pins,
-                      thorough=True, seeds=5),  # policies
+                      configurations=_SMALL, thorough=True, seeds=5),  # policies
             Testbench("harness_random", "cyclebound.tb.simd.accelerator_harness_random",
-                      observes=False, top=AcceleratorHarness, checker=_pins, thorough=True,
-                      max_cycles=100_000_000),
+                      observes=False, top=AcceleratorHarness, checker=_pins,
+                      configurations=_SMALL, thorough=True, max_cycles=100_000_000),
         ),
         bounds=(
             BoundBinding("load", accelerator_bounds.program_load, probe=Probe(
                 start="begins", end="first(launch.valid & ~stall, begins)", ticks="~stall",
-                unit="compute cycles", classed=True)),
-            BoundBinding("tile", accelerator_bounds.dram_tile, probe=_access("dram")),
-            BoundBinding("indexed", accelerator_bounds.dram_indexed, probe=_access("dram")),
-            BoundBinding("tile_shared", accelerator_bounds.dram_tile_shared, probe=_access("dram")),
-            BoundBinding("snooped", accelerator_bounds.dram_snooped, probe=_access("dram")),
+                unit="compute cycles", classed=True), configurations=_SMALL),
+            BoundBinding("tile", accelerator_bounds.dram_tile, probe=_access("dram"),
+                         configurations=_SMALL),
+            BoundBinding("indexed", accelerator_bounds.dram_indexed, probe=_access("dram"),
+                         configurations=_SMALL),
+            BoundBinding("tile_shared", accelerator_bounds.dram_tile_shared, probe=_access("dram"),
+                         configurations=_SMALL),
+            BoundBinding("snooped", accelerator_bounds.dram_snooped, probe=_access("dram"),
+                         configurations=_SMALL),
             BoundBinding("scratchpad", accelerator_bounds.scratchpad_access,
-                         probe=_access("scratchpad")),
+                         probe=_access("scratchpad"), configurations=_SMALL),
             BoundBinding("scratchpad_turn", accelerator_bounds.scratchpad_after_turn,
-                         probe=_access("scratchpad")),
+                         probe=_access("scratchpad"), configurations=_SMALL),
             BoundBinding("tile_turn", accelerator_bounds.dram_tile_after_turn,
-                         probe=_access("dram")),
+                         probe=_access("dram"), configurations=_SMALL),
             BoundBinding("scratchpad_snooped", accelerator_bounds.scratchpad_snooped,
-                         probe=_access("scratchpad")),
+                         probe=_access("scratchpad"), configurations=_SMALL),
         ),
         checker=_pins,
         pictures=(Picture(

@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Assert, Assume, Module
+from amaranth.hdl import Assert, Assume, Module, Signal
+from amaranth.lib.memory import Memory
 
 from cyclebound.sim import catalogue, equivalence
 from cyclebound.sim.block import Property
-from cyclebound.sim.elaborate import FlatTop, to_rtlil
+from cyclebound.sim.elaborate import FAST_SCRIPT, FlatTop, simulation_verilog, to_rtlil
 from cyclebound.sim.equivalence import Comparison, Miter, _Circuit
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.mutant_rows import (
@@ -144,6 +145,24 @@ def test_what_a_memory_shows_at_first_is_the_same_for_a_mutant(weak, tmp_path):
           and re.search(r": and \S+, port Y.* stuck", mutation.says)}
     assert of == {"-mode const0 -port Y -portbit 0": True,  # which it always is
                   "-mode const1 -port Y -portbit 0": False}
+
+
+@pytest.mark.unit
+def test_a_memory_with_all_mutations_can_be_simulated(tmp_path):
+    """Its asynchronous reads have no reset and are always enabled; yosys stops at others."""
+    memory, inside = Module(), Memory(shape=2, depth=2, init=[])
+    top = Module()
+    top.submodules.dut = memory
+    memory.submodules.memory = inside
+    ports = []
+    for port in (inside.write_port(), inside.read_port(), inside.read_port(domain="comb")):
+        ports += [getattr(port, name) for name in port.signature.members]
+    netlist = Netlist(to_rtlil(top, name="top", lines=True, ports=[
+        port for port in ports if isinstance(port, Signal)]), tmp_path)
+    mutations = netlist.mutations(10_000, 1)
+    assert {"-mode inv -port EN -portbit 0", "-mode inv -port ADDR -portbit 0"} <= {
+        mutation.options for mutation in mutations}
+    simulation_verilog(netlist.selectable(mutations), tmp_path, FAST_SCRIPT)
 
 
 @pytest.mark.proof
