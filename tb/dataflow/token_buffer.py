@@ -138,15 +138,33 @@ async def epochs_in_any_order_with_stalls(bench: Bench) -> None:
             await bench.reset()
             scene = Scene(bench, needed)
             depth = scene.depth
-            epochs = min(8, 2 ** bench.parameters["tid_width"] // depth)
-            for epoch in range(epochs):
+            groups = range(2 ** bench.parameters["tid_width"] // depth)
+            epochs = sorted(bench.rng.sample(groups, min(8, len(groups))))  # of all numbers
+            for epoch in epochs:
                 for k in range(scene.count):
                     for tid in bench.rng.sample(range(depth), depth):
                         scene.put(epoch * depth + tid, [k])
-            while len(scene.fired) < epochs * depth:
+            while len(scene.fired) < len(epochs) * depth:
                 await scene.cycle(ready=bench.rng.random() < sink, load=load)
             await scene.drain()
-            assert sorted(firing.tid for firing in scene.fired) == list(range(epochs * depth))
+            assert sorted(firing.tid for firing in scene.fired) == [
+                epoch * depth + entry for epoch in epochs for entry in range(depth)]
+
+
+@testbench
+async def two_complete_in_one_cycle(bench: Bench) -> None:
+    """The first in turn fires first: right after reset, that of the lowest entry."""
+    if bench.parameters["operands"] < 2:
+        return
+    for pair in itertools.permutations(range(bench.parameters["depth"]), 2):
+        await bench.reset()
+        scene = Scene(bench, 0b11)
+        for operands in ((1, 0), (0, 1)):
+            for tid, operand in zip(pair, operands, strict=True):
+                scene.put(tid, [operand])
+            await scene.cycle()
+        await scene.drain()
+        assert [firing.tid for firing in scene.fired] == sorted(pair)
 
 
 @testbench
