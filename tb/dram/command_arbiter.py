@@ -8,7 +8,7 @@ from cyclebound.golden.dram.command_generator import BankOperation, CommandGener
 from cyclebound.golden.dram.request import FIFO_DEPTH, SLOTS
 from cyclebound.golden.dram.rules import CAS, WRITES, Command
 from cyclebound.golden.dram.timing import Part, part_named
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
 @dataclass(frozen=True)
@@ -295,3 +295,6 @@ async def refreshes_without_end(bench: Bench) -> None:
         await scene.play(request, follows=True, wants=lambda: True)
     await scene.cycle()
     assert scene.counts["REF"] == 12
+
+
+reset_in_mid_run = interrupted(requests_of_every_kind, last=300, then=tiles_where_they_take_longest)

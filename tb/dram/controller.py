@@ -19,7 +19,7 @@ from cyclebound.golden.dram.request import (
     Refusal,
 )
 from cyclebound.golden.dram.tile_search import longest_lines
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.dram.controller_scene import Scene, Wanted
 
 _REQUESTS = 260
@@ -271,3 +271,6 @@ async def refreshes(bench: Bench) -> None:
             seen.append(scene.model_cycle - 1)
     assert seen == [number * part.nREFI + 1 for number in (1, 2, 3)]
     scene.finish()
+
+
+reset_in_mid_run = interrupted(back_to_back, longest=400, last=600, then=ends_of_banks)

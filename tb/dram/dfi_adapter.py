@@ -12,7 +12,7 @@ from cyclebound.golden.dram.dfi_adapter import DfiDevice, DfiPhase, DfiWord
 from cyclebound.golden.dram.request import BEAT_WORDS, BEATS, BURST_BYTES, WORD_BITS, WORD_BYTES
 from cyclebound.golden.dram.rules import CAS, READS, WRITES, Command
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.bus import Bus
 
 __all__ = ["Phases"]
@@ -194,3 +194,7 @@ async def random_commands(bench: Bench) -> None:
     for op in (Command.ACT, Command.RD, Command.RDA, Command.WR, Command.WRA, Command.PRE,
                Command.REF):
         assert scene.counts[op.name] > 10, scene.counts
+
+
+reset_in_mid_run = interrupted(random_commands, times=8, last=300, brief=True,
+                               then=random_commands)
