@@ -6,7 +6,6 @@ for any content of the kernel's buffers, as long as annotated loops keep their a
 Ref: Sim-D, sections 4 and 5; docs/simd_wcet.md.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
@@ -16,7 +15,7 @@ from cyclebound.golden.simd.machine import Grid, Place
 from cyclebound.golden.simd.memory_timing import DramTimeline, load_cycles
 from cyclebound.golden.simd.program import Program
 from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
-from cyclebound.tools.simd.wcet.chains import STARTS, Chain, Chained, Pair, chain
+from cyclebound.tools.simd.wcet.chains import STARTS, Block, Chain, Chained, Pair, chain, pairs_of
 from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS, FollowedIndexes
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.lane_values import LaneValues
@@ -25,16 +24,13 @@ from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
 from cyclebound.tools.simd.wcet.phases import PhaseGraph
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
+from cyclebound.tools.simd.wcet.places import Kind, kinds_of
 from cyclebound.tools.simd.wcet.tile_delays import TileDelays
 from cyclebound.tools.simd.wcet.uniform import is_uniform
 from cyclebound.tools.simd.wcet.worst_route import WorstRoute
 from cyclebound.tools.simd.wcet.worst_schedule import worst_schedule
 
 __all__ = ["Analysis"]
-
-Kind = tuple[int, int]
-"""Items across and lines of a work-group that are in the grid."""
-
 
 class Analysis:
     """A kernel with a grid and a DRAM, and what each step of the analysis found.
@@ -80,15 +76,27 @@ class Analysis:
 
     @cached_property
     def kinds(self) -> list[Kind]:
-        """The kind of each work-group, in order."""
+        """The kind of each work-group, in order; there may be very many."""
         return [self.kind(place) for place in self.grid.places()]
+
+    @cached_property
+    def counts(self) -> dict[Kind, int]:
+        """How many work-groups there are of each kind; the first one's comes first."""
+        return {kind: places.count for kind, places in kinds_of(self.grid).items()}
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The pairs, in order, by the kinds of their work-groups."""
+        lines: dict[int, list[tuple[Kind, int]]] = {}
+        rows: dict[int, int] = {}
+        for kind, places in kinds_of(self.grid).items():
+            lines.setdefault(kind[1], []).append((kind, len(places.lefts)))
+            rows[kind[1]] = len(places.tops)
+        return pairs_of([(line, rows[high]) for high, line in lines.items()])
 
     @cached_property
     def costs_of(self) -> dict[Kind, dict[Node, AccessCost]]:
         """By kind of work-group, the cost of every access that it may reach."""
-        places: dict[Kind, list[Place]] = {}
-        for place, kind in zip(self.grid.places(), self.kinds, strict=True):
-            places.setdefault(kind, []).append(place)
         accesses = [place[1] for place in self.phases.after
                     if place[0] == "access" and place[1] is not None]
         delays = TileDelays(self.part)
@@ -96,7 +104,7 @@ class Analysis:
             LaneValues(self.graph, self.loops.values, self.grid), self.grid, self.part,
             self._most_words)
         costs = {kind: AccessCosts(self.loops, self.grid, self.part, these, delays, followed)
-                 for kind, these in places.items()}
+                 for kind, these in kinds_of(self.grid).items()}
         for table in costs.values():
             for access in accesses:
                 table.ask(access)
@@ -157,8 +165,8 @@ class Analysis:
             longest = max(-(-self.load * self.clocks.compute // self.clocks.dram),
                           *(setup + cost.lead + cost.delay for cost in self.costs.values()
                             if cost.resource == "dram"), 0)
-            pairs = Chain(self.kinds, lambda before, pair: self.pair_graphs(policy, before, pair),
-                          self.load * self.clocks.compute, self.grid.across)
+            pairs = Chain(self.blocks, lambda before, pair: self.pair_graphs(policy, before, pair),
+                          self.load * self.clocks.compute)
             chained = chain(pairs, self.clocks, self.part, start=self.start,
                             longest_access=longest)
             # of short kernels, whose work-groups hardly overlap, what holds for any policy is less:
@@ -178,7 +186,7 @@ class Analysis:
     def sums(self) -> dict[str, int]:
         """Cycles of each resource, if all work-groups take their worst routes."""
         found = {"compute": 0, "dram": 0, "scratchpad": 0}
-        for kind, count in Counter(self.kinds).items():
+        for kind, count in self.counts.items():
             for resource, cycles in self.routes[kind].sums().items():
                 found[resource] += count * cycles
         return found
@@ -187,7 +195,8 @@ class Analysis:
     def serial(self) -> Chained:
         """Eq. 10, with refreshes: one work-group after the other. No policy takes longer
         (docs/simd_wcet.md)."""
-        bare = self.load + sum(self.routes[kind].cost + 1 for kind in self.kinds)
+        bare = self.load + sum(count * (self.routes[kind].cost + 1)
+                               for kind, count in self.counts.items())
         clocks, more, part = self.clocks, STARTS[self.start], self.part
         # each refresh delays a request of its own, which ends at an edge of the compute clock
         delay = -(-part.nRFC * clocks.dram // clocks.compute)
@@ -205,15 +214,16 @@ class Analysis:
     def lower(self) -> int:
         """Eq. 14: the busiest resource, or two work-groups that never wait for each other; no
         scheduler has a lower bound on these routes."""
-        costs = [sum(self.routes[kind].sums().values()) for kind in self.kinds]
-        pairs = (max(costs[place:place + 2]) for place in range(0, len(costs), 2))
-        return self.load + max(*self.sums.values(), sum(pairs))
+        costs = {kind: sum(self.routes[kind].sums().values()) for kind in self.counts}
+        pairs = sum(times * count * max(costs[kind] for kind in pair if kind is not None)
+                    for runs, times in self.blocks for pair, count in runs)
+        return self.load + max(*self.sums.values(), pairs)
 
     def schedule(self, policy: Policy, most: int = 1 << 40, until: int = 1 << 62
                  ) -> tuple[list[Phase], int]:
         """`worst_schedule` of this grid."""
         return worst_schedule(
-            len(self.kinds), lambda group: self.routes[self.kinds[group]].steps(),
+            self.grid.count, lambda group: self.routes[self.kinds[group]].steps(),
             lambda group, node: self.costs_of[self.kinds[group]][node], self.phases.final,
             self.clocks, policy=policy, load=self.load, most=most, until=until)
 

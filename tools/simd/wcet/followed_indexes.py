@@ -5,7 +5,6 @@ The rules are those by which the cycle model times a request, so that the longes
 request which the kernel makes. Following takes time for every word: there is a most of them.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from cyclebound.golden.simd.memory_timing import indexed_delay
 from cyclebound.golden.simd.program import Buffer
 from cyclebound.tools.simd.wcet.graph import Node
 from cyclebound.tools.simd.wcet.lane_values import MEM_IDX, Lanes, LaneValues
+from cyclebound.tools.simd.wcet.places import Places
 
 __all__ = ["MOST_WORDS", "Followed", "FollowedIndexes"]
 
@@ -49,22 +49,24 @@ class FollowedIndexes:
     def __init__(self, lanes: LaneValues, grid: Grid, part: Part, most: int) -> None:
         self._lanes, self._grid, self._part, self._left = lanes, grid, part, most
 
-    def longest(self, node: Node, buffer: Buffer, places: Sequence[Place], write: bool) -> Followed:
-        """The longest delay of an access over these work-groups."""
+    def longest(self, node: Node, buffer: Buffer, places: Places, write: bool) -> Followed:
+        """The longest delay of an access over these work-groups, all of one kind."""
         known = self._lanes.before(node)
         if known is None:
             return Followed()
-        active = [np.flatnonzero(self._lanes.active(known, place)) for place in places]
-        most = max(map(len, active))
-        words = sum(map(len, active))
+        # As many are off at the grid's edge in all of a kind.
+        alike = places.along(self._lanes.offsets(known.ended))
+        counts = [int(self._lanes.active(known, place).sum()) for place in alike.each()]
+        most = max(counts)
+        words = sum(counts) * (places.count // alike.count)
         if MEM_IDX not in known.known or words > self._left:
             return Followed(None, most)
         self._left -= words
-        return Followed(max(self._delay(known, buffer, place, lanes, write)
-                            for place, lanes in zip(places, active, strict=True)), most)
+        return Followed(max(self._delay(known, buffer, place, write) for place in places.each()),
+                        most)
 
-    def _delay(self, known: Lanes, buffer: Buffer, place: Place, lanes: np.ndarray, write: bool
-               ) -> int:
+    def _delay(self, known: Lanes, buffer: Buffer, place: Place, write: bool) -> int:
+        lanes = np.flatnonzero(self._lanes.active(known, place))
         indexes = self._lanes.value(known.known[MEM_IDX], place)[lanes]
         legal = indexes < buffer.words  # any other stops the kernel
         lanes, indexes = lanes[legal], indexes[legal]

@@ -17,7 +17,7 @@ from cyclebound.golden.simd.isa import VECTOR_SPECIAL, Instruction, Kind, Unit
 from cyclebound.golden.simd.machine import SCALARS, VECTORS, Grid, Place
 from cyclebound.golden.simd.work_group import Code
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph
-from cyclebound.tools.simd.wcet.scalars import ScalarValues
+from cyclebound.tools.simd.wcet.scalars import ScalarValues, offsets_of
 
 __all__ = ["MEM_IDX", "LaneValues", "Lanes"]
 
@@ -35,6 +35,7 @@ _SNOOPY_LOADS = ("ldgbidx", "ldgcidx", "ldspbidx")  # write mem_data, which is n
 _FILES = {Kind.VECTOR: "v", Kind.PREDICATE: "p", Kind.VECTOR_SPECIAL: "vc"}
 _PLACES = tuple(VECTOR_SPECIAL.index(name) for name in ("tid_x", "tid_y", "lid_x", "lid_y", "zero",
                                                         "one"))
+_OFFSETS = {"tid_x": frozenset({"wg_off_x"}), "tid_y": frozenset({"wg_off_y"})}
 _CONTROLS = ("cpush", "cpop", "bra", "call", "cmask", "brk", "ret")
 _LARGEST = 64  # instructions of a term
 
@@ -153,6 +154,18 @@ class LaneValues:
         found = (tid_x < self._grid.x) & (tid_y < self._grid.y)
         for term in lanes.ended:
             found = found & ~self._value(term, place)
+        return found
+
+    def offsets(self, terms: tuple[Term, ...]) -> frozenset[str]:
+        """The offsets of a work-group that terms depend on."""
+        found = frozenset[str]()
+        for term in terms:
+            if term[0] == "place":
+                found |= _OFFSETS.get(VECTOR_SPECIAL[term[1]], frozenset())
+            elif term[0] == "scalar":
+                found |= offsets_of(term[1])
+            elif term[0] == "made":
+                found |= self.offsets(term[2:])
         return found
 
     def value(self, term: Term, place: Place) -> np.ndarray:
