@@ -327,7 +327,7 @@ class AccessCosts:
         if longest is None:
             rows = rows_of(part=self._part, address=buffer.address // WORD_BYTES,
                            words=buffer.words)
-            longest = _longest_indexed(self._part, rows, write, items,
+            longest = _longest_indexed(self._part, min(rows, followed.rows or rows), write, items,
                                        min(lanes, followed.lanes or lanes))
         return AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),
                           _LOOKUP + INDEX_LEAD, items - 1)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cyclebound.golden.dram.index_bounds import rows_of
 from cyclebound.golden.dram.request import WORD_BYTES
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.machine import Grid, Place
@@ -25,10 +26,12 @@ MOST_WORDS = 1 << 14  # that are followed of a kernel, if nothing else is asked 
 
 class Followed(NamedTuple):
     """An access's longest ``delay``, in clocks of the DRAM from the earliest cycle in which its
-    first command is due; and the most ``lanes`` that are active. None: not known."""
+    first command is due; and the most ``lanes`` that are active, and the most ``rows`` between
+    whose first and last one a work-group's words lie. None: not known."""
 
     delay: int | None = None
     lanes: int | None = None
+    rows: int | None = None
 
 
 class FollowedIndexes:
@@ -62,14 +65,30 @@ class FollowedIndexes:
         if MEM_IDX not in known.known or words > self._left:
             return Followed(None, most)
         self._left -= words
+        if known.fewer:
+            return Followed(None, most, max(self._rows(known, buffer, place)
+                                            for place in places.each()))
         return Followed(max(self._delay(known, buffer, place, write) for place in places.each()),
                         most)
 
-    def _delay(self, known: Lanes, buffer: Buffer, place: Place, write: bool) -> int:
+    def _words(self, known: Lanes, buffer: Buffer, place: Place) -> tuple[np.ndarray, np.ndarray]:
+        """The lanes with an index, and their words of the buffer."""
         lanes = np.flatnonzero(self._lanes.active(known, place))
         indexes = self._lanes.value(known.known[MEM_IDX], place)[lanes]
         legal = indexes < buffer.words  # any other stops the kernel
-        lanes, indexes = lanes[legal], indexes[legal]
+        return lanes[legal], indexes[legal]
+
+    def _rows(self, known: Lanes, buffer: Buffer, place: Place) -> int:
+        """Rows from a work-group's first word to its last one, whichever lanes take part."""
+        _, indexes = self._words(known, buffer, place)
+        if not len(indexes):
+            return 1
+        first, last = int(indexes.min()), int(indexes.max())
+        return rows_of(part=self._part, address=buffer.address // WORD_BYTES + first,
+                       words=last - first + 1)
+
+    def _delay(self, known: Lanes, buffer: Buffer, place: Place, write: bool) -> int:
+        lanes, indexes = self._words(known, buffer, place)
         if not len(lanes):
             return 0
         return sum(indexed_delay(
