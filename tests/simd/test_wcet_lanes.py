@@ -123,3 +123,35 @@ def test_rows_of_a_buffer_are_those_of_its_address(address):
     found = bound(program, grid)
     assert longest <= found
     assert (found < 1500) == (address == 0)
+
+
+LEAVES = "ldglin v3, 1\nitest.l p0, v3\nexit p0\nmov v0, vc.lid_x\nmovvsp vc.mem_idx, v0\n"
+CONVERTED = ("cvt.i2f v1, sc.dim_x\ncvt.f2i v1, v1\nmov v0, vc.lid_x\niadd v0, v0, v1\n"
+             "movvsp vc.mem_idx, v0\n")
+
+
+@pytest.mark.parametrize(("text", "least"), [(LEAVES, 0.7), (CONVERTED, 0.99)])
+def test_indexes_after_an_exit_by_data_and_from_a_register_of_the_work_group(text, least):
+    """Any lanes may have left, but words lie in the rows of all; both bounds were ten times as
+    long."""
+    program = assemble(".data\n0 0 4096 64\n1 0x200000 64 4\n.text\n" + text
+                       + "ldgidxit v2, 0\n" * 5 + "exit\n", "k.sas")
+    grid, memory = Grid(64, 1, BUILT, 64), memory_of(program)
+    rng = np.random.default_rng(0)
+    ratios = []
+    for share in (0, 0.1, 0.5, 0.9):
+        memory[1][...] = np.where(rng.random(memory[1].shape) < share, 0x8000_0000, 0)
+        ratios.append(measured(program, grid, memory) / bound(program, grid))
+    assert least < max(ratios) <= 1
+
+
+def test_lanes_that_leave_by_data_on_one_route_only():
+    """Where routes join, what has left on one of them may be there still: a predicate that has all
+    lanes leave is no limit, and the words of lanes that left on one route count."""
+    text = ("mov v0, vc.lid_x\nmovvsp vc.mem_idx, v0\nshl v1, v0, 17\nsmov s0, sc.wg_off_x\n"
+            "iadd v2, v0, -1\nsicj.g far, s0\nitest.ge p0, v2\nexit p0\nfar:\nldgidxit v3, 0\n"
+            "ldgidxit v3, 0\nldgidxit v3, 0\nldgidxit v3, 0\nexit\n")
+    program = assemble(".data\n0 0 4096 64\n.text\n" + text, "k.sas")
+    grid = Grid(128, 1, BUILT, 64)
+    ratio = measured(program, grid, memory_of(program)) / bound(program, grid)
+    assert 0.4 < ratio <= 1
