@@ -1,6 +1,7 @@
 """Lanes and indexes that are known without running a kernel: what runs show is the same."""
 
 import dataclasses
+import random
 
 import numpy as np
 import pytest
@@ -155,3 +156,80 @@ def test_lanes_that_leave_by_data_on_one_route_only():
     grid = Grid(128, 1, BUILT, 64)
     ratio = measured(program, grid, memory_of(program)) / bound(program, grid)
     assert 0.1 < ratio <= 1
+
+
+class IndexedKernel:
+    """A random kernel whose indexes come from places, scalars and data, and whose lanes leave."""
+
+    def __init__(self, rng):
+        self._rng, self._known = rng, ["v0"]
+        self._lines = [f"mov v0, vc.{rng.choice(('lid_x', 'tid_x', 'lid_y', 'tid_y'))}"]
+        kinds = (self._converted, self._integer, self._integer, self._left_by_place,
+                 self._left_by_data, self._data, self._loop, self._request)
+        for number in range(rng.randint(2, 14)):
+            rng.choice(kinds)(f"v{number % 5}", rng.choice(self._known), number)
+        self._request("", rng.choice(self._known), 0)
+        buffers = (f"0 {rng.choice(('0', '0x40', '0x7fe0'))} 4096 64\n1 0x200000 256 4\n"
+                   "2 0x300000 256 4\n")
+        self.text = f".data\n{buffers}.text\n" + "\n".join(self._lines) + "\nstglin v9, 2\nexit\n"
+
+    def _add(self, *lines):
+        self._lines += lines
+
+    def _converted(self, target, source, number):
+        register = self._rng.choice(("dim_x", "wg_off_x", "wg_off_y", "wg_width", "sd_words"))
+        self._add(f"cvt.i2f {target}, sc.{register}", f"cvt.f2i {target}, {target}")
+        self._known.append(target)
+
+    def _integer(self, target, source, number):
+        name = self._rng.choice(("add", "sub", "mul", "min", "max"))
+        other = self._rng.choice((*self._known, "1", "16", "100", "4096"))
+        self._add(f"i{name} {target}, {source}, {other}")
+        self._known.append(target)
+
+    def _left_by_place(self, target, source, number):
+        self._add(f"iadd v5, {source}, -{self._rng.choice((1, 20, 40, 63))}",
+                  f"itest.{self._rng.choice(('l', 'ge', 'ez'))} p0, v5", "exit p0")
+
+    def _left_by_data(self, target, source, number):
+        self._add("ldglin v6, 1", "itest.l p1, v6", "exit p1")
+
+    def _data(self, target, source, number):
+        self._add("ldglin v7, 1", "and v7, v7, 255")
+        self._known.append("v7")
+
+    def _loop(self, target, source, number):
+        leave = ["itest.ge p1, v0", "exit p1"] if self._rng.random() < 0.2 else []
+        self._add(f"smov s3, {self._rng.randint(0, 3)}", f"again{number}:", "sisub s3, s3, 1",
+                  f"iadd {source}, {source}, {self._rng.choice((0, 1, 4096))}", *leave,
+                  f"sicj.g again{number}, s3")
+
+    def _request(self, target, source, number):
+        self._add(f"and v8, {source}, {self._rng.choice((63, 255, 4095, 262143))}",
+                  "movvsp vc.mem_idx, v8",
+                  self._rng.choice(("ldgidxit v9, 0", "stgidxit v9, 0")))
+
+
+def exceeds(seed):
+    """Whether a random kernel takes longer than its bound, for any of four contents."""
+    rng = random.Random(seed)
+    program = assemble(IndexedKernel(rng).text, "indexed.sas")
+    grid = Grid(rng.choice((1, 7, 64, 65, 128, 200)), rng.choice((1, 1, 3, 9)), BUILT,
+                rng.choice((8, 64)))
+    most, contents = bound(program, grid), np.random.default_rng(seed)
+    for share in (0, 0.1, 0.5, 0.9):
+        memory = memory_of(program)
+        left = contents.random(memory[1].shape) < share
+        memory[1][...] = np.where(left, 0x8000_0000, contents.integers(0, 256, left.shape))
+        if measured(program, grid, memory) > most:
+            return True
+    return False
+
+
+def test_no_random_kernel_with_indexes_exceeds_its_bound():
+    assert [seed for seed in range(12) if exceeds(seed)] == []
+
+
+@pytest.mark.thorough
+def test_no_random_kernel_with_indexes_exceeds_its_bound_in_five_hundred():
+    assert [seed for seed in range(12, 512) if exceeds(seed)] == []
