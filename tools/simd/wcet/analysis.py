@@ -22,7 +22,8 @@ from cyclebound.tools.simd.wcet.lane_values import LaneValues
 from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
-from cyclebound.tools.simd.wcet.phases import PhaseGraph
+from cyclebound.tools.simd.wcet.phases import START, PhaseGraph
+from cyclebound.tools.simd.wcet.phases import Place as PhasePlace
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
 from cyclebound.tools.simd.wcet.places import Kind, kinds_of
 from cyclebound.tools.simd.wcet.tile_delays import TileDelays
@@ -129,6 +130,28 @@ class Analysis:
     def uniform(self) -> bool:
         return is_uniform(self.phases)
 
+    @cached_property
+    def overtakes(self) -> bool:
+        """A pair's first work-group may go on before its second one is launched: its first access
+        moves nothing, and is over when the store of the pair before frees the second slot."""
+        first, waiting, seen = set[Node](), [START], set[PhasePlace]()
+        while waiting:
+            place = waiting.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            for segment in self.phases.after[place]:
+                if segment.target[0] == "header":
+                    waiting.append(segment.target)
+                elif segment.target[1] is not None:
+                    first.add(segment.target[1])
+        pairs = [pair for runs, times in self.blocks for pair, count in runs
+                 for _ in range(min(2, times * count))]
+        return any(
+            self.costs_of[pair[0]][node].resource == "dram"
+            and self.costs_of[pair[0]][node].least == 0
+            for pair in pairs[1:] if pair[1] is not None for node in first)
+
     def pair_graphs(self, policy: Policy, before: Pair, pair: Pair) -> list[PairGraph]:
         """Every way in which two work-groups of these kinds take turns under a policy; in several
         graphs, by which of them ends last, if they may be in different rounds of a loop."""
@@ -160,6 +183,8 @@ class Analysis:
                             "of one work-group after the other; ask for access or compute")
         if not self.uses_scratchpad:
             policy = Policy.ACCESS  # policies differ in what waits for a scratchpad
+        if self.overtakes:
+            return self.serial
         if policy not in self._chained:
             setup = self.grid.machine.setup_clocks
             longest = max(-(-self.load * self.clocks.compute // self.clocks.dram),
