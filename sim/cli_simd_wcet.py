@@ -178,7 +178,7 @@ def _record(found: Analysis, bounds: dict[str, Chained], better: str, timing: st
     return {
         "kernel": found.program.name, "timing": timing, "machine": machine, "part": part,
         "start": found.start, "grid": [found.grid.x, found.grid.y], "width": found.grid.width,
-        "work_groups": len(found.kinds), "better": better,
+        "work_groups": found.grid.count, "better": better,
         "policies": {policy: {
             "cycles": bound.cycles, "microseconds": _microseconds(found, bound.cycles),
             "refreshes": bound.refreshes, "without_refreshes": bound.bare,
@@ -192,7 +192,7 @@ def _record(found: Analysis, bounds: dict[str, Chained], better: str, timing: st
 
 def _line_costs(found: Analysis):
     """The costs of a kernel's lines in a work-group of the first kind, which is a full one."""
-    return found.routes[found.kinds[0]].lines(found.edge_costs)
+    return found.routes[next(iter(found.counts))].lines(found.edge_costs)
 
 
 def _say(found: Analysis, bounds: dict[str, Chained], better: str, written: list[str]) -> None:
@@ -202,7 +202,7 @@ def _say(found: Analysis, bounds: dict[str, Chained], better: str, written: list
         screen.print(text, highlight=False, markup=False, soft_wrap=True, **style)
 
     grid = found.grid
-    line(f"{found.program.name}: {grid.x} x {grid.y} items in {len(found.kinds)} work-groups of "
+    line(f"{found.program.name}: {grid.x} x {grid.y} items in {grid.count} work-groups of "
          f"{grid.width} x {grid.height}; {found.part.name}")
     for policy, bound in bounds.items():
         shares = ", ".join(f"{name} {share:.0%}" for name, share in _shares(found, bound).items())

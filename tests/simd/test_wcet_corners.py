@@ -262,3 +262,12 @@ def test_indexes_that_a_snoopy_load_brought(load):
     ratio = measured(program, grid, Policy.ACCESS, memory=memory) / bound_of(
         program, grid, Policy.ACCESS)
     assert 0.98 < ratio <= 1
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_work_group_that_goes_on_before_the_second_one_is_launched(policy):
+    """Its empty load is over when the store of the pair before is, and frees the slot: the other
+    one is launched a cycle later, and finds the compute unit taken."""
+    program = kernel("ldglin v0, 1\nstglin v0, 0\nexit\n", "0 0 640 40\n1 0x40000 640 4\n")
+    grid = Grid(17, 9, BUILT, 8)
+    assert measured(program, grid, policy) <= bound_of(program, grid, policy)

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +30,8 @@ from cyclebound.golden.simd.transfers import Access
 from cyclebound.tools.simd.wcet.followed_indexes import FollowedIndexes
 from cyclebound.tools.simd.wcet.graph import Node, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
-from cyclebound.tools.simd.wcet.scalars import Register
+from cyclebound.tools.simd.wcet.places import Places
+from cyclebound.tools.simd.wcet.scalars import Register, offsets_of
 from cyclebound.tools.simd.wcet.tile_delays import MOST_SHAPES, Asked, Tile, TileDelays
 
 __all__ = ["AccessCost", "AccessCosts"]
@@ -62,6 +64,18 @@ class AccessCost:
     least: int = 0
 
 
+class _Values(NamedTuple):
+    """The signed values that a register may have, by work-group, and the offsets of a work-group
+    that they depend on."""
+
+    of: Callable[[Place], Iterable[int]]
+    offsets: frozenset[str] = frozenset()
+
+    def over(self, places: Places) -> set[int]:
+        """All of them."""
+        return {value for place in places.along(self.offsets).each() for value in self.of(place)}
+
+
 class AccessCosts:
     """The cost of each access of a kernel.
 
@@ -73,15 +87,15 @@ class AccessCosts:
         Its work-groups.
     part : Part
         The DRAM.
-    places : sequence of Place
-        The work-groups that the costs are to hold for.
+    places : Places
+        The work-groups that the costs are to hold for, all of one kind.
     delays : TileDelays
         The part's.
     followed : FollowedIndexes
         Requests index by index whose indexes are known.
     """
 
-    def __init__(self, loops: BoundedLoops, grid: Grid, part: Part, places: Sequence[Place],
+    def __init__(self, loops: BoundedLoops, grid: Grid, part: Part, places: Places,
                  delays: TileDelays, followed: FollowedIndexes) -> None:
         self._loops, self._grid, self._part = loops, grid, part
         self._graph, self._program = loops.graph, loops.graph.program
@@ -127,8 +141,8 @@ class AccessCosts:
 
     # -- registers -------------------------------------------------------------------------------
 
-    def _values(self, node: Node, register: Register) -> Callable[[Place], Iterable[int]] | None:
-        """The signed values that a register may have before a node, by work-group."""
+    def _values(self, node: Node, register: Register) -> _Values | None:
+        """The values that a register may have before a node."""
         values = self._loops.values
 
         def signed(value: int) -> int:
@@ -137,21 +151,22 @@ class AccessCosts:
         held = values.before(node).get(register)
         if held is not None:
             if isinstance(held, int):
-                return lambda place: (signed(held),)
-            return lambda place: (signed(values.evaluated(held, place)),)
+                return _Values(lambda place: (signed(held),))
+            return _Values(lambda place: (signed(values.evaluated(held, place)),),
+                           offsets_of(held))
         counted = self._loops.steps_of(node, register)
         if counted is None:
             return None
         first, step, times = counted
-        return lambda place: {signed(values.evaluated(first, place) + round_ * step)
-                              for round_ in times}
+        return _Values(lambda place: {signed(values.evaluated(first, place) + round_ * step)
+                                      for round_ in times}, offsets_of(first))
 
-    def _offset(self, node: Node, field: str) -> Callable[[Place], Iterable[int]] | None:
+    def _offset(self, node: Node, field: str) -> _Values | None:
         operand = self._graph.instruction(node).operand(field)
         if operand is None:
-            return lambda place: (0,)
+            return _Values(lambda place: (0,))
         if operand.kind is Kind.IMMEDIATE:
-            return lambda place: (operand.value,)
+            return _Values(lambda place: (operand.value,))
         return self._values(node, ("s", operand.value))
 
     # -- shapes ----------------------------------------------------------------------------------
@@ -180,8 +195,7 @@ class AccessCosts:
             target = instruction.operand("D")
             assert target is not None
             words = self._values(node, ("sc", _SD[0]))
-            most = (max(value for place in self._places for value in words(place)) if words
-                    else self._annotated(_SD[0]))
+            most = max(words.over(self._places)) if words else self._annotated(_SD[0])
             return {self._whole(buffer, max(1, min(most, SCALARS - target.value)))}
         if "cidx" in name:
             return self._custom(node, buffer)
@@ -224,10 +238,12 @@ class AccessCosts:
                             "sd_period_cnt and its offsets must follow from immediates, dimensions "
                             "and a work-group's place")
         found = set()
-        for place in self._places:
-            words, period, count = (set(part(place)) for part in parts if part is not None)
-            for left in x(place) if x else ():
-                for top in y(place) if y else ():
+        known = [part for part in (*parts, x, y) if part is not None]
+        offsets = frozenset[str]().union(*(part.offsets for part in known))
+        for place in self._places.along(offsets).each():
+            words, period, count, lefts, tops = (set(part.of(place)) for part in known)
+            for left in lefts:
+                for top in tops:
                     found |= {(buffer.address // WORD_BYTES + top * buffer.x + left, a, b, c)
                               for a in words for b in period for c in count
                               if 1 <= a <= b and c >= 1 and top * buffer.x + left >= 0}
@@ -245,19 +261,30 @@ class AccessCosts:
             assert chip is not None
             kept = self._program.scratchpad_buffers[chip.value]
             width, height = kept.x, kept.y
-        asked = set()
-        for place in self._places:
-            beside = (0, 0) if tile or scratchpad else (place.x, place.y)
-            lines = height if tile or scratchpad else min(height, grid.y - place.y)
-            lefts = _anywhere(width, buffer.x, k) if x is None else \
-                {(beside[0] + value) * k for value in x(place)}
-            tops = _anywhere(lines, buffer.y, 1) if y is None else \
-                {beside[1] + value for value in y(place)}
-            asked.add((frozenset(lefts), frozenset(tops), lines))
+        lines = height if tile or scratchpad else min(height, grid.y - self._places.first.y)
+        columns_of = _Values(lambda place: _anywhere(width, buffer.x, k)) if x is None else x
+        lines_of = _Values(lambda place: _anywhere(lines, buffer.y, 1)) if y is None else y
+        if x is not None:
+            columns_of = _Values(lambda place: {value * k for value in x.of(place)}, x.offsets)
+            if not tile and not scratchpad:
+                columns_of = _Values(lambda place: {(place.x + value) * k for value in x.of(place)},
+                                     x.offsets | {"wg_off_x"})
+        if y is not None and not tile and not scratchpad:
+            lines_of = _Values(lambda place: {place.y + value for value in y.of(place)},
+                               y.offsets | {"wg_off_y"})
+        # Columns of one offset and lines of the other: each comes with each.
+        asked: set[tuple[frozenset[int], frozenset[int]]]
+        if not columns_of.offsets & lines_of.offsets:
+            asked = {(frozenset(columns_of.over(self._places)),
+                      frozenset(lines_of.over(self._places)))}
+        else:
+            asked = {(frozenset(columns_of.of(place)), frozenset(lines_of.of(place)))
+                     for place in self._places.along(
+                         columns_of.offsets | lines_of.offsets).each()}
         first = 0 if scratchpad else buffer.address // WORD_BYTES
         if x is None or y is None:  # it may lie beyond the buffer, and is empty then
             yield first, 0, buffer.x, 0
-        for at_x, at_y, lines in asked:
+        for at_x, at_y in asked:
             across = _by_size((max(left, 0), min(left + width, buffer.x)) for left in at_x)
             down = _by_size((max(top, 0), min(top + lines, buffer.y)) for top in at_y)
             for words, columns in across.items():
@@ -292,15 +319,15 @@ class AccessCosts:
         operand = instruction.operand("A")
         assert operand is not None
         grid, items, write = self._grid, self._grid.machine.items, instruction.operation.store
-        lanes = max(min(grid.width, grid.x - place.x) * min(grid.height, grid.y - place.y)
-                    for place in self._places)
+        place = self._places.first
+        lanes = min(grid.width, grid.x - place.x) * min(grid.height, grid.y - place.y)
         buffer = self._program.buffers[operand.value]
         followed = self._followed.longest(node, buffer, self._places, write)
         longest = followed.delay
         if longest is None:
             rows = rows_of(part=self._part, address=buffer.address // WORD_BYTES,
                            words=buffer.words)
-            longest = _longest_indexed(self._part, rows, write, items,
+            longest = _longest_indexed(self._part, min(rows, followed.rows or rows), write, items,
                                        min(lanes, followed.lanes or lanes))
         return AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),
                           _LOOKUP + INDEX_LEAD, items - 1)

@@ -6,7 +6,6 @@ for any content of the kernel's buffers, as long as annotated loops keep their a
 Ref: Sim-D, sections 4 and 5; docs/simd_wcet.md.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
@@ -16,25 +15,23 @@ from cyclebound.golden.simd.machine import Grid, Place
 from cyclebound.golden.simd.memory_timing import DramTimeline, load_cycles
 from cyclebound.golden.simd.program import Program
 from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
-from cyclebound.tools.simd.wcet.chains import STARTS, Chain, Chained, Pair, chain
+from cyclebound.tools.simd.wcet.chains import STARTS, Block, Chain, Chained, Pair, chain, pairs_of
 from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS, FollowedIndexes
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.lane_values import LaneValues
 from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
-from cyclebound.tools.simd.wcet.phases import PhaseGraph
+from cyclebound.tools.simd.wcet.phases import START, PhaseGraph
+from cyclebound.tools.simd.wcet.phases import Place as PhasePlace
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
+from cyclebound.tools.simd.wcet.places import Kind, kinds_of
 from cyclebound.tools.simd.wcet.tile_delays import TileDelays
 from cyclebound.tools.simd.wcet.uniform import is_uniform
 from cyclebound.tools.simd.wcet.worst_route import WorstRoute
 from cyclebound.tools.simd.wcet.worst_schedule import worst_schedule
 
 __all__ = ["Analysis"]
-
-Kind = tuple[int, int]
-"""Items across and lines of a work-group that are in the grid."""
-
 
 class Analysis:
     """A kernel with a grid and a DRAM, and what each step of the analysis found.
@@ -80,15 +77,27 @@ class Analysis:
 
     @cached_property
     def kinds(self) -> list[Kind]:
-        """The kind of each work-group, in order."""
+        """The kind of each work-group, in order; there may be very many."""
         return [self.kind(place) for place in self.grid.places()]
+
+    @cached_property
+    def counts(self) -> dict[Kind, int]:
+        """How many work-groups there are of each kind; the first one's comes first."""
+        return {kind: places.count for kind, places in kinds_of(self.grid).items()}
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The pairs, in order, by the kinds of their work-groups."""
+        lines: dict[int, list[tuple[Kind, int]]] = {}
+        rows: dict[int, int] = {}
+        for kind, places in kinds_of(self.grid).items():
+            lines.setdefault(kind[1], []).append((kind, len(places.lefts)))
+            rows[kind[1]] = len(places.tops)
+        return pairs_of([(line, rows[high]) for high, line in lines.items()])
 
     @cached_property
     def costs_of(self) -> dict[Kind, dict[Node, AccessCost]]:
         """By kind of work-group, the cost of every access that it may reach."""
-        places: dict[Kind, list[Place]] = {}
-        for place, kind in zip(self.grid.places(), self.kinds, strict=True):
-            places.setdefault(kind, []).append(place)
         accesses = [place[1] for place in self.phases.after
                     if place[0] == "access" and place[1] is not None]
         delays = TileDelays(self.part)
@@ -96,7 +105,7 @@ class Analysis:
             LaneValues(self.graph, self.loops.values, self.grid), self.grid, self.part,
             self._most_words)
         costs = {kind: AccessCosts(self.loops, self.grid, self.part, these, delays, followed)
-                 for kind, these in places.items()}
+                 for kind, these in kinds_of(self.grid).items()}
         for table in costs.values():
             for access in accesses:
                 table.ask(access)
@@ -120,6 +129,28 @@ class Analysis:
     @cached_property
     def uniform(self) -> bool:
         return is_uniform(self.phases)
+
+    @cached_property
+    def overtakes(self) -> bool:
+        """A pair's first work-group may go on before its second one is launched: its first access
+        moves nothing, and is over when the store of the pair before frees the second slot."""
+        first, waiting, seen = set[Node](), [START], set[PhasePlace]()
+        while waiting:
+            place = waiting.pop()
+            if place in seen:
+                continue
+            seen.add(place)
+            for segment in self.phases.after[place]:
+                if segment.target[0] == "header":
+                    waiting.append(segment.target)
+                elif segment.target[1] is not None:
+                    first.add(segment.target[1])
+        pairs = [pair for runs, times in self.blocks for pair, count in runs
+                 for _ in range(min(2, times * count))]
+        return any(
+            self.costs_of[pair[0]][node].resource == "dram"
+            and self.costs_of[pair[0]][node].least == 0
+            for pair in pairs[1:] if pair[1] is not None for node in first)
 
     def pair_graphs(self, policy: Policy, before: Pair, pair: Pair) -> list[PairGraph]:
         """Every way in which two work-groups of these kinds take turns under a policy; in several
@@ -152,13 +183,15 @@ class Analysis:
                             "of one work-group after the other; ask for access or compute")
         if not self.uses_scratchpad:
             policy = Policy.ACCESS  # policies differ in what waits for a scratchpad
+        if self.overtakes:
+            return self.serial
         if policy not in self._chained:
             setup = self.grid.machine.setup_clocks
             longest = max(-(-self.load * self.clocks.compute // self.clocks.dram),
                           *(setup + cost.lead + cost.delay for cost in self.costs.values()
                             if cost.resource == "dram"), 0)
-            pairs = Chain(self.kinds, lambda before, pair: self.pair_graphs(policy, before, pair),
-                          self.load * self.clocks.compute, self.grid.across)
+            pairs = Chain(self.blocks, lambda before, pair: self.pair_graphs(policy, before, pair),
+                          self.load * self.clocks.compute)
             chained = chain(pairs, self.clocks, self.part, start=self.start,
                             longest_access=longest)
             # of short kernels, whose work-groups hardly overlap, what holds for any policy is less:
@@ -178,7 +211,7 @@ class Analysis:
     def sums(self) -> dict[str, int]:
         """Cycles of each resource, if all work-groups take their worst routes."""
         found = {"compute": 0, "dram": 0, "scratchpad": 0}
-        for kind, count in Counter(self.kinds).items():
+        for kind, count in self.counts.items():
             for resource, cycles in self.routes[kind].sums().items():
                 found[resource] += count * cycles
         return found
@@ -187,7 +220,8 @@ class Analysis:
     def serial(self) -> Chained:
         """Eq. 10, with refreshes: one work-group after the other. No policy takes longer
         (docs/simd_wcet.md)."""
-        bare = self.load + sum(self.routes[kind].cost + 1 for kind in self.kinds)
+        bare = self.load + sum(count * (self.routes[kind].cost + 1)
+                               for kind, count in self.counts.items())
         clocks, more, part = self.clocks, STARTS[self.start], self.part
         # each refresh delays a request of its own, which ends at an edge of the compute clock
         delay = -(-part.nRFC * clocks.dram // clocks.compute)
@@ -205,15 +239,16 @@ class Analysis:
     def lower(self) -> int:
         """Eq. 14: the busiest resource, or two work-groups that never wait for each other; no
         scheduler has a lower bound on these routes."""
-        costs = [sum(self.routes[kind].sums().values()) for kind in self.kinds]
-        pairs = (max(costs[place:place + 2]) for place in range(0, len(costs), 2))
-        return self.load + max(*self.sums.values(), sum(pairs))
+        costs = {kind: sum(self.routes[kind].sums().values()) for kind in self.counts}
+        pairs = sum(times * count * max(costs[kind] for kind in pair if kind is not None)
+                    for runs, times in self.blocks for pair, count in runs)
+        return self.load + max(*self.sums.values(), pairs)
 
     def schedule(self, policy: Policy, most: int = 1 << 40, until: int = 1 << 62
                  ) -> tuple[list[Phase], int]:
         """`worst_schedule` of this grid."""
         return worst_schedule(
-            len(self.kinds), lambda group: self.routes[self.kinds[group]].steps(),
+            self.grid.count, lambda group: self.routes[self.kinds[group]].steps(),
             lambda group, node: self.costs_of[self.kinds[group]][node], self.phases.final,
             self.clocks, policy=policy, load=self.load, most=most, until=until)
 

@@ -14,7 +14,7 @@ part of that, which costs nothing where requests do not lie on the path. The lea
 
 import functools
 import itertools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -23,7 +23,7 @@ from cyclebound.golden.dram.timing import Part
 from cyclebound.tools.simd.wcet.longest import NEVER
 from cyclebound.tools.simd.wcet.pairs import FIRST, Clocks, End, PairGraph
 
-__all__ = ["STARTS", "Chain", "Chained", "Pair", "chain"]
+__all__ = ["STARTS", "Block", "Chain", "Chained", "Pair", "Run", "chain", "pairs_of"]
 
 STARTS = {"reset": 0, "idle": 1, "busy": MOST_OWED + 1}
 """The state of refreshes when the kernel starts, and how many more than T / nREFI there may
@@ -37,6 +37,10 @@ Matrix = dict[End, dict[End, int]]
 
 Pair = tuple[Hashable, Hashable | None]
 """The kinds of a pair's work-groups."""
+
+
+Run = tuple[Hashable, int]
+"""Something, and how often it comes in a row."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +75,50 @@ def _power(matrix: Matrix, times: int) -> Matrix:
     return found
 
 
+def _paired(runs: Iterable[Run]) -> list[tuple[Pair, int]]:
+    """Runs of work-groups as runs of pairs; the last one may be without a second."""
+    found: list[tuple[Pair, int]] = []
+    first: list[Hashable] = []
+    for kind, times in runs:
+        if first and times:
+            found.append(((first.pop(), kind), 1))
+            times -= 1
+        if times // 2:
+            found.append(((kind, kind), times // 2))
+        first += [kind] * (times % 2)
+    return found + [((kind, None), 1) for kind in first]
+
+
+Block = tuple[list[tuple[Pair, int]], int]
+"""Runs of pairs, and how often all of them come in a row."""
+
+
+def pairs_of(lines: Sequence[tuple[Sequence[Run], int]]) -> list[Block]:
+    """The pairs of a grid, whose ``lines`` are runs of work-groups, each with how many lines in a
+    row are so. Of lines with an odd number of work-groups, two make a block."""
+    blocks: list[Block] = []
+    before: list[Run] = []  # a line whose last work-group shares its pair with the next line's
+    for line, times in lines:
+        if sum(count for _, count in line) % 2 == 0 and not before:
+            blocks.append((_paired(line), times))
+            continue
+        if before:
+            blocks.append((_paired([*before, *line]), 1))
+            before, times = [], times - 1
+        if times // 2:
+            blocks.append((_paired([*line, *line]), times // 2))
+        if times % 2:
+            before = list(line)
+    return blocks + ([(_paired(before), 1)] if before else [])
+
+
 class Chain:
     """The pairs of a grid.
 
     Parameters
     ----------
-    kinds : sequence
-        Of each work-group, in order: work-groups of one kind have the same costs.
+    blocks : sequence
+        The pairs, from `pairs_of`: work-groups of one kind have the same costs.
     graphs_of : callable
         The `PairGraph`s of a pair of two kinds (None: there is no second) after a pair of two
         kinds; each way to take turns is in one of them.
@@ -85,20 +126,25 @@ class Chain:
         Time in ps until the program is read.
     """
 
-    def __init__(self, kinds: Sequence[Hashable],
-                 graphs_of: Callable[[Pair, Pair], Sequence[PairGraph]], load: int, across: int
-                 ) -> None:
-        self._graphs_of, self._load = cache(graphs_of), load
-        pairs: list[Pair] = [(kinds[place], kinds[place + 1] if place + 1 < len(kinds) else None)
-                             for place in range(0, len(kinds), 2)]
-        self._steps = list(zip([pairs[0], *pairs], pairs, strict=False))
-        self._block = across if across % 2 else max(1, across // 2)
+    def __init__(self, blocks: Sequence[Block],
+                 graphs_of: Callable[[Pair, Pair], Sequence[PairGraph]], load: int) -> None:
+        self._graphs_of, self._load, self._blocks = cache(graphs_of), load, blocks
         self._join()
+
+    def _few(self) -> Iterator[Pair]:
+        """The pairs, of those that come again and again only as many as there are steps from pair
+        to pair, and from step to step, which differ."""
+        for runs, times in self._blocks:
+            for _ in range(min(times, 3)):
+                for pair, count in runs:
+                    yield from itertools.repeat(pair, min(count, 3))
 
     def _join(self) -> None:
         """Let every pair begin after all ends of the pair before it, which may be of other kinds
         and end otherwise."""
-        following = dict.fromkeys(itertools.pairwise(self._steps))
+        pairs = list(self._few())
+        steps = itertools.pairwise([pairs[0], *pairs])
+        following = dict.fromkeys(itertools.pairwise(steps))
         joined = False
         while not joined:
             joined = True
@@ -112,20 +158,29 @@ class Chain:
 
     def total(self, extra: int) -> int:
         """Time in ps from the start to the last end, if a DRAM request may take ``extra`` more."""
-        matrix_of = cache(lambda step: self._matrix(*step, extra))
-        steps, block = self._steps, self._block
-        found = matrix_of(steps[0])
-        place = 1
-        while place < len(steps):  # whole lines of work-groups that are alike, then step by step
-            part, times = steps[place:place + block], 1
-            while steps[place + times * block:place + (times + 1) * block] == part:
-                times += 1
-            if times == 1:
-                part, times = part[:1], 1
-            product = functools.reduce(_product, map(matrix_of, part))
-            found = _product(found, _power(product, times))
-            place += times * len(part)
-        graph = self._graphs_of(steps[-1][1], steps[-1][1])[0]
+        matrix_of = cache(lambda before, pair: self._matrix(before, pair, extra))
+        found: Matrix | None = None
+        before = self._blocks[0][0][0][0]
+
+        def times(runs: Sequence[tuple[Pair, int]], before: Pair) -> Matrix:
+            """All pairs of a block."""
+            steps = []
+            for pair, count in runs:
+                steps.append(matrix_of(before, pair))
+                if count > 1:
+                    steps.append(_power(matrix_of(pair, pair), count - 1))
+                before = pair
+            return functools.reduce(_product, steps)
+
+        for runs, count in self._blocks:
+            last = runs[-1][0]
+            block = times(runs, before)
+            found = block if found is None else _product(found, block)
+            if count > 1:  # the others begin after a block of their own
+                found = _product(found, _power(times(runs, last), count - 1))
+            before = last
+        assert found is not None
+        graph = self._graphs_of(before, before)[0]
         return max(self._load + extra + cost + graph.last(name, extra)
                    for first in FIRST for name, cost in found[first].items())
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cyclebound.golden.simd.isa import VECTOR_SPECIAL, Instruction, Kind, Unit
+from cyclebound.golden.simd.isa import SCALAR_SPECIAL, VECTOR_SPECIAL, Instruction, Kind, Unit
 from cyclebound.golden.simd.machine import SCALARS, VECTORS, Grid, Place
 from cyclebound.golden.simd.work_group import Code
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph
-from cyclebound.tools.simd.wcet.scalars import ScalarValues
+from cyclebound.tools.simd.wcet.scalars import ScalarValues, offsets_of
 
 __all__ = ["MEM_IDX", "LaneValues", "Lanes"]
 
@@ -33,17 +33,21 @@ _MEM_DATA: VectorRegister = ("vc", VECTOR_SPECIAL.index("mem_data"))
 _SNOOPY_LOADS = ("ldgbidx", "ldgcidx", "ldspbidx")  # write mem_data, which is no operand of theirs
 
 _FILES = {Kind.VECTOR: "v", Kind.PREDICATE: "p", Kind.VECTOR_SPECIAL: "vc"}
+_SCALAR_FILES = {Kind.SCALAR: "s", Kind.SCALAR_SPECIAL: "sc"}
 _PLACES = tuple(VECTOR_SPECIAL.index(name) for name in ("tid_x", "tid_y", "lid_x", "lid_y", "zero",
                                                         "one"))
+_OFFSETS = {"tid_x": frozenset({"wg_off_x"}), "tid_y": frozenset({"wg_off_y"})}
 _CONTROLS = ("cpush", "cpop", "bra", "call", "cmask", "brk", "ret")
 _LARGEST = 64  # instructions of a term
 
 
 class Lanes(NamedTuple):
-    """Before a node: known registers, and the predicates by which lanes have ended."""
+    """Before a node: known registers, and the predicates by which lanes have ended; ``fewer``:
+    others may have ended besides, by data or on some routes."""
 
     known: dict[VectorRegister, Term]
     ended: tuple[Term, ...] = ()
+    fewer: bool = False
 
 
 class LaneValues:
@@ -65,7 +69,8 @@ class LaneValues:
         items = grid.machine.items
         self._group = SimpleNamespace(  # all that instructions of the lanes need of a work-group
             v=np.zeros((VECTORS, items), np.uint32), p=np.zeros((4, items), bool),
-            vc=[np.zeros(items, np.uint32) for _ in VECTOR_SPECIAL], s=[0] * SCALARS, masks={},
+            vc=[np.zeros(items, np.uint32) for _ in VECTOR_SPECIAL], s=[0] * SCALARS,
+            sc=[0] * len(SCALAR_SPECIAL), masks={},
             write=_write)
         self._place: Place | None = None
         self._made: dict[Term, np.ndarray] = {}
@@ -88,9 +93,12 @@ class LaneValues:
             return True
         held = self._before[node]
         found = None
-        if held is not None and arriving is not None and held.ended == arriving.ended:
+        if held is not None and arriving is not None:
+            ended = tuple(term for term in held.ended if term in arriving.ended)
             found = Lanes({register: term for register, term in held.known.items()
-                           if arriving.known.get(register) == term}, held.ended)
+                           if arriving.known.get(register) == term}, ended,
+                          held.fewer or arriving.fewer
+                          or not len(ended) == len(held.ended) == len(arriving.ended))
         self._before[node] = found
         return found != held
 
@@ -103,10 +111,12 @@ class LaneValues:
         if instruction.name == "exit":
             operand = instruction.operand("A")
             ends = None if operand is None else lanes.known.get(("p", operand.value))
-            return None if ends is None else Lanes(lanes.known, (*lanes.ended, ends))
+            if ends is None:
+                return lanes._replace(fewer=True)
+            return lanes if ends in lanes.ended else lanes._replace(ended=(*lanes.ended, ends))
         if instruction.name in _SNOOPY_LOADS:
-            return Lanes({register: term for register, term in lanes.known.items()
-                          if register != _MEM_DATA}, lanes.ended)
+            return lanes._replace(known={register: term for register, term in lanes.known.items()
+                                         if register != _MEM_DATA})
         target = instruction.operand("D")
         slot = instruction.operation.slot("D")
         if target is None or slot is None or not slot.written or target.kind not in _FILES:
@@ -117,7 +127,7 @@ class LaneValues:
             known.pop((_FILES[target.kind], number), None)
         if term is not None:
             known[_FILES[target.kind], target.value] = term
-        return Lanes(known, lanes.ended)
+        return lanes._replace(known=known)
 
     def _term(self, node: Node, instruction: Instruction, lanes: Lanes) -> Term | None:
         """The term that an instruction of the lanes writes; None if any operand is unknown."""
@@ -131,8 +141,9 @@ class LaneValues:
             term: Term | None
             if operand.kind is Kind.IMMEDIATE:
                 term = ("number", operand.value)
-            elif operand.kind is Kind.SCALAR:
-                value = self._scalars.before(node).get(("s", operand.value))
+            elif operand.kind in _SCALAR_FILES:
+                value = self._scalars.before(node).get(
+                    (_SCALAR_FILES[operand.kind], operand.value))
                 term = None if value is None else ("scalar", value)
             elif operand.kind is Kind.VECTOR_SPECIAL and operand.value in _PLACES:
                 term = ("place", operand.value)
@@ -147,12 +158,25 @@ class LaneValues:
     # -- in one work-group -------------------------------------------------------------------------
 
     def active(self, lanes: Lanes, place: Place) -> np.ndarray:
-        """Which lanes are active before a node, bool of shape (items,)."""
+        """Which lanes are active before a node, or may be if there are ``fewer``: bool of shape
+        (items,)."""
         tid_x, tid_y = (self._value(("place", VECTOR_SPECIAL.index(name)), place)
                         for name in ("tid_x", "tid_y"))
         found = (tid_x < self._grid.x) & (tid_y < self._grid.y)
         for term in lanes.ended:
             found = found & ~self._value(term, place)
+        return found
+
+    def offsets(self, terms: tuple[Term, ...]) -> frozenset[str]:
+        """The offsets of a work-group that terms depend on."""
+        found = frozenset[str]()
+        for term in terms:
+            if term[0] == "place":
+                found |= _OFFSETS.get(VECTOR_SPECIAL[term[1]], frozenset())
+            elif term[0] == "scalar":
+                found |= offsets_of(term[1])
+            elif term[0] == "made":
+                found |= self.offsets(term[2:])
         return found
 
     def value(self, term: Term, place: Place) -> np.ndarray:
@@ -190,7 +214,8 @@ class LaneValues:
                     if (operand := instruction.operand(name)) is not None]
         for operand, term, value in zip(operands, terms, values, strict=True):
             if term[0] == "scalar":
-                group.s[operand.value] = self._scalars.evaluated(term[1], place)
+                getattr(group, _SCALAR_FILES[operand.kind])[operand.value] = \
+                    self._scalars.evaluated(term[1], place)
             elif value is not None:
                 getattr(group, _FILES[operand.kind])[operand.value][...] = value
         with np.errstate(all="ignore"):

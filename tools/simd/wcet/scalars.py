@@ -16,7 +16,7 @@ from cyclebound.golden.simd.work_group import Code
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph
 from cyclebound.tools.simd.wcet.loops import Dominators
 
-__all__ = ["Register", "Registers", "ScalarValues", "Value", "written_scalars"]
+__all__ = ["Register", "Registers", "ScalarValues", "Value", "offsets_of", "written_scalars"]
 
 Register = tuple[str, int]
 """("s", number) or ("sc", number)."""
@@ -166,6 +166,15 @@ class ScalarValues:
         if value[0] in _OFFSETS:
             return place.x if value[0] == _OFFSETS[0] else place.y
         return self._result(value[0], [self.evaluated(part, place) for part in value[1:]])
+
+
+def offsets_of(value: Value) -> frozenset[str]:
+    """The work-group's offsets that a value depends on."""
+    if isinstance(value, int):
+        return frozenset()
+    if value[0] in _OFFSETS:
+        return frozenset(value)
+    return frozenset().union(*map(offsets_of, value[1:]))
 
 
 def _depth(value: Value) -> int:
