@@ -16,6 +16,7 @@ from cyclebound.tools.simd.kernel_cases import case, fill_worst
 from cyclebound.tools.simd.random_kernels import random_kernel
 from cyclebound.tools.simd.wcet import followed_indexes
 from cyclebound.tools.simd.wcet.analysis import Analysis
+from cyclebound.tools.simd.wcet.followed_indexes import FollowedIndexes
 from cyclebound.tools.simd.wcet.graph import RouteGraph
 from cyclebound.tools.simd.wcet.lane_values import MEM_IDX, LaneValues
 from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
@@ -228,6 +229,13 @@ def exceeds(seed):
 
 def test_no_random_kernel_with_indexes_exceeds_its_bound():
     assert [seed for seed in range(12) if exceeds(seed)] == []
+
+
+def test_random_kernels_with_indexes_find_a_delay_that_is_too_short(monkeypatch):
+    """Of a request whose words are known; too few rows are not found by them."""
+    delay = FollowedIndexes._delay
+    monkeypatch.setattr(FollowedIndexes, "_delay", lambda *known: max(0, delay(*known) - 12))
+    assert any(exceeds(seed) for seed in range(60))
 
 
 @pytest.mark.thorough
