@@ -273,4 +273,4 @@ async def refreshes(bench: Bench) -> None:
     scene.finish()
 
 
-reset_in_mid_run = interrupted(back_to_back, longest=400, last=600, then=ends_of_banks)
+reset_in_mid_run = interrupted(lines, longest=400)
