@@ -91,7 +91,8 @@ class Scene:
         while not over:
             offered = offered or next(sources)
             element = elements[taken] if offered and taken < len(elements) else None
-            if measured and element is not None and not element.end:
+            if measured and element is not None and not element.end and (
+                    element.index < tile.limit):  # the others begin no burst
                 bench.declare("burst", refused=refused[taken])
             ready = next(sinks)
             waiting = following if begun else tile if idle == 0 else None
@@ -158,12 +159,13 @@ class Traffic:
 
 @testbench
 async def every_pattern_of_refused_indexes(bench: Bench) -> None:
-    """All numbers of indexes in the domain; of the short requests, all patterns of refusals."""
+    """All numbers of indexes in the domain; of the short requests, all patterns of refusals, of
+    the others also one index with all the refused ones after it."""
     scene, traffic = Scene(bench), Traffic(bench)
     low, high = bench.domain.get("indexes", (0, 40))
     for count in range(low, high + 1):
         patterns = (itertools.product((True, False), repeat=count) if count <= 6 else
-                    [(True,) * count, (False,) * count,
+                    [(True,) * count, (False,) * count, (True,) + (False,) * (count - 1),
                      [bench.rng.random() < 0.5 for _ in range(count)]])
         for pattern in patterns:
             this = traffic.tile(bench.rng.choice((1, 16, 17, 1000)))
