@@ -231,6 +231,10 @@ def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]
     return raised, silent
 
 
+# what cocotb logs of a test that fails, or raises, as its decorator says: test and exception
+_COLOUR = r"(?:\x1b\[[\d;]*m)?"
+_EXPECTED = re.compile(rf"cocotb\.regression .*?(\w+) {_COLOUR}x?(?:pass|fail)ed{_COLOUR}: "
+                       r"(?:failed|errored) as expected \(result was (\w+)\)")
 # what Verilator prints where an `Assert` or `Assume` does not hold: message, time in ps, module
 _ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)", re.MULTILINE)
 
@@ -245,6 +249,8 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     """
     skipped = []
     text = log.read_text(errors="replace")
+    # of cocotb's own tests, those without a `Bench`, only the log says so
+    raised = dict(_EXPECTED.findall(text)) | dict(raised)
     reasons = [f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
                f"{int(time) / 1000:g} ns)" for message, time, module in _ASSERTED.findall(text)[:1]]
     asserted = bool(reasons)

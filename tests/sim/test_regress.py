@@ -42,7 +42,7 @@ REASONS = {
     "dying": [(r"test\.dying/d3/cycle/1: the simulator was ended by SIGSEGV and reported no test; "
               r"see \S+/log\.txt")],
     "expecting": [(r"test\.expecting/d3/cycle/1: wrong: ended by AssertionError, which it takes "
-                   r"for a pass")],
+                   r"for a pass; raw: ended by ValueError, which it takes for a pass")],
     "wordless": [r"test\.wordless/d3/cycle/1: then_the_fault: failed"],
 }
 
