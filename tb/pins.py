@@ -96,6 +96,7 @@ class Pins:
         self.bench = bench
         self._name, self._log = bench.name, bench.dut._log
         self._word = 0  # what the inputs are going to be
+        self._released = False
         self._read: dict[bool, tuple[object, int]] = {}
         for driven, bus in ((True, bench.inputs), (False, bench.outputs)):
             for name, field in bus.fields.items():
@@ -121,10 +122,14 @@ class Pins:
             kept = self._read[driven] = now, int(bus.value)
         return kept[1]
 
+    def release(self) -> None:
+        """Leave the inputs as they are from now on, whatever the clients write."""
+        self._released = True
+
     def put(self, field: Field, value: int) -> None:
         """Drive one field from now on."""
         word = self._word & ~field.mask | field.to(value)
-        if word != self._word:
+        if word != self._word and not self._released:
             self._word = word
             self.bench.drive(word)
 

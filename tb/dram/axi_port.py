@@ -212,3 +212,26 @@ async def refreshes(bench: Bench) -> None:
         await scene.cycles(2 * scene.part.nRFC)
     counts = await scene.finish()
     assert counts["refreshed"] > 8, counts
+
+
+@testbench
+async def reset_in_mid_run(bench: Bench) -> None:
+    """Reads and writes that a reset cuts off; after the last reset, traffic to its end."""
+    rng = bench.rng
+    for idle in (2, 1, 0, 0, 0, 0):  # cycles with idle inputs could clear what lost its reset
+        scene = await Scene.ready(bench)
+        for _ in range(12):
+            address, length = rng.randrange(scene.device_bytes - PAGE_BYTES), rng.randrange(1, 200)
+            if rng.random() < 0.5:
+                scene.master.init_write(address, rng.randbytes(length))
+            else:
+                scene.master.init_read(address, length)
+        await scene.cycles(rng.randrange(1, 600))
+        scene.stop()
+        bench.forget()
+        await bench.reset(idle=idle)
+    bench.again = bench.cycle
+    scene = await Scene.ready(bench)
+    await _traffic(scene, 3, 8, 300)
+    counts = await scene.finish()
+    assert min(counts["reads"], counts["writes"]) > 5, counts

@@ -95,7 +95,7 @@ class Scene:
         self.bus = AxiBus.from_prefix(self.pins, "s_axi")
         self.master = AxiMaster(self.bus, bench.dut.clk) if master else None
         self._passed = {"ar": 0, "aw": 0}  # bursts accepted while this one waited
-        self._skip = 0
+        self._skip, self._reset = 0, bench.cycle  # refreshes fall due from the reset on
         self._task = cocotb.start_soon(self._run())
 
     @classmethod
@@ -139,12 +139,13 @@ class Scene:
 
     def next_refresh(self) -> int:
         """The cycle in which the next refresh falls due."""
-        return (self.bench.cycle // self.part.nREFI + 1) * self.part.nREFI
+        interval = self.part.nREFI
+        return self._reset + ((self.bench.cycle - self._reset) // interval + 1) * interval
 
     def _undisturbed(self, burst: AxiBurst, write: bool, partial: bool) -> bool:
         """Whether no refresh is under way or owed, and none falls due before the burst's end."""
-        return _LONGEST + self.part.nRFC < self.bench.cycle % self.part.nREFI < (
-            self.part.nREFI - _LONGEST)
+        since = (self.bench.cycle - self._reset) % self.part.nREFI
+        return _LONGEST + self.part.nRFC < since < self.part.nREFI - _LONGEST
 
     def _finished(self) -> None:
         """The device's last cycle."""
@@ -310,6 +311,15 @@ class Scene:
         answer = await self.master.read(address, length, **options)
         assert answer.resp == AxiResponse.OKAY, f"read of {address:#x} was answered {answer.resp!r}"
         return answer.data
+
+    def stop(self) -> None:
+        """Nothing of the scene moves from here on, whatever is under way."""
+        self._task.cancel()
+        self.pins.release()  # the inputs stay until the reset: nothing is withdrawn before
+        write, read = self.master.write_if, self.master.read_if
+        for client in (write, read, write.aw_channel, write.w_channel, write.b_channel,
+                       read.ar_channel, read.r_channel):
+            client.assert_reset(True)
 
     async def finish(self) -> dict[str, int]:
         """Compare what the device keeps with what was written; the counts of what there was."""
