@@ -15,13 +15,13 @@ class _Enabled(wiring.Component):
     """A component that moves while ``enable`` is set."""
 
     def __init__(self, component):
-        self._component = component
+        self.component = component
         super().__init__({"enable": In(1), **component.signature.members})
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.component = EnableInserter(self.enable)(self._component)
-        for path, member, inner in self._component.signature.flatten(self._component):
+        m.submodules.component = EnableInserter(self.enable)(self.component)
+        for path, member, inner in self.component.signature.flatten(self.component):
             outer = self
             for step in path:
                 outer = outer[step] if isinstance(step, int) else getattr(outer, step)

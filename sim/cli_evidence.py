@@ -168,12 +168,15 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
          as_json: AsJson = False) -> None:
     """Synthesis, place and route: clock rate and area; with the clock rate, bounds in ns.
 
-    --set names parameters of a request, for bounds that need some. Takes a minute or more; longer
-    the first time.
+    --set gives parameters of the block other values, and of a request the values that its bounds
+    need. Takes a minute or more; longer the first time.
     """
     found = the_catalogue().find(block)
     own = found.fpga
-    configuration = configuration or (own.configuration if own else None)
+    configuration, _ = found.configuration(configuration or (own.configuration if own else None))
+    values = _parameters(found, configuration, settings)
+    found, configuration = variants.variant(found, configuration, {
+        name: values[name] for name in found.configurations[configuration].parameters})
     if area:
         _parts(found, configuration, as_json)
         return
@@ -203,21 +206,26 @@ def _parts(block: "blocks.Block", configuration: str | None, as_json: bool) -> N
     if as_json:
         print(json.dumps([asdict(part) for part in parts], indent=2))
         return
-    names = ("LUTs", "flip-flops", "multipliers")
-    table = Table("part", "count", *names)
+    kinds = ("luts", "flip_flops", "block_rams", "multipliers")
+    table = Table("part", "count", "LUTs", "flip-flops", "block RAMs", "multipliers")
     for part in parts:
-        table.add_row(part.name, str(part.count),
-                      *(f"{number:,}" for number in (part.luts, part.flip_flops, part.multipliers)))
-    table.add_row("all", "", *(f"{sum(part.count * getattr(part, name) for part in parts):,}"
-                               for name in ("luts", "flip_flops", "multipliers")))
+        table.add_row(part.name, str(part.count), *(f"{getattr(part, kind):,}" for kind in kinds))
+    table.add_row("all", "", *(f"{sum(part.count * getattr(part, kind) for part in parts):,}"
+                               for kind in kinds))
     printing.print_table(table, console())
+
+
+def _parameters(block: "blocks.Block", configuration: str, settings: list[str] | None
+                ) -> dict[str, object]:
+    """Parameters of the configuration and of requests, as ``--set`` has them."""
+    return parameters_of(block, configuration, settings, more=tuple(
+        name for observed in block.bounds for name in observed.bound.parameters))
 
 
 def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures",
                   settings: list[str] | None) -> list[dict]:
     """Every bound at the clock rate reached, in ns; or which parameters of a request it lacks."""
-    more = tuple(name for observed in block.bounds for name in observed.bound.parameters)
-    parameters = parameters_of(block, figures.configuration, settings, more=more)
+    parameters = _parameters(block, figures.configuration, settings)
     rows = []
     for observed in block.bounds:
         row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None,

@@ -288,6 +288,13 @@ def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> 
         m.d.comb += Value.cast(value).eq(Value.cast(seen[path]))
 
 
+def _words(alike: object) -> list[str]:
+    """Names and numbers among what components have in common."""
+    if isinstance(alike, tuple):
+        return [word for part in alike for word in _words(part)]
+    return [str(alike)] if isinstance(alike, str | int) else []
+
+
 class SharedModules(Sources):
     """A platform on which equal components share one module (`cyclebound.hdl.shared`).
 
@@ -311,7 +318,8 @@ class SharedModules(Sources):
         key = type(component), alike
         if key not in self._names:
             self._names[key] = name = f"{self._prefix}_part_{len(self._names)}"
-            self.says[name] = f"{type(component).__name__} {alike}"
+            kind = type(getattr(component, "component", component)).__name__
+            self.says[name] = " ".join((kind, *_words(alike)))
             self.modules[name] = rtlil.convert(component, name=name, platform=self, emit_src=False)
         leave_unused(component)
         return self._names[key]

@@ -342,6 +342,7 @@ class Part:
     count: int
     luts: int
     flip_flops: int
+    block_rams: int
     multipliers: int
 
 
@@ -378,10 +379,9 @@ def area_of_parts(block: Block, configuration_name: str | None, *, timeout: floa
             count(outer.removeprefix("\\")) * stat["num_cells_by_type"][module]
             for outer, stat in modules.items() if module in stat["num_cells_by_type"])
 
-    return [Part(shares.says.get(module, "the rest"), count(module), area["luts"],
-                 area["flip_flops"], area["multipliers"])
-            for module in ("top", *shares.modules)
-            for area in [_area({"modules": {r"\top.block": modules[f"\\{module}"]}}, _ECP5)]]
+    return [Part(shares.says.get(module, "the rest"), count(module),
+                 **_area({"modules": {r"\top.block": modules[f"\\{module}"]}}, _ECP5))
+            for module in ("top", *shares.modules)]
 
 
 def _reason(status: int | None, text: str, timeout: float) -> str:

@@ -1,4 +1,4 @@
-"""Golden model of the accelerator's register interface: what each access does."""
+"""Golden model of the accelerator's register interface: what each access does, and when."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from cyclebound.golden.simd.machine import Machine
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.scheduler import CODES
 
-__all__ = ["HostModel"]
+__all__ = ["HostClocks", "HostModel"]
 
 
 _WRITABLE = {Register.PROGRAM: 30, Register.INSTRUCTIONS: 32, Register.GRID_X: 32,
@@ -80,3 +80,71 @@ class HostModel:
             Register.GROUP_LOW: shown["number"] & mask,
             Register.GROUP_HIGH: shown["number"] >> 32,
         }.get(address, self.kept.get(address, 0))
+
+
+@dataclass
+class HostClocks:
+    """The register interface clock by clock.
+
+    A write is taken when its address and its data are both on offer and the one before has been
+    answered, or is being. It is carried out a clock later, with what it finds in the registers
+    then, and answered from the clock after that; a mapping is on offer in between until it is
+    taken. A read looks its register up in the clock after its address, before a write of that clock
+    changes it, and shows it from the next one on.
+
+    Attributes
+    ----------
+    model : HostModel
+        What accesses do.
+    """
+
+    model: HostModel
+    _acts: tuple[int, int, bool] | None = None  # address, word, all of its bytes
+    _offers: dict[str, int] | None = None
+    _answers: bool = False
+    _looks: int | None = None
+    _shows: int | None = None
+
+    def clock(self, axi: dict[str, int], shown: dict[str, int], *, ready: bool) -> dict[str, int]:
+        """The outputs in a clock with these inputs, by name; fields of what is not valid are left
+        out. Then the next clock begins.
+
+        ``axi`` has the subordinate's inputs without their prefix; ``shown`` what the accelerator
+        shows, and ``ready`` whether it takes a mapping.
+        """
+        takes = (self._acts is None and self._offers is None
+                 and not (self._answers and not axi["bready"])
+                 and bool(axi["awvalid"] and axi["wvalid"]))
+        hears = (self._looks is None and not (self._shows is not None and not axi["rready"])
+                 and bool(axi["arvalid"]))
+        out = {"awready": int(takes), "wready": int(takes), "bvalid": int(self._answers),
+               "arready": int(hears), "rvalid": int(self._shows is not None),
+               "mapping.valid": int(self._offers is not None), "chip.valid": 0, "start.valid": 0}
+        out |= {f"mapping.{name}": value for name, value in (self._offers or {}).items()}
+        if self._answers:
+            out["bresp"] = 0
+        if self._shows is not None:
+            out |= {"rdata": self._shows, "rresp": 0}
+
+        if self._looks is not None:
+            self._shows = self.model.read(self._looks, shown)
+        elif axi["rready"]:
+            self._shows = None
+        self._looks = axi["araddr"] if hears else None
+
+        if axi["bready"]:
+            self._answers = False
+        if self._offers is not None and ready:
+            self._offers, self._answers = None, True
+        if self._acts is not None:
+            address, word, whole = self._acts
+            sent = self.model.write(address, word, idle=bool(shown["idle"])) if whole else None
+            if sent and sent[0] == "mapping":
+                self._offers = sent[1]
+            else:
+                self._answers = True
+            if sent and sent[0] != "mapping":
+                out |= {f"{sent[0]}.valid": 1} | {f"{sent[0]}.{name}": value
+                                                  for name, value in sent[1].items()}
+        self._acts = (axi["awaddr"], axi["wdata"], axi["wstrb"] == 0b1111) if takes else None
+        return out

@@ -6,11 +6,12 @@ import cocotb
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
-from cyclebound.golden.simd.host import HostModel
+from cyclebound.golden.simd.host import HostClocks, HostModel
 from cyclebound.golden.simd.host_registers import Register, Status
 from cyclebound.golden.simd.machine import machine_named
+from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.scheduler import CODES
-from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.pins import Pins
 
 _FIELDS = {"start": ("address", "instructions", "grid.x", "grid.y", "grid.width", "policy"),
@@ -146,3 +147,97 @@ async def mappings_that_wait(bench: Bench) -> None:
         await scene.write(Register.ADDRESS, number)
         await scene.write(Register.MAP, number % 32)
     assert len(scene.sent) == 40
+
+
+def _one_bit(rng, bits: int) -> int:
+    """A value of which each bit decides whether it is 0 and how large it is, or any."""
+    bit = 1 << rng.randrange(bits)
+    return rng.choice((bit, bit, bit - 1, bit | rng.randrange(bit), rng.getrandbits(bits)))
+
+
+def _writes(rng, machine):
+    """Starts and mappings, half of which one register makes illegal; some other writes between."""
+    while True:
+        wrong = rng.randrange(12)  # which of six registers, if any
+
+        def size(bits, number, wrong=wrong):
+            return _one_bit(rng, 32 if wrong == number else bits)
+
+        if rng.random() < 0.6:
+            width = rng.choice(machine.widths).bit_length() - 1
+            values = {
+                Register.GRID_X: size(20, 0), Register.GRID_Y: size(20, 1),
+                Register.INSTRUCTIONS: _one_bit(rng, 32) if wrong == 2 else rng.choice((
+                    size(11, 2), INSTRUCTIONS, INSTRUCTIONS, INSTRUCTIONS + (wrong == 6))),
+                Register.WIDTH: rng.randrange(16) if wrong == 3 else width,
+                Register.POLICY: rng.randrange(8) if wrong == 4 else rng.randrange(len(CODES)),
+                Register.PROGRAM: _one_bit(rng, 26) << 4 | (_one_bit(rng, 4) if wrong == 5 else 0),
+            }
+            command = Register.CONTROL, rng.choice((1, 1, 1, _one_bit(rng, 32)))
+        else:
+            chip = rng.random() < 0.5
+            bits = 14 if chip else 20
+            values = {Register.SIZE_X: size(bits, 0), Register.SIZE_Y: size(bits, 1),
+                      Register.ADDRESS: _one_bit(rng, 30 if wrong == 2 or not chip else 14)}
+            command = Register.MAP, rng.randrange(32) | chip << 8
+        yield from rng.sample(sorted(values.items()), len(values))
+        yield command
+        if rng.random() < 0.3:
+            yield rng.choice(((Register.STATUS, Status.REFUSED),
+                              (Register.STATUS, _one_bit(rng, 32)),
+                              (rng.randrange(256), _one_bit(rng, 32))))
+
+
+@testbench
+async def every_clock(bench: Bench) -> None:
+    """Handshakes of any kind, every output in every clock: addresses without data and data without
+    addresses, answers that wait, bytes that are missing, reads beside writes."""
+    rng, machine = bench.rng, machine_named(bench.parameters["machine"])
+    model, writes = HostClocks(HostModel(machine)), _writes(rng, machine)
+    axi = dict.fromkeys(("awvalid", "awaddr", "wvalid", "wdata", "wstrb", "bready", "arvalid",
+                         "araddr", "rready", "awprot", "arprot"), 0)
+    shown = dict.fromkeys(("idle", "loaded", "cycles", "fault", "cause", "slot", "index",
+                           "number"), 0)
+    names = {f"{kind}.{_NAMES.get(name, name)}": f"{kind}.payload.{name}"
+             for kind, fields in _FIELDS.items() for name in fields}
+    taken = dict.fromkeys(("writes", "reads", "start", "mapping", "chip"), 0)
+    next_write, busy = next(writes), 0.5
+    for cycle in range(24_000):
+        if cycle % 100 == 0:
+            busy = rng.choice((0.2, 0.7, 1.0))  # how often each side goes on
+        if not axi["awvalid"] and not axi["wvalid"]:
+            axi |= {"awaddr": next_write[0], "wdata": next_write[1],
+                    "wstrb": rng.choice((15, 15, 15, 15, 15, rng.randrange(16)))}
+        for name in ("awvalid", "wvalid"):
+            axi[name] = int(axi[name] or rng.random() < busy)
+        if not axi["arvalid"] and rng.random() < busy / 2:
+            axi |= {"arvalid": 1, "araddr": rng.choice((*Register, rng.randrange(256)))}
+        axi |= {"bready": rng.random() < busy, "rready": rng.random() < busy}
+        shown |= {"idle": rng.random() < 0.9, "loaded": rng.getrandbits(1),
+                  "fault": rng.getrandbits(1), "cause": rng.getrandbits(3),
+                  "slot": rng.getrandbits(1), "index": rng.getrandbits(11),
+                  "cycles": rng.getrandbits(40), "number": rng.getrandbits(40)}
+        ready = rng.random() < busy
+        seen = await bench.step(bench.inputs.pack({
+            **{f"s_axil_{name}": int(value) for name, value in axi.items()},
+            "mapping.ready": int(ready), "fault.valid": shown["fault"],
+            **{name: int(shown[name]) for name in ("idle", "loaded", "cycles")},
+            **{f"fault.payload.{name}": shown[name]
+               for name in ("cause", "slot", "index", "number")}}))
+        expected = model.clock(axi, shown, ready=ready)
+        bench.check_fields(seen, {
+            names.get(name, name if "." in name else f"s_axil_{name}"): value
+            for name, value in expected.items()})
+        taken["reads"] += expected["arready"]
+        taken["writes"] += expected["awready"]
+        for kind in ("start", "mapping", "chip"):
+            taken[kind] += expected[f"{kind}.valid"] and (kind != "mapping" or ready)
+        if expected["awready"]:
+            axi |= {"awvalid": 0, "wvalid": 0}
+            next_write = next(writes)
+        if expected["arready"]:
+            axi["arvalid"] = 0
+    assert min(taken.values()) > 100, taken
+
+
+reset_in_mid_run = interrupted(every_clock, last=300, brief=True, then=a_kernel)

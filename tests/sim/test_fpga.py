@@ -1,4 +1,5 @@
 # amaranth: UnusedElaboratable=no
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.shared import shared
-from cyclebound.sim import fpga
+from cyclebound.sim import cli_evidence, fpga
 from cyclebound.sim.block import Block, Configuration
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import area_of_parts, place_and_route
@@ -195,3 +196,18 @@ def test_a_tool_that_is_not_installed(monkeypatch):
 def test_cells_of_other_families(target, cells, area):
     stat = {"modules": {r"\top.block": {"num_cells_by_type": cells}}}
     assert tuple(fpga._area(stat, fpga._DEVICES[target].family).values()) == area
+
+
+@pytest.mark.unit
+def test_set_changes_the_hardware_and_its_bounds(monkeypatch, capsys):
+    """Both: a bound of eight requesters is no bound of what was placed for four."""
+    placed = []
+
+    def place(block, configuration, target, **_):
+        placed.append(block.configuration(configuration)[1].parameters)
+        return fpga.Figures(block.name, configuration, target, mhz=100.0)
+
+    monkeypatch.setattr(fpga, "place_and_route", place)
+    cli_evidence.fpga("noc.arbiter", settings=["count=8", "requesters=7"], as_json=True)
+    assert placed == [{"count": 8}]
+    assert {row["cycles"] for row in json.loads(capsys.readouterr().out)["bounds"]} == {7}
