@@ -113,25 +113,19 @@ def check(
     with traces.open_trace(trace) as opened:
         _prepare(opened, scope, names)
         with status(f"reading {trace}"):
-            found = checks.check(opened, wanted)
-    if picture is not None and found.finding.worst is not None:
-        with traces.open_trace(trace) as opened:
-            _prepare(opened, scope, names)
-            drawn = checks.picture(opened, found, signals or [])
-        try:
-            picture.write_text(drawn)
-        except OSError as error:
-            raise UserError(f"cannot write {picture}: {error.strerror}") from error
+            checked = checks.check(opened, wanted)
+    drawn = picture is not None and checked.finding.worst is not None
+    if drawn:
+        with traces.open_trace(trace) as reopened:
+            _prepare(reopened, scope, names)
+            _draw(picture, reopened, checked, signals or [])
     if as_json:
-        print(json.dumps({
-            "trace": str(trace), "clock": found.clock, "cycles": found.cycles,
-            "changes": found.changes, "cut_off": found.cut_off, "problems": found.problems,
-            "signals": found.signals, **_finite(found.finding.as_dict())}, indent=2))
+        _print_json(trace, checked)
     else:
-        _print(trace, found, opened.unit)
-        if picture is not None and found.finding.worst is not None:
+        _print(trace, checked, opened.unit)
+        if drawn:
             console().print(f"picture: {picture}", soft_wrap=True)
-    return 1 if found.finding.failed else 0
+    return 1 if checked.finding.failed else 0
 
 
 @app.command()
@@ -155,16 +149,16 @@ def new(
 
 def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
     """``NAME=VALUE`` of an option that may be repeated. Raises `UserError`."""
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for setting in given or ():
         name, equals, text = setting.partition("=")
         if not equals or not name.isidentifier() or not text.strip():
             raise UserError(f"{option} takes NAME=VALUE with a name of letters, digits and _, "
                             f"not {setting!r}")
-        if name in found:
+        if name in pairs:
             raise UserError(f"{option} {name} is given twice")
-        found[name] = text
-    return list(found.items())
+        pairs[name] = text
+    return list(pairs.items())
 
 
 def _whole(name: str, text: str) -> int:
@@ -216,11 +210,11 @@ def _times(times: list[int], unit: str) -> str:
                        for time in times)
 
 
-def _print(trace: Path, found: "checks.Checked", unit: str) -> None:
-    row, out = found.finding, console()
-    clock = f" of {found.clock}" if found.clock else ""
-    out.print(f"{trace}: {found.cycles:,} cycles{clock}, {found.changes:,} changes of the "
-              f"{len(found.signals)} signals read", soft_wrap=True)
+def _print(trace: Path, checked: "checks.Checked", unit: str) -> None:
+    row, out = checked.finding, console()
+    clock = f" of {checked.clock}" if checked.clock else ""
+    out.print(f"{trace}: {checked.cycles:,} cycles{clock}, {checked.changes:,} changes of the "
+              f"{len(checked.signals)} signals read", soft_wrap=True)
     printing.print_table(tallies.table([row]), out)
     for said, shown in _requests(row):
         out.print(f"{said}: cycles {shown['first']:,} to {shown['last']:,}, which end at "
@@ -228,10 +222,26 @@ def _print(trace: Path, found: "checks.Checked", unit: str) -> None:
     for line in tallies.histogram_lines(row):
         out.print(f"  {line}", soft_wrap=True)
     for count, says in ((row.unfinished, "had not ended with the trace"),
-                        (found.cut_off, "were ended by a reset")):
+                        (checked.cut_off, "were ended by a reset")):
         if count:
             out.print(f"{count:,} requests {says}", soft_wrap=True)
     if row.failed:
         out.print(cleaned(f"{row.verdict}: {row.detail}"), style="bold red", soft_wrap=True)
-        for line in found.problems[1:] if row.detail in found.problems else found.problems:
+        for line in checked.problems[1:] if row.detail in checked.problems else checked.problems:
             out.print(cleaned(line), style="red", soft_wrap=True)
+
+
+def _draw(file: Path, trace: "traces.Trace", checked: "checks.Checked", signals: list[str]) -> None:
+    """The worst request's picture, into ``file``."""
+    drawn = checks.picture(trace, checked, signals)
+    try:
+        file.write_text(drawn)
+    except OSError as error:
+        raise UserError(f"cannot write {file}: {error.strerror}") from error
+
+
+def _print_json(trace: Path, checked: "checks.Checked") -> None:
+    print(json.dumps({
+        "trace": str(trace), "clock": checked.clock, "cycles": checked.cycles,
+        "changes": checked.changes, "cut_off": checked.cut_off, "problems": checked.problems,
+        "signals": checked.signals, **_finite(checked.finding.as_dict())}, indent=2))

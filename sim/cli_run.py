@@ -190,33 +190,43 @@ def regress(
     if resume is not None:
         options |= _as_before(context, resume)
     _simulator(options["simulator"])
+    _choose(options, settings, part)
+    options |= {"scheduler": scheduler, "pages": tuple(cli.pages),
+                **({"workers": workers} if workers else {})}
+    # a mistake shows before a folder is made
+    plans.check(plans.Plan(folder=Path("."), **options))
+    plan = plans.Plan(folder=resume or output or new_folder(), **options)
+    _execute(plan, quiet=as_json)
+    status = _show(plan.folder, as_json=as_json, page=page)
+    if not as_json:
+        _what_is_left(plan)
+    return status
+
+
+def _choose(options: dict[str, object], settings: list[str] | None, part: str | None) -> None:
+    """The blocks of a plan, with the parameters that are changed."""
     if settings or part:
         options["blocks"], values = blocks_with(options["blocks"], settings, part)
         options["changes"] = variants.Changes.of(values)
     else:
         options["blocks"] = the_catalogue().select(options["blocks"])
     _vary(options)
-    options |= {"scheduler": scheduler, "pages": tuple(cli.pages),
-                **({"workers": workers} if workers else {})}
-    # a mistake shows before a folder is made
-    plans.check(plans.Plan(folder=Path("."), **options))
-    plan = plans.Plan(folder=resume or output or new_folder(), **options)
+
+
+def _execute(plan: "plans.Plan", *, quiet: bool) -> None:
+    """Run the plan's jobs, with progress and, unless ``quiet``, verdicts as they come."""
     with stopping.on_sigterm() as terminated:
         try:
             with progress_bars() as report:
-                regression.regress(plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
-                             created=datetime.datetime.now().isoformat(timespec="seconds"),
-                             report=report,
-                             tell=(lambda found: None) if as_json else live.teller(report.console))
+                regression.regress(
+                    plan, command=shlex.join(["cyclebound", *sys.argv[1:]]),
+                    created=datetime.datetime.now().isoformat(timespec="seconds"), report=report,
+                    tell=(lambda verdict: None) if quiet else live.teller(report.console))
         except regression.Interrupted:
             cli.fail(f"{'terminated' if terminated else 'interrupted'}; what had finished is kept "
                      f"(`{shlex.join(['cyclebound', 'compare', str(plan.folder)])}` shows it), "
                      "continue with "
                      f"`{_resuming(plan)}`", 143 if terminated else 130)
-    status = _show(plan.folder, as_json=as_json, page=page)
-    if not as_json:
-        _what_is_left(plan)
-    return status
 
 
 def _vary(options: dict[str, object]) -> None:

@@ -665,11 +665,8 @@ class ComputeUnit(wiring.Component):
         """Choose what to fetch: the next instruction, a jump's target, or another work-group's."""
         current, ends = self.current, self.tokens[-1]
         what, commits = ends.decoded, self._commits
-        running = self.running
-        after = Signal(_INDEX_BITS + 1)  # the next instruction in order
-        others = Array(self.active)
         left = Signal()
-        m.d.comb += left.eq(others[current].any())
+        m.d.comb += left.eq(Array(self.active)[current].any())
 
         # A mask was changed in the cycle before: does anything go on, and where?
         over, again, jumps = Signal(), Signal(), Signal()
@@ -691,59 +688,11 @@ class ComputeUnit(wiring.Component):
             access.eq(commits & what.access),
             wrong.eq(commits & (cause != Cause.NONE)),
         ]
-
-        # accesses that are over
-        done, failed = Signal(SLOTS), Signal(SLOTS)
-        for slot, completion in enumerate(self.completion):
-            valid = completion.valid & self.accessing[slot]
-            m.d.comb += [done[slot].eq(valid), failed[slot].eq(valid & completion.payload.fault)]
-            with m.If(valid):
-                m.d.sync += self.accessing[slot].eq(0)
-                with m.If(self._closing[slot]):
-                    m.d.sync += self.occupied[slot].eq(0)
+        done, failed = self._completions(m)
         stops = self._stops
         m.d.comb += stops.eq(wrong | failed.any() | self.start | self.stopped)
-
-        # whose turn it is
-        computing = Mux(running, 1 << current, 0)
-        launched = Signal(SLOTS)
-        m.d.comb += launched.eq(Mux(self.launch.valid, 1 << self.launch.payload.slot, 0))
-        ready = Signal(SLOTS)
-        m.d.comb += ready.eq((self.occupied & ~self.accessing & ~computing)
-                             | (done & ~self._closing) | launched)
-        held = self.exclusive & ((self.accessing & self._on_chip & ~done).any()
-                                 | (access & what.scratchpad))
-        chooses, chosen = Signal(), Signal(range(SLOTS))
-        stays = Signal()  # it was an access to its scratchpad that the current slot left with
-        m.d.comb += [
-            chosen.eq(Mux(ready.bit_select(current ^ 1, 1)
-                          & ~(stays & ready.bit_select(current, 1)), current ^ 1, current)),
-            chooses.eq((~running | over | access) & ready.any() & ~held & ~stops),
-        ]
-
-        # fetch
-        straight = running & self._accepts & ~self._flush
-        m.d.comb += [
-            self._flush.eq(over | again | jumps | taken | access | stops),
-            self._injects.eq(again & ~stops),
-            self._fetches.eq(chooses | ((taken | jumps | straight) & ~stops)),
-            self._fetched.eq(after),
-        ]
-        with m.If(chooses):
-            m.d.comb += self._fetched.eq(Mux(launched.bit_select(chosen, 1), 0, self._pc[chosen]))
-            m.d.sync += [current.eq(chosen), running.eq(1)]
-        with m.Elif(over | access | stops):
-            m.d.sync += running.eq(0)
-        with m.If(access):
-            m.d.sync += stays.eq(self.hold & what.scratchpad)
-        with m.Elif(over | stops):
-            m.d.sync += stays.eq(0)
-        with m.If(taken):
-            m.d.comb += self._fetched.eq(what.immediate)
-        with m.If(jumps):
-            m.d.comb += self._fetched.eq(self._resume)
-        with m.If(self._fetches):
-            m.d.sync += after.eq(self._fetched + 1)
+        turn = self._choose(m, over, access, done)
+        self._fetch(m, turn, over, again, jumps, taken, access)
 
         m.d.sync += [self.ended.valid.eq(over & ~stops), self.ended.payload.slot.eq(current),
                      self.ended.payload.number.eq(self._number[current])]
@@ -752,6 +701,70 @@ class ComputeUnit(wiring.Component):
         self._show_access(m, access & ~stops)
         self._launch(m)
         self._stop(m, wrong, cause, failed)
+
+    def _completions(self, m):
+        """Bits for slots whose accesses are over, and for those of them that failed."""
+        done, failed = Signal(SLOTS), Signal(SLOTS)
+        for slot, completion in enumerate(self.completion):
+            valid = completion.valid & self.accessing[slot]
+            m.d.comb += [done[slot].eq(valid), failed[slot].eq(valid & completion.payload.fault)]
+            with m.If(valid):
+                m.d.sync += self.accessing[slot].eq(0)
+                with m.If(self._closing[slot]):
+                    m.d.sync += self.occupied[slot].eq(0)
+        return done, failed
+
+    def _choose(self, m, over, access, done):
+        """Whose turn it is, when the current work-group is over or leaves with an access.
+
+        Returns whether a slot gets its turn, and the instruction that it goes on with.
+        """
+        current, running, stops = self.current, self.running, self._stops
+        scratchpad = self.tokens[-1].decoded.scratchpad
+        computing = Mux(running, 1 << current, 0)
+        launched = Signal(SLOTS)
+        m.d.comb += launched.eq(Mux(self.launch.valid, 1 << self.launch.payload.slot, 0))
+        ready = Signal(SLOTS)
+        m.d.comb += ready.eq((self.occupied & ~self.accessing & ~computing)
+                             | (done & ~self._closing) | launched)
+        held = self.exclusive & ((self.accessing & self._on_chip & ~done).any()
+                                 | (access & scratchpad))
+        stays = Signal()  # it was an access to its scratchpad that the current slot left with
+        chooses, chosen = Signal(), Signal(range(SLOTS))
+        m.d.comb += [
+            chosen.eq(Mux(ready.bit_select(current ^ 1, 1)
+                          & ~(stays & ready.bit_select(current, 1)), current ^ 1, current)),
+            chooses.eq((~running | over | access) & ready.any() & ~held & ~stops),
+        ]
+        with m.If(chooses):
+            m.d.sync += [current.eq(chosen), running.eq(1)]
+        with m.Elif(over | access | stops):
+            m.d.sync += running.eq(0)
+        with m.If(access):
+            m.d.sync += stays.eq(self.hold & scratchpad)
+        with m.Elif(over | stops):
+            m.d.sync += stays.eq(0)
+        return chooses, Mux(launched.bit_select(chosen, 1), 0, self._pc[chosen])
+
+    def _fetch(self, m, turn, over, again, jumps, taken, access):
+        chooses, begins_at = turn
+        after = Signal(_INDEX_BITS + 1)  # the next instruction in order
+        stops = self._stops
+        straight = self.running & self._accepts & ~self._flush
+        m.d.comb += [
+            self._flush.eq(over | again | jumps | taken | access | stops),
+            self._injects.eq(again & ~stops),
+            self._fetches.eq(chooses | ((taken | jumps | straight) & ~stops)),
+            self._fetched.eq(after),
+        ]
+        with m.If(chooses):
+            m.d.comb += self._fetched.eq(begins_at)
+        with m.If(taken):
+            m.d.comb += self._fetched.eq(self.tokens[-1].decoded.immediate)
+        with m.If(jumps):
+            m.d.comb += self._fetched.eq(self._resume)
+        with m.If(self._fetches):
+            m.d.sync += after.eq(self._fetched + 1)
 
     def _show_access(self, m, access):
         current, ends = self.current, self.tokens[-1]

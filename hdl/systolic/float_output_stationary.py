@@ -77,8 +77,15 @@ class FloatOutputStationaryArray(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        self._accept(m)
+        self._multiply(m, *self._skewed(m))
+        heads, shift = self._capture(m)
+        self._drain(m, heads, shift)
+        return m
+
+    def _accept(self, m):
+        """The folds' turns: whose operands are taken in this cycle, and what they are to it."""
         diagonals = self.rows + self.columns - 1
-        count = STAGES * self.rows  # rows that leave
         turn, wanted = Signal(range(STAGES)), Signal(range(STAGES))
         in_fold, draining = Signal(STAGES), Signal()  # which folds have begun
         may, accept = Signal(), Signal()
@@ -93,8 +100,9 @@ class FloatOutputStationaryArray(wiring.Component):
         with m.If(accept):
             m.d.sync += [wanted.eq(Mux(wanted == STAGES - 1, 0, wanted + 1)),
                          in_fold.bit_select(turn, 1).eq(~last)]
-        ends = Signal()  # the last operands of the last fold
-        m.d.comb += ends.eq(accept & last & (turn == STAGES - 1))
+        begins, ends = Signal(), Signal()  # the last operands of the first and of the last fold
+        m.d.comb += [begins.eq(accept & last & (turn == 0)),
+                     ends.eq(accept & last & (turn == STAGES - 1))]
 
         # Bit d: operands were accepted d + 1 cycles ago, they are the first or last of their fold.
         valid, first = Signal(diagonals), Signal(diagonals)
@@ -102,21 +110,23 @@ class FloatOutputStationaryArray(wiring.Component):
         m.d.sync += [valid.eq(Cat(accept, valid)),
                      first.eq(Cat(accept & ~in_fold.bit_select(turn, 1), first)),
                      finish.eq(Cat(accept & last, finish))]
+        m.d.comb += self.active.eq(Cat(valid[i + j] for i in range(self.rows)
+                                       for j in range(self.columns)))
+        self._valid, self._first, self._finish = valid, first, finish
+        self._begins, self._ends, self._draining = begins, ends, draining
+
+    def _skewed(self, m):
+        """Operands as rows and columns get them: each a cycle after the one before."""
         always = Const(1)
         lefts = delay(m, always, self.left.payload["values"],
                       delay_lines("skew_left", range(self.rows), OPERAND_WIDTH))
         tops = delay(m, always, self.top.payload,
                      delay_lines("skew_top", range(self.columns), OPERAND_WIDTH))
-        m.d.comb += self.active.eq(Cat(valid[i + j] for i in range(self.rows)
-                                       for j in range(self.columns)))
+        return lefts, tops
 
-        # A chain of registers for each column: sums enter it where they are made, and leave at row
-        # 0. All of a PE's sums are captured one after the other, so that it moves by itself.
-        shift = Signal()
-        below = [Signal(SUM_WIDTH, name=f"sum_{self.rows}_{j}") for j in range(self.columns)]
+    def _multiply(self, m, lefts, tops):
+        valid, first = self._valid, self._first
         downwards, low = list(tops), Const(0, SUM_WIDTH - OPERAND_WIDTH)
-        heads = []
-        placed = []
         for i, row in enumerate(self.pes):
             value = lefts[i]
             for j, pe in enumerate(row):
@@ -136,33 +146,42 @@ class FloatOutputStationaryArray(wiring.Component):
                                      pe.result.payload)),
                     pe.result.ready.eq(1),
                 ]
-                placed.append((i, j, [Signal(SUM_WIDTH, name=f"sum_{i}_{j}_{number}")
-                                      for number in range(STAGES)]))
-        chains = {(i, j): registers for i, j, registers in placed}
-        for (i, j), registers in chains.items():
-            source = chains[i + 1, j][0] if i + 1 < self.rows else below[j]
-            captures = finish[i + j + STAGES]
-            with m.If(captures | shift):
-                m.d.sync += [register.eq(later) for register, later in zip(
-                    registers, [*registers[1:], Mux(captures, self.pes[i][j].result.payload,
-                                                    source)], strict=True)]
-            if i == 0:
-                heads.append(registers[0])
 
-        # When the last PE has captured the last of its sums, they are all in place.
-        settling = Signal(diagonals + STAGES)
+    def _capture(self, m):
+        """A chain of registers for each column, which sums enter where they are made.
+
+        They leave at row 0. All of a PE's sums are captured one after the other, so that it moves
+        by itself. Returns what is at row 0, and the signal that moves all chains.
+        """
+        shift = Signal()
+        chains = [[[Signal(SUM_WIDTH, name=f"sum_{i}_{j}_{number}") for number in range(STAGES)]
+                   for j in range(self.columns)] for i in range(self.rows)]
+        for i, row in enumerate(chains):
+            for j, registers in enumerate(row):
+                below = (chains[i + 1][j][0] if i + 1 < self.rows
+                         else Signal(SUM_WIDTH, name=f"sum_{self.rows}_{j}"))
+                captures = self._finish[i + j + STAGES]
+                with m.If(captures | shift):
+                    m.d.sync += [register.eq(later) for register, later in zip(
+                        registers, [*registers[1:], Mux(captures, self.pes[i][j].result.payload,
+                                                        below)], strict=True)]
+        return [registers[0] for registers in chains[0]], shift
+
+    def _drain(self, m, heads, shift):
+        """When the last PE has captured the last of its sums, they are all in place and leave."""
+        count = STAGES * self.rows  # rows that leave
+        settling = Signal(self.rows + self.columns - 1 + STAGES)
         left_over = Signal(range(count + 1))
-        m.d.sync += settling.eq(Cat(ends, settling))
-        with m.If(accept & last & (turn == 0)):
-            m.d.sync += draining.eq(1)
+        m.d.sync += settling.eq(Cat(self._ends, settling))
+        with m.If(self._begins):
+            m.d.sync += self._draining.eq(1)
         with m.If(settling[-1]):
             m.d.sync += left_over.eq(count)
         with m.Elif(shift):
             m.d.sync += left_over.eq(left_over - 1)
             with m.If(left_over == 1):
-                m.d.sync += draining.eq(0)
+                m.d.sync += self._draining.eq(0)
         m.d.comb += [self.results.valid.eq(left_over != 0),
                      shift.eq(self.results.valid & self.results.ready)]
         m.d.comb += [value.eq(head) for value, head in
                      zip(self.results.payload, heads, strict=True)]
-        return m

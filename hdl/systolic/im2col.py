@@ -68,13 +68,18 @@ class Im2col(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        busy, move, out = Signal(), Signal(), self.words.payload
-        now = Signal.like(self.command.payload)
-        begin = Signal()
-        m.d.comb += [move.eq(~self.words.valid | self.words.ready), self.command.ready.eq(~busy),
-                     begin.eq(self.command.valid & ~busy)]
+        move = Signal()  # the next word may enter the output's registers
+        m.d.comb += move.eq(~self.words.valid | self.words.ready)
+        self._walk(m, move)
+        self._word(m, move)
+        return m
 
-        # Counters of the nest of loops, and where each stands.
+    def _walk(self, m, move):
+        """The nest of loops: where the next word is in the image, and which loops it ends."""
+        busy, begin, now = Signal(), Signal(), Signal.like(self.command.payload)
+        m.d.comb += [self.command.ready.eq(~busy), begin.eq(self.command.valid & ~busy)]
+
+        # Counters, and where each loop stands.
         left = {name: Signal(_WIDTH, name=f"{name}_left") for name in
                 ("across", "down", "kernel", "planes", "strips")}
         column, row = Signal(signed(_WIDTH + 1)), Signal(signed(_WIDTH + 1))
@@ -144,22 +149,29 @@ class Im2col(wiring.Component):
                                          for counter in (line, first_line, plane_line)]
                             with m.If(over["strips"]):
                                 m.d.sync += busy.eq(0)
+        self._busy, self._now = busy, now
+        self._column, self._row, self._line = column, row, line
+        self._room, self._left_of_run, self._over = room, left_of_run, over
 
-        # A word, in registers. An element is one of the window's row if it is one of the run, and
-        # one of the image if its row is, and its place in it.
+    def _word(self, m, move):
+        """A word, in registers.
+
+        An element is one of the window's row if it is one of the run, and one of the image if its
+        row is, and its place in it.
+        """
+        out, column, row, over = self.words.payload, self._column, self._row, self._over
         digits = exact_log2(self.size)
         inside, tile_ends = Signal(), Signal()
-        m.d.comb += [inside.eq((row >= 0) & (row < now.height)),
+        m.d.comb += [inside.eq((row >= 0) & (row < self._now.height)),
                      tile_ends.eq(over["across"] & over["down"])]
-        lanes = [inside & (column >= -i) & (room > i) & (left_of_run > i)
+        lanes = [inside & (column >= -i) & (self._room > i) & (self._left_of_run > i)
                  for i in range(self.size)]
         with m.If(move):
             m.d.sync += [
-                self.words.valid.eq(busy),
-                out.address.eq(line + (column >> digits)),
+                self.words.valid.eq(self._busy),
+                out.address.eq(self._line + (column >> digits)),
                 out.offset.eq(column[:digits]),
                 out.lanes.eq(Cat(*lanes)),
                 out.last.eq(tile_ends),
                 out.final.eq(tile_ends & Cat(*over.values()).all()),
             ]
-        return m
