@@ -5,16 +5,18 @@ model finds one by one.
 """
 
 import itertools
+import random
 from collections.abc import Iterable, Iterator
 
-from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, Destination
+from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, TARGET_BITS, Destination
 from cyclebound.golden.simd.access_setup import Committed, Move, collide, moves
 from cyclebound.golden.simd.isa import OPCODES, TABLE
 from cyclebound.golden.simd.machine import SCALARS, machine_named
+from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS
 from cyclebound.golden.simd.transfers import Access, Fault
 from cyclebound.tb.bench import Bench, testbench
 
-__all__ = ["AccessSetupScene", "linear_cases", "local_cases", "play", "row_cases",
+__all__ = ["AccessSetupScene", "far_cases", "linear_cases", "local_cases", "play", "row_cases",
            "snoopy_cases", "tile_cases"]
 
 _CLOCKS = 4
@@ -286,6 +288,59 @@ def other_cases(scene: AccessSetupScene) -> Iterator[Committed]:
                             group_y=rng.choice((0, (1 << 20) - 64)))
 
 
+def _near(rng: random.Random, limit: int, reach: int) -> int:
+    """An offset at either edge of ``limit`` words, or anywhere between."""
+    return rng.choice((0, limit, rng.randrange(limit))) + rng.randint(-reach, reach)
+
+
+def far_cases(scene: AccessSetupScene, cases: int) -> Iterator[Committed]:
+    """Buffers of any size, so that each bit of a place, a length and a product matters."""
+    rng, machine = scene.bench.rng, scene.machine
+    items = machine.items
+
+    def up_to(bits: int) -> int:
+        return rng.randint(1, (1 << rng.randint(1, bits)) - 1)
+
+    for _ in range(cases):
+        across, registers = rng.choice(machine.widths), rng.choice((1, 2, 4))
+        height = items // across
+        x, y = up_to(COUNT_BITS), up_to(COUNT_BITS)
+        group_x, group_y = (up_to(COUNT_BITS) // size * size for size in (across, height))
+        yield Committed(
+            rng.choice(("ldglin", "stglin")), items, across, (x, y), registers=registers,
+            target=rng.randrange(61), x=_near(rng, -(-x // registers), across) - group_x,
+            y=_near(rng, y, height) - group_y, group_x=group_x, group_y=group_y,
+            grid_y=rng.choice((group_y + rng.randint(1, height + 1), (1 << COUNT_BITS) - 1)))
+        # a scratchpad's buffer, of few words or of all; a tile of it that is nearly all outside
+        words = rng.randint(1, SCRATCHPAD_WORDS)
+        chip_x = rng.choice((up_to(14), 1 << rng.randrange(14)))
+        chip_x = min(chip_x, words)
+        chip_y = rng.choice((words // chip_x, rng.randint(1, words // chip_x)))
+        chip = rng.randint(0, SCRATCHPAD_WORDS - chip_x * chip_y), chip_x, chip_y
+        yield Committed(rng.choice(("ldsplin", "stsplin")), items, across, chip=chip,
+                        target=rng.randrange(64), x=_near(rng, chip_x, across),
+                        y=_near(rng, chip_y, height))
+        yield Committed("sldsp", items, across, chip=chip, x=rng.randrange(chip_x),
+                        y=rng.randrange(chip_y), sd_words=rng.randint(1, SCALARS),
+                        target=rng.choice((0, rng.randrange(SCALARS))))
+        yield Committed(
+            rng.choice(("ldg2sptile", "stg2sptile")), items, across, (x, y), chip,
+            x=rng.choice((rng.randint(1, 9) - chip_x, x - rng.randint(1, 9))),
+            y=rng.choice((rng.randint(1, 9) - chip_y, y - rng.randint(1, 9))))
+        yield Committed("sldg", items, across, (x, y), count=rng.randint(1, SCALARS), target=0)
+        y = max(1, min(y, ((1 << TARGET_BITS) - 1) // x))  # an index is of 20 bits
+        at_x, at_y = rng.randrange(x), rng.randrange(y)
+        yield Committed(
+            rng.choice(("ldgcidx", "stgcidx")), items, across, (x, y), x=at_x, y=at_y,
+            sd_words=rng.randint(1, max(1, min(9, x - at_x + 1))),
+            sd_period=rng.choice((x, x ^ 1 << rng.randrange(COUNT_BITS), up_to(32))),
+            sd_period_cnt=rng.choice((1, rng.randint(1, max(1, min(9, y - at_y + 1))),
+                                      1 << rng.randrange(32))))
+    for name in ("ldgbidx", "stgbidx", "ldspbidx", "stspbidx"):
+        for x, y in ((1, 4095), (4095, 1), (53, 77), (1 << 11, 2)):
+            yield Committed(name, items, machine.widths[0], (x, y), (rng.randrange(99), x, y))
+
+
 @testbench
 async def tiles_of_registers(bench: Bench) -> None:
     bench.declare("job")
@@ -348,3 +403,12 @@ async def every_snoopy_tile(bench: Bench) -> None:
     bench.declare("job")
     scene = AccessSetupScene(bench)
     await play(scene, snoopy_cases(scene, every=True))
+
+
+@testbench
+async def buffers_of_any_size(bench: Bench) -> None:
+    bench.declare("job")
+    scene = AccessSetupScene(bench)
+    await play(scene, far_cases(scene, 500))
+    assert scene.words > 5_000
+    assert scene.faults > 200
