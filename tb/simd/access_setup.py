@@ -304,7 +304,7 @@ def far_cases(scene: AccessSetupScene, cases: int) -> Iterator[Committed]:
     for _ in range(cases):
         across, registers = rng.choice(machine.widths), rng.choice((1, 2, 4))
         height = items // across
-        x, y = up_to(COUNT_BITS), up_to(COUNT_BITS)
+        x, y = rng.choice((up_to(COUNT_BITS), rng.randint(1, 9 * registers))), up_to(COUNT_BITS)
         group_x, group_y = (up_to(COUNT_BITS) // size * size for size in (across, height))
         yield Committed(
             rng.choice(("ldglin", "stglin")), items, across, (x, y), registers=registers,
@@ -336,9 +336,14 @@ def far_cases(scene: AccessSetupScene, cases: int) -> Iterator[Committed]:
             sd_period=rng.choice((x, x ^ 1 << rng.randrange(COUNT_BITS), up_to(32))),
             sd_period_cnt=rng.choice((1, rng.randint(1, max(1, min(9, y - at_y + 1))),
                                       1 << rng.randrange(32))))
-    for name in ("ldgbidx", "stgbidx", "ldspbidx", "stspbidx"):
-        for x, y in ((1, 4095), (4095, 1), (53, 77), (1 << 11, 2)):
+    for x, y in ((1, 4095), (4095, 1), (53, 77), (1 << 11, 2), (202, 3), (3, 202)):
+        for name in ("ldgbidx", "stgbidx", "ldspbidx", "stspbidx"):
             yield Committed(name, items, machine.widths[0], (x, y), (rng.randrange(99), x, y))
+    for x, y in ((1, (1 << 16) + (1 << 14)), ((1 << 16) + (1 << 14), 1)):
+        yield Committed("ldgbidx", items, machine.widths[0], (x, y))
+    for bit in range(2, COUNT_BITS):
+        yield Committed("sldg", items, machine.widths[0], ((1 << bit) + rng.randrange(3), 31),
+                        count=rng.randint(4, SCALARS))
 
 
 @testbench
