@@ -121,6 +121,10 @@ class AccessSetupScene:
         row = access.name in ("sldg", "sldsp")
         tile, snoopy = access.name.endswith("tile"), access.name in _SNOOPY
         assert (job["scalars"], job["cam"]) == (row, snoopy), f"{access}: {job}"
+        if access.name == "sldg":  # no more lines than have its words
+            across = access.buffer[0]
+            assert (job["words"], job["count"]) == (
+                min(access.count, across), -(-access.count // across)), f"{access}: {job}"
         assert job["destination"] == (Destination.CAM if snoopy else Destination.SCRATCHPAD
                                       if tile else Destination.REGISTERS)
         if not (row or tile or snoopy):
@@ -180,7 +184,8 @@ def linear_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]
     items, rng = scene.machine.items, scene.bench.rng
     for across, registers in itertools.product(scene.machine.widths, (1, 2, 4)):
         height = items // across
-        columns = [(x, group_x, buffer) for buffer in range(1, 6) for group_x in (0, across)
+        columns = [(x, group_x, buffer) for buffer in range(1, max(6, 2 * registers))
+                   for group_x in (0, across)
                    for x in range(-across - group_x - 2, -(-buffer // registers) - group_x + 2)]
         lines = [(y, group_y, buffer, grid) for buffer in range(1, 4) for group_y in (0, height)
                  for grid in range(group_y + 1, group_y + height + 2)
@@ -342,8 +347,11 @@ def far_cases(scene: AccessSetupScene, cases: int) -> Iterator[Committed]:
     for x, y in ((1, (1 << 16) + (1 << 14)), ((1 << 16) + (1 << 14), 1)):
         yield Committed("ldgbidx", items, machine.widths[0], (x, y))
     for bit in range(2, COUNT_BITS):
-        yield Committed("sldg", items, machine.widths[0], ((1 << bit) + rng.randrange(3), 31),
-                        count=rng.randint(4, SCALARS))
+        for more in range(3):
+            yield Committed("sldg", items, machine.widths[0], ((1 << bit) + more, 31),
+                            count=rng.randint(4, SCALARS))
+    for bit in range(32):
+        yield Committed("sldsp", items, machine.widths[0], chip=(0, 128, 128), sd_words=1 << bit)
 
 
 @testbench

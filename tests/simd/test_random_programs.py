@@ -76,11 +76,12 @@ def test_phases_follow_from_what_ports_show():
 
 @unit
 def test_they_are_of_all_kinds():
-    drawn = [random_program(seed, SMALL) for seed in range(100)]
+    drawn = [random_program(seed, SMALL) for seed in range(200)]
     text = "".join(program.text for program in drawn)
     for word in ("bra", "call", "ret", "brk", "cmask", "exit p", "sicj", "sidiv", "rsqrt", "ldglin",
                  "ldglin.vec4", "stglin.vec2", "ldgidxit", "stgidxit", "ldg2sptile", "stg2sptile",
-                 "ldsplin", "stsplin", "sldg", "sldsp", "#bound", "ldglin vc.mem_data"):
+                 "ldsplin", "stsplin", "sldg", "sldsp", "#bound", "ldglin vc.mem_data", "ldgbidx",
+                 "stgbidx", "ldgcidx", "stgcidx", "ldspbidx", "stspbidx"):
         assert word in text, word
     assert "bidx" not in text
     assert {program.policy for program in drawn} == set(Policy)

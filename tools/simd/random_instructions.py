@@ -199,13 +199,18 @@ class _Whole(_Writer):
         vector, offsets = rng.choice(_REGISTERS[Kind.VECTOR][:4]), self._offsets()
         wide = rng.choice(("", "", ".vec2", ".vec4"))
         buffer, chip = rng.randrange(len(around.dram)), rng.randrange(len(around.scratchpad))
-        words = around.dram[buffer][1] * around.dram[buffer][2]
+        _, wide_x, wide_y = around.dram[buffer]
+        words = wide_x * wide_y
         across, lines = around.scratchpad[chip]
         legal = (1 << words.bit_length() - 1) - 1  # so many indexes, and one
         index = (f"and v8, {rng.choice(_REGISTERS[Kind.VECTOR])}, {legal:#x}",
                  "movvsp vc.mem_idx, v8")
         x, y = rng.randrange(across), rng.randrange(lines)
         few = rng.randint(1, min(_SCALARS, words))
+        part_x, part_y = rng.randint(1, wide_x), rng.randint(1, wide_y)  # of the buffer
+        part = (f"smovssp sc.sd_words, {part_x}", f"smovssp sc.sd_period, {wide_x}",
+                f"smovssp sc.sd_period_cnt, {part_y}")
+        corner = f"{rng.randint(0, wide_x - part_x)}, {rng.randint(0, wide_y - part_y)}"
         row = rng.randint(1, min(_SCALARS, across * lines - y * across - x))
         self.lines += rng.choice((
             (f"ldglin{wide} {vector}, {buffer}, {offsets}",),
@@ -219,6 +224,10 @@ class _Whole(_Writer):
             (*index, f"ldgidxit {vector}, {buffer}"), (*index, f"stgidxit {vector}, {buffer}"),
             (f"smovssp sc.sd_words, {row}",
              f"sldsp s{rng.randint(0, _SCALARS - row)}, {chip}, {x}, {y}"),
+            (*index, f"ldgbidx {buffer}"), (*index, f"stgbidx {buffer}"),
+            (*index, f"ldspbidx {chip}"), (*index, f"stspbidx {chip}"),
+            (*index, *part, f"ldgcidx {buffer}, {corner}"),
+            (*index, *part, f"stgcidx {buffer}, {corner}"),
             (f"sldg s{rng.randint(0, _SCALARS - few)}, {buffer}, {few}",),
         ))
 
@@ -258,7 +267,7 @@ def random_instructions(seed: int, machine: Machine, blocks: int = 20,
                         around: Surroundings | None = None) -> str:
     """The source of such a kernel; the same for the same seed.
 
-    For any grid; or, with ``around``, for the grid that it names, without snoopy accesses.
+    For any grid; or, with ``around``, for the grid that it names.
     """
     rng = random.Random(seed)
     writer = _Whole(rng, machine, around) if around else _Writer(rng, machine)

@@ -132,7 +132,7 @@ Node = Op | If | Loop | Call | Exit | Move | Branch | Leave | Access
 _WAYS = ("load", "store", "snoop", "gather", "scatter", "put", "get", "pick")
 # tile from SOURCE, to DATA; snoopy from TABLE, index by index; index by index to INDEXED; to the
 # scratchpad, from it with a shift, and by index
-_WAYS_OF_HARDWARE = tuple(way for way in _WAYS if way not in ("snoop", "pick"))
+_WITHOUT_SNOOPY = tuple(way for way in _WAYS if way not in ("snoop", "pick"))
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class _Maker:
         kind = rng.choice(kinds)
         value, condition = rng.randrange(_VALUES), rng.choice(CONDITIONS)
         if kind == "move":
-            ways = _WAYS if self._mix.snoopy else _WAYS_OF_HARDWARE
+            ways = _WAYS if self._mix.snoopy else _WITHOUT_SNOOPY
             return Move(rng.choice(ways), value, rng.randrange(_VALUES), rng.randint(-70, 70))
         if kind == "access" and self._shapes is not None:
             return Access(self._shapes.access(self._counters[-1] if self._counters else None))

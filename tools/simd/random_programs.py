@@ -76,7 +76,7 @@ def random_program(seed: int, machine: Machine) -> RandomProgram:
         grid = Grid(rng.randint(1, 4) * items - rng.choice((0, 1, 7, items // 2)), 1, machine,
                     items)
         text = random_kernel(seed, machine, grid.x,
-                             Mix(branches=rng.random() < 0.5, snoopy=False)).text
+                             Mix(branches=rng.random() < 0.5)).text
         text = text.replace(".text\n", "\n".join((".text", *_CLEARED, "")))
     lines = text.splitlines()
     kept = next(number for number, line in enumerate(lines, 1)

@@ -19,7 +19,6 @@ _KINDS = ("tile", "tile", "chip", "chip", "chip", "row", "row", "few", "move")
 _TIMES = (1, 2, 4)  # that an access is made
 _CHIPS = (1, 2)      # scratchpad buffers
 _FIRST, _FREE = 22, 10  # scalar registers that such an access may write, or take an offset from
-_TABLE = 4           # words of a line of the table that a snoopy access reads a part of
 _SPARE = "v8"        # a vector register that only the writer uses
 
 
@@ -170,11 +169,13 @@ class Shapes:
                 *(f"sldsp s{_FIRST}, {chip}, {left}, {top}",) * rng.choice(_TIMES))
 
     def _part(self) -> tuple[str, ...]:
-        """Some lines of the table past the CAMs."""
+        """Some lines of the table or of a buffer past the CAMs, as far apart as the buffer's own:
+        the hardware takes no others."""
         rng = self._rng
-        period = rng.randint(1, 8)
-        words, count = rng.randint(1, period), rng.randint(1, 2)
-        first = rng.randint(0, self._table - (count - 1) * period - words)
+        buffer, (x, y) = rng.choice(((1, (self._table, 1)), (SHAPED, self._sizes[SHAPED])))
+        words, count = rng.randint(1, min(x, 8)), rng.randint(1, min(y, 3))
+        period = x if count > 1 else rng.randint(words, 9)
+        place = f"{rng.randint(0, x - words)}, {rng.randint(0, y - count)}"
         return (f"smovssp sc.sd_words, {words}", f"smovssp sc.sd_period, {period}",
                 f"smovssp sc.sd_period_cnt, {count}", f"movvsp vc.mem_idx, {_SPARE}",
-                *(f"ldgcidx 1, {first}",) * rng.choice(_TIMES))
+                *(f"ldgcidx {buffer}, {place}",) * rng.choice(_TIMES))
