@@ -212,24 +212,32 @@ class _Whole(_Writer):
                 f"smovssp sc.sd_period_cnt, {part_y}")
         corner = f"{rng.randint(0, wide_x - part_x)}, {rng.randint(0, wide_y - part_y)}"
         row = rng.randint(1, min(_SCALARS, across * lines - y * across - x))
-        self.lines += rng.choice((
+        tiles = (
             (f"ldglin{wide} {vector}, {buffer}, {offsets}",),
             (f"stglin{wide} {vector}, {buffer}, {offsets}",),
             (f"ldglin vc.mem_data, {buffer}, {offsets}",),
             (f"stglin vc.mem_data, {buffer}, {offsets}",),
+        )
+        on_chip = (
             (f"ldsplin {vector}, {chip}, {offsets}",), (f"stsplin {vector}, {chip}, {offsets}",),
             (f"ldsplin vc.mem_data, {chip}, {offsets}",),
             (f"ldg2sptile {chip}, {buffer}, {offsets}",),
             (f"stg2sptile {chip}, {buffer}, {offsets}",),
-            (*index, f"ldgidxit {vector}, {buffer}"), (*index, f"stgidxit {vector}, {buffer}"),
-            (f"smovssp sc.sd_words, {row}",
-             f"sldsp s{rng.randint(0, _SCALARS - row)}, {chip}, {x}, {y}"),
+        )
+        by_index = (
+            (*index, f"ldgidxit {vector}, {buffer}"), (*index, f"stgidxit {vector}, {buffer}"))
+        snoopy = (
             (*index, f"ldgbidx {buffer}"), (*index, f"stgbidx {buffer}"),
             (*index, f"ldspbidx {chip}"), (*index, f"stspbidx {chip}"),
             (*index, *part, f"ldgcidx {buffer}, {corner}"),
             (*index, *part, f"stgcidx {buffer}, {corner}"),
+        )
+        rows = (
+            (f"smovssp sc.sd_words, {row}",
+             f"sldsp s{rng.randint(0, _SCALARS - row)}, {chip}, {x}, {y}"),
             (f"sldg s{rng.randint(0, _SCALARS - few)}, {buffer}, {few}",),
-        ))
+        )
+        self.lines += rng.choice(rng.choice((tiles, on_chip, by_index, snoopy, rows)))
 
     def end(self) -> None:
         """All registers, multiplied and added, in each lane; those of the work-group to each."""
