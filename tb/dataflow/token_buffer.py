@@ -36,6 +36,10 @@ class Scene:
             if self.held[k] is not None:
                 values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
                            f"operands.{k}.payload.data": self.held[k][1]}
+        offered = [held[0] for held in self.held if held is not None]
+        for k, held in enumerate(self.held):
+            if held is None and offered:  # no token, though its lines look like another's companion
+                values[f"operands.{k}.payload.tid"] = bench.rng.choice(offered)
         seen = await bench.step(bench.inputs.pack(values))
         result = self.model.step(self.held, ready)
         shown = result.offered
@@ -153,36 +157,66 @@ async def epochs_in_any_order_with_stalls(bench: Bench) -> None:
 
 @testbench
 async def two_complete_in_one_cycle(bench: Bench) -> None:
-    """The first in turn fires first: right after reset, that of the lowest entry."""
+    """The first in turn fires first: right after reset, that of the lowest entry; later, the first
+    after the entry served last, however long ago that was."""
+    depth = bench.parameters["depth"]
     if bench.parameters["operands"] < 2:
         return
-    for pair in itertools.permutations(range(bench.parameters["depth"]), 2):
+    for served, pair in itertools.product(dict.fromkeys((None, 0, depth // 2, depth - 1)),
+                                          itertools.permutations(range(depth), 2)):
         await bench.reset()
         scene = Scene(bench, 0b11)
+        if served is not None:
+            scene.put(served)
+            await scene.drain()
+            scene.fired.clear()
         for operands in ((1, 0), (0, 1)):
             for tid, operand in zip(pair, operands, strict=True):
                 scene.put(tid, [operand])
             await scene.cycle()
         await scene.drain()
-        assert [firing.tid for firing in scene.fired] == sorted(pair)
+        after = 0 if served is None else served + 1
+        assert [firing.tid for firing in scene.fired] == sorted(
+            pair, key=lambda entry: (entry - after) % depth)
 
 
 @testbench
 async def a_stranger_in_the_entry_is_not_matched(bench: Bench) -> None:
-    """Threads that differ in one bit wait in the same entry of two stores, and stay there."""
+    """Threads that differ in one bit wait in the same entry of two stores, and stay there, whether
+    they come together or one after the other."""
     p = bench.parameters
-    if p["operands"] < 2:
-        return
-    for bit in range((p["depth"] - 1).bit_length(), p["tid_width"]):
+    bits = range((p["depth"] - 1).bit_length(), p["tid_width"])
+    for (one, other), bit, later in itertools.product(
+            itertools.permutations(range(p["operands"]), 2), bits, (False, True)):
         for first in (0, 2 ** p["tid_width"] - p["depth"]):  # all other bits 0, or 1
             await bench.reset()
-            scene = Scene(bench, 0b11)
-            for entry in range(first, first + scene.depth):
-                scene.put(entry, [0])
-                scene.put(entry ^ 1 << bit, [1])
+            scene = Scene(bench, 1 << one | 1 << other)
+            entries = range(first, first + scene.depth)
+            for entry in entries:
+                scene.put(entry, [one])
+            for _ in range(scene.depth * later):
+                await scene.cycle()
+            for entry in entries:
+                scene.put(entry ^ 1 << bit, [other])
             for _ in range(4 * scene.depth):
                 await scene.cycle()
             assert not scene.fired
+
+
+@testbench
+async def an_operand_that_is_not_needed_takes_nothing(bench: Bench) -> None:
+    for needed in _masks(bench):
+        await bench.reset()
+        scene = Scene(bench, needed)
+        idle = [k for k in range(scene.count) if not needed >> k & 1]
+        for tid in range(scene.depth):
+            for k in idle:
+                scene.queues[k].append((tid, bench.rng.getrandbits(scene.width)))
+            scene.put(tid)
+        for _ in range(3 * scene.depth):
+            await scene.cycle()
+        assert len(scene.fired) == scene.depth
+        assert all(scene.held[k] is not None for k in idle)
 
 
 reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300,
