@@ -50,6 +50,17 @@ def test_kernels():
     assert Page("papers.md").says(f"{len(rows)} of its {len(rows) + 1} kernels on the cycle model")
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["compute_phi_mag", "depth2vertex", "half_sample_robust", "spmv",
+                                  "srad_reduce", "cnn_max_pool", "fft", "stencil", "srad2"])
+def test_cycles_beside_table_4(call, name):
+    """Those whose runs take less than half a minute."""
+    done = call("simd", "table", name)
+    assert done.returncode == 0, done.stderr
+    (row,) = (line for line in done.stdout.splitlines() if line.startswith(f"| `{name}`"))
+    assert row in PAGE.splitlines()
+
+
 @pytest.mark.unit
 def test_issue_cycles_are_what_the_rtl_takes():
     """The numbers of 3 + 5 stages, as the compute unit's bounds, exact in the quick level."""

@@ -45,16 +45,16 @@ def test_ratios_of_the_tightness_table():
             assert row[5] == f"{number(row[3]) / number(row[4]):.3f}", row[0]
 
 
-def test_what_was_measured_is_on_the_accelerators_page():
-    """There it is by policy; a kernel without a scratchpad has one number for both."""
+def test_what_was_measured_is_near_the_accelerators_page():
+    """There it is with Sim-D's timing; a machine as built loses a few per cent at most."""
     table = {row[0]: dict(zip(("access", "compute"), row[4:6], strict=True))
              for row in Page("simd.md").rows("| kernel | items | Table 4 |")}
     compared = 0
     for name, _, policy, measured, *_ in OWN.rows(TIGHTNESS):
-        if table.get(name, {}).get(policy, "not run") != "not run":
-            assert measured == table[name][policy]
+        if name in table:
+            assert 0.98 < number(measured) / number(table[name][policy]) < 1.06, name
             compared += 1
-    assert compared >= 18
+    assert compared >= 26
 
 
 def test_mean_distances():
@@ -117,10 +117,10 @@ def test_bounds_with_worst_data():
 @pytest.mark.system
 @pytest.mark.parametrize("name", ["vector_add", "saxpy", "compute_phi_mag", "cnn_max_pool", "fft",
                                   "half_sample_robust", "depth2vertex", "transposition",
-                                  "prefix_sum"])
+                                  "prefix_sum", "stencil", "srad_reduce", "cnn_relu"])
 def test_measured_at_full_size(call, name):
     """Those whose runs take less than a minute."""
-    done = call("simd", "tightness", name, "--timing", "sim-d")
+    done = call("simd", "tightness", name)
     assert done.returncode == 0
     printed = [line.rsplit("|", 2)[0] for line in done.stdout.splitlines()[2:]]
     page = [line.rsplit("|", 2)[0] for line in OWN.text.splitlines()]
