@@ -11,13 +11,15 @@ are under way.
 Ref: Sim-D, sections 3.2 and 3.3.
 """
 
+from functools import reduce
 from itertools import zip_longest
+from operator import or_
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
+from amaranth.utils import ceil_log2, exact_log2
 
 from cyclebound.golden.dram.request import (
     BEAT_WORDS,
@@ -45,7 +47,6 @@ from cyclebound.hdl.simd.interfaces import (
     GridLayout,
     IndexWriteLayout,
     ReadItem,
-    ScalarTransfer,
     Transfer,
     WriteItem,
 )
@@ -446,29 +447,52 @@ class TransferUnit(wiring.Component):
 
     def _load(self, m, name, port, job, active, words):
         """Words into registers: at each place of the bus, that of the last word that is there."""
-        vectors, scalars = [], []
+        vectors = []
         for number, word in enumerate(words):
             label = f"{name}_{number}"
             place, row, group, item = self._place(m, label, job, word.target)
-            moves = word.valid & ~job.cam
+            moves = word.valid & ~job.cam & ~job.scalars
             whole = Signal(WriteItem(machine=self.machine, words=self.words),
                            name=f"{label}_whole")
             here = Signal(REGISTER_BANKS * self.words, name=f"{label}_here")
             m.d.comb += [
                 whole.enable.eq(1), whole.row.eq(row), whole.group.eq(group),
-                whole.data.eq(word.value),
-                here.eq((moves & ~job.scalars & _bit(active, item)) << place),
+                whole.data.eq(word.value), here.eq((moves & _bit(active, item)) << place),
             ]
             vectors.append((here, whole))
-            whole = Signal(ScalarTransfer(), name=f"{label}_scalar")
-            here = Signal(SCALARS, name=f"{label}_there")
+        m.d.comb += port.write.eq(_scattered(vectors))
+        self._load_scalars(m, name, port, job, words)
+
+    def _load_scalars(self, m, name, port, job, words):
+        """Words into scalar registers.
+
+        Words in a row go to registers in a row, over the ends of lines, too: those of a beat or of
+        a scratchpad's line are turned by as many places as the register of the first one says.
+        """
+        count = len(words)
+        places = max(count, SCALARS)
+        moves = Signal(count, name=f"{name}_moves")
+        turns = Signal(range(places), name=f"{name}_turns")
+        m.d.comb += [
+            moves.eq(Cat(word.valid & job.scalars & (word.target[:_SCALAR_BITS] < job.end)
+                         for word in words)),
+            # the same for each word that moves
+            turns.eq(reduce(or_, (Mux(moves[number], (word.target - number)[:len(turns)], 0)
+                                  for number, word in enumerate(words)))),
+        ]
+        turned = Cat(word.value for word in words)
+        for stage in range(exact_log2(count)):
+            further = Signal(len(turned), name=f"{name}_turned_{1 << stage}")
+            m.d.comb += further.eq(Mux(turns[stage], turned.rotate_left(WORD_BITS << stage),
+                                       turned))
+            turned = further
+        enable = Signal(2 * places, name=f"{name}_enable")
+        m.d.comb += enable.eq(moves << turns)
+        for register, scalar in enumerate(port.scalars):
             m.d.comb += [
-                whole.enable.eq(1), whole.data.eq(word.value),
-                here.eq((moves & job.scalars & (word.target[:_SCALAR_BITS] < job.end))
-                        << word.target[:ceil_log2(SCALARS)]),
+                scalar.enable.eq(enable[register] | enable[register + places]),
+                scalar.data.eq(turned.word_select(register % count, WORD_BITS)),
             ]
-            scalars.append((here, whole))
-        m.d.comb += [port.write.eq(_scattered(vectors)), port.scalars.eq(_scattered(scalars))]
 
     def _fetch(self, m, name, port, job, active, words):
         """Ask for words; whether each is there, and it, in the cycle after."""

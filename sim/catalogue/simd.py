@@ -513,7 +513,7 @@ BLOCKS = (
                       configurations=_SMALL, thorough=True, seeds=5),  # policies
             Testbench("harness_random", "cyclebound.tb.simd.accelerator_harness_random",
                       observes=False, top=AcceleratorHarness, checker=_pins,
-                      configurations=_SMALL, thorough=True, max_cycles=100_000_000),
+                      thorough=True, max_cycles=100_000_000),
         ),
         bounds=(
             BoundBinding("load", accelerator_bounds.program_load, probe=Probe(
