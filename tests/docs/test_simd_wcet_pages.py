@@ -61,7 +61,7 @@ def test_mean_distances():
     (text,) = re.findall(r"full size \((`depth2vertex`.*?)\), bounds are", " ".join(
         OWN.text.split()))
     names = text.split(", ")
-    assert len(names) == 8
+    assert len(names) == 9
     above = {policy: mean(number(row[4]) / number(row[3]) - 1 for row in OWN.rows(TIGHTNESS)
                           if row[2] == policy and row[0] in names) for policy in POLICIES}
     assert OWN.says(f"bounds are {100 * above['access']:.1f} % above what was measured under "
