@@ -165,6 +165,9 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
              "--seed", metavar="S", help="Seed of the placement.")] = 1,
          area: Annotated[bool, typer.Option(
              "--area", help="Synthesis only; equal parts are synthesized once.")] = False,
+         compact: Annotated[bool, typer.Option(
+             "--compact", help="No lookup tables of more than four inputs: fewer in all, and often "
+             "a slower clock.")] = False,
          as_json: AsJson = False) -> None:
     """Synthesis, place and route: clock rate and area; with the clock rate, bounds in ns.
 
@@ -178,12 +181,12 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     found, configuration = variants.variant(found, configuration, {
         name: values[name] for name in found.configurations[configuration].parameters})
     if area:
-        _parts(found, configuration, as_json)
+        _parts(found, configuration, as_json, compact=compact)
         return
     with cli.status(f"{found.name}") as tell:
         figures = fpgas.place_and_route(found, configuration,
-                                  target or (own.device if own else "ecp5-85k"), seed=seed,
-                                  progress=tell)
+                                        target or (own.device if own else "ecp5-85k"), seed=seed,
+                                        compact=compact, progress=tell)
     bounds = _bounds_in_ns(found, figures, settings)
     if as_json:
         print(json.dumps({**asdict(figures), "bounds": bounds}, indent=2))
@@ -199,10 +202,11 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     printing.print_table(table, console())
 
 
-def _parts(block: "blocks.Block", configuration: str | None, as_json: bool) -> None:
+def _parts(block: "blocks.Block", configuration: str | None, as_json: bool, *,
+           compact: bool) -> None:
     """Print the areas of a block's parts, and their sum."""
     with cli.status(block.name) as tell:
-        parts = fpgas.area_of_parts(block, configuration, progress=tell)
+        parts = fpgas.area_of_parts(block, configuration, compact=compact, progress=tell)
     if as_json:
         print(json.dumps([asdict(part) for part in parts], indent=2))
         return

