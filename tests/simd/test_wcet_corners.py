@@ -271,3 +271,31 @@ def test_a_work_group_that_goes_on_before_the_second_one_is_launched(policy):
     program = kernel("ldglin v0, 1\nstglin v0, 0\nexit\n", "0 0 640 40\n1 0x40000 640 4\n")
     grid = Grid(17, 9, BUILT, 8)
     assert measured(program, grid, policy) <= bound_of(program, grid, policy)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("groups", [4, 10])
+def test_a_transfer_of_the_scratchpad_does_not_wait_for_the_store_before(policy, groups):
+    """Under ``compute`` it is made meanwhile, and the empty load that follows is over when the
+    store is."""
+    program = assemble(""".data
+0 0 2560 40
+1 0x80000 1 1
+.sp_data
+0 0 1 1
+.text
+ldsplin v0, 0
+ldglin v4, 1, 9
+rcp v1, v0
+rcp v1, v0
+ldglin v4, 1, 9
+rcp v1, v0
+rcp v1, v0
+stglin.vec4 v0, 0
+exit
+""", "k.sas")
+    grid = Grid(groups * 64, 1, BUILT)
+    took = measured(program, grid, policy)
+    assert took <= bound_of(program, grid, policy)
+    if policy is Policy.COMPUTE:
+        assert took == {4: 1074, 10: 2542}[groups]

@@ -130,10 +130,13 @@ class Analysis:
     def uniform(self) -> bool:
         return is_uniform(self.phases)
 
-    @cached_property
-    def overtakes(self) -> bool:
+    def overtakes(self, policy: Policy) -> bool:
         """A pair's first work-group may go on before its second one is launched: its first access
-        moves nothing, and is over when the store of the pair before frees the second slot."""
+        moves nothing, and is over when the store of the pair before frees the second slot.
+
+        Under ``compute``, transfers of its scratchpad come before that, for they do not wait for
+        the store.
+        """
         first, waiting, seen = set[Node](), [START], set[PhasePlace]()
         while waiting:
             place = waiting.pop()
@@ -145,6 +148,9 @@ class Analysis:
                     waiting.append(segment.target)
                 elif segment.target[1] is not None:
                     first.add(segment.target[1])
+                    if (policy is Policy.COMPUTE
+                            and self.costs[segment.target[1]].resource == "scratchpad"):
+                        waiting.append(segment.target)
         pairs = [pair for runs, times in self.blocks for pair, count in runs
                  for _ in range(min(2, times * count))]
         return any(
@@ -183,7 +189,7 @@ class Analysis:
                             "of one work-group after the other; ask for access or compute")
         if not self.uses_scratchpad:
             policy = Policy.ACCESS  # policies differ in what waits for a scratchpad
-        if self.overtakes:
+        if self.overtakes(policy):
             return self.serial
         if policy not in self._chained:
             setup = self.grid.machine.setup_clocks
