@@ -25,9 +25,11 @@ from cyclebound.sim.simd_options import (
     MachineName,
     PartName,
     Sizes,
+    Timing,
     Width,
     numbered,
     sizes_of,
+    timed_grid,
 )
 from cyclebound.sim.simd_run import SimdRun, check_covers, grid_of, run_kernel
 from cyclebound.tools.simd import disassembler, isa_page
@@ -170,6 +172,7 @@ def run(
         "--model", "-m", metavar="MODEL", help="golden: the result. cycle: the result, and the "
         "cycles of each phase. rtl: the same from the hardware, simulated.")] = "golden",
     machine: MachineName = "paper",
+    timing: Timing = "sim-d",
     part: PartName = "ddr4-3200aa-x16",
     seed: Annotated[int | None, typer.Option(
         "--random", metavar="SEED", help="Random buffer content, for an installed kernel.")] = None,
@@ -193,6 +196,9 @@ def run(
 
         cyclebound simd run saxpy --random 1 --check --model cycle
 
+    With --timing rtl, the cycle model is the machine that `simd wcet` bounds and --model rtl
+    simulates.
+
     Exit status 1: it differs from its reference; 2: it cannot be run, or was stopped by a fault.
     """
     if chart is not None and chart.suffix not in FORMATS:
@@ -208,13 +214,14 @@ def run(
     except ValueError as error:
         raise UserError(str(error)) from None
     items = grid_of(program, grid, width, machine)
+    timed = timed_grid(items, timing)
     if check and not sizes:
         check_covers(program, items)
     files = {number: Path(text) for number, text in numbered("--data", data, "FILE").items()}
     memory = _buffers(program, files, source, items, seed)
     with progress_bars() as tell:
-        ran = run_kernel(program, items, memory, model=model, policy=policy, part=part, most=limit,
-                         check=check, tell=tell)
+        ran = run_kernel(program, timed if model == "cycle" else items, memory, model=model,
+                         policy=policy, part=part, most=limit, check=check, tell=tell)
     written = [] if output is None else write_results(ran.memory, ran.written, integers or (),
                                                       output)
     if chart is not None and ran.timed is not None:

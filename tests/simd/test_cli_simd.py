@@ -99,6 +99,15 @@ def test_a_result_that_differs_is_status_1(call, monkeypatch):
     assert "buffer 1 is not what the kernel's mathematics make of it" in said.stdout
 
 
+def test_the_machine_as_built(call):
+    """The cycle model with the constants of `simd wcet`'s default: not below Sim-D's."""
+    words = "simd", "run", "saxpy", "--random", "3", "--model", "cycle", "--json", "--timing"
+    cycles = {timing: json.loads(call(*words, timing).stdout)["cycles"]
+              for timing in ("rtl", "sim-d")}
+    assert cycles["rtl"] > cycles["sim-d"]
+    assert "known are rtl, sim-d" in call(*words, "published").stderr
+
+
 def test_integers_in_raw_words(call, tmp_path):
     np.arange(128, dtype="<u4").tofile(tmp_path / "x.bin")
     said = call("simd", "run", "prefix_sum", "--size", "0=128,1", "--size", "1=128", "--grid",
