@@ -14,7 +14,7 @@ MUTANTS = (
     Mutant("systolic.post_processing", "halves rounded down",
            "shifted[1:].as_signed() + shifted[0])", "shifted[1:].as_signed())"),
     Mutant("systolic.im2col", "padding on the right read as pixels",
-           "(room > i)", "(room >= i)"),
+           "(self._room > i)", "(self._room >= i)"),
     Mutant("systolic.max_pooling", "windows remember the image above",
            "begins.eq(inner_y == 0)", "begins.eq(y == 0)"),
     Mutant("systolic.overlapped_output", "folds end too early",
