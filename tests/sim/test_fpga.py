@@ -201,7 +201,7 @@ def test_cells_of_other_families(target, cells, area):
 @pytest.mark.unit
 def test_compact_is_refused_where_it_changes_nothing():
     block = Block("test.choose", "a multiplexer", Choose, {"one": Configuration({})}, (), ())
-    with pytest.raises(UserError, match="^ice40-hx8k has no lookup tables of more than four"):
+    with pytest.raises(UserError, match=r"^ice40-hx8k has no lookup tables of more than four"):
         place_and_route(block, None, "ice40-hx8k", compact=True)
 
 
