@@ -369,6 +369,10 @@ class ComputeUnit(wiring.Component):
         self._holds = self._later(m, "holds", holds, self.depth - 1)
 
         self._predicates(m, fetched, stages)
+        # masks as operands: a row of lanes is chosen once, not a bit in every lane
+        self._read_rows = [Signal(machine.lanes, name=f"read_{name}") for name in MASKS]
+        m.d.comb += [row.eq(self._masks[current][mask][fetched[1].warp])
+                     for mask, row in enumerate(self._read_rows)]
         self._lanes = []
         self._vector = []  # operands of each lane, when it begins
         for lane in range(machine.lanes):
@@ -408,12 +412,11 @@ class ComputeUnit(wiring.Component):
         item = Cat(Const(lane, ceil_log2(machine.lanes)), warp)
         column = (item & ((1 << self.grid.width) - 1))[:len(item)]
         line = item >> self.grid.width
-        masks = [self._masks[current][mask][warp][lane] for mask in range(len(MASKS))]
         word = Signal(32, name=f"special_of_{lane}")
         # a work-group begins at a multiple of its width and height
         m.d.comb += word.eq(Array([
-            *masks, self._x[current] | column, self._y[current] | line, column, line, 0, 1,
-            *self._lanes[lane].special])[number[:4]])
+            *(row[lane] for row in self._read_rows), self._x[current] | column,
+            self._y[current] | line, column, line, 0, 1, *self._lanes[lane].special])[number[:4]])
         return word
 
     def _predicates(self, m, fetched, stages):
@@ -476,21 +479,26 @@ class ComputeUnit(wiring.Component):
         """Words that pass every lane's items; of those that have one, the lowest warp's lowest lane
         answers."""
         machine, warps = self.machine, self.machine.warps
-        matched = _either([registers.matched[slot].as_value() for registers in self._lanes])
-        any_lane = Signal(len(matched), name=f"matched_{slot}")
-        lowest = Signal.like(self._lanes[0].lowest[slot].as_value(), name=f"lowest_{slot}")
-        m.d.comb += any_lane.eq(matched)
-        for word in range(len(port.held.enable)):
-            own, first = any_lane.word_select(word, warps), Const(0, ceil_log2(warps))
+        shape = self._lanes[0].matched[slot].shape()
+        matched, first = (Signal(shape, name=f"{name}_{slot}") for name in ("matched", "first"))
+        lowest = Signal(self._lanes[0].lowest[slot].shape(), name=f"lowest_{slot}")
+        m.d.comb += matched.eq(_either([registers.matched[slot].as_value()
+                                        for registers in self._lanes]))
+        lower = Const(0, len(port.held.enable))  # words that a lower warp has
+        for warp in range(warps):
+            m.d.comb += first[warp].eq(matched[warp] & ~lower)
+            lower = lower | matched[warp]
+        m.d.comb += port.held.enable.eq(lower)
+        for word, number in enumerate(lowest):
             for warp in reversed(range(warps)):
-                first = Mux(own[warp], Const(warp, ceil_log2(warps)), first)
-            m.d.comb += lowest.word_select(word, ceil_log2(warps)).eq(first)
-            m.d.comb += port.held.enable[word].eq(own.any())
+                with m.If(matched[warp][word]):
+                    m.d.comb += number.eq(warp)
         before = Const(0, len(port.held.enable))
         for lane, registers in enumerate(self._lanes):
             active = Cat(self.active[slot][warp * machine.lanes + lane] for warp in range(warps))
             m.d.comb += [registers.snoop[slot].eq(port.snoop), registers.active[slot].eq(active),
-                         registers.lowest[slot].eq(lowest), registers.before[slot].eq(before)]
+                         registers.first[slot].eq(first), registers.lowest[slot].eq(lowest),
+                         registers.before[slot].eq(before)]
             before = registers.own[slot]
         m.d.comb += port.held.words.eq(_either([registers.held[slot].as_value()
                                                for registers in self._lanes]))

@@ -67,7 +67,7 @@ class LaneRegisters(wiring.Component):
         For each slot: ``enable``, ``row``, ``warp`` and ``data`` of the transfer unit.
     asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)
         For each slot: what the transfer unit reads.
-    snoop, active, matched, lowest, before, own, held
+    snoop, active, matched, first, lowest, before, own, held
         For each slot, as of `SnoopRegisters`: words that pass `mem_idx` and `mem_data`.
     """
 
@@ -85,7 +85,7 @@ class LaneRegisters(wiring.Component):
             return data.ArrayLayout(shape, SLOTS)
 
         words = snooped_words(machine)
-        by_warp = data.ArrayLayout(unsigned(machine.warps), words)
+        by_warp = data.ArrayLayout(unsigned(words), machine.warps)
 
         super().__init__({
             "stall": In(1), "slot": In(range(SLOTS)), "transfers": In(SLOTS),
@@ -98,8 +98,9 @@ class LaneRegisters(wiring.Component):
             "answer": Out(banked(unsigned(32))),
             "snoop": In(by_slot(SnoopLayout(machine=machine))),
             "active": In(by_slot(unsigned(machine.warps))), "matched": Out(by_slot(by_warp)),
-            "lowest": In(by_slot(by_warp)), "before": In(by_slot(unsigned(words))),
-            "own": Out(by_slot(unsigned(words))),
+            "first": In(by_slot(by_warp)),
+            "lowest": In(by_slot(data.ArrayLayout(unsigned(warp), words))),
+            "before": In(by_slot(unsigned(words))), "own": Out(by_slot(unsigned(words))),
             "held": Out(by_slot(data.ArrayLayout(unsigned(32), words))),
         })
 
@@ -115,7 +116,7 @@ class LaneRegisters(wiring.Component):
             m.submodules[f"snoop_{number}"] = snoop = SnoopRegisters(machine=self.machine)
             m.d.comb += [
                 *(getattr(snoop, name).eq(getattr(self, name)[number]) for name in
-                  ("snoop", "active", "lowest", "before")),
+                  ("snoop", "active", "first", "lowest", "before")),
                 *(getattr(self, name)[number].eq(getattr(snoop, name)) for name in
                   ("matched", "own", "held")),
             ]
@@ -147,7 +148,9 @@ class LaneRegisters(wiring.Component):
         words = []
         for operand in range(3):
             read = memory.read_port(transparent_for=(port,))
-            m.d.comb += [read.addr.eq(place(self.read[operand])), read.en.eq(~self.stall)]
+            wanted = self.read[operand].register[:_BANK_BITS] == bank
+            m.d.comb += [read.addr.eq(place(self.read[operand])),
+                         read.en.eq(~self.stall & (self.slot == number) & wanted)]
             if operand == 0:
                 with m.If(mine):
                     m.d.comb += [read.addr.eq(asked.row << warp | asked.warp), read.en.eq(1)]

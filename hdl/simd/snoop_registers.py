@@ -10,7 +10,10 @@ The registers are the memories, so that nothing is copied from one to the other.
 Ref: Sim-D, section 3.2.3.
 """
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import Array, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -27,10 +30,10 @@ class SnoopRegisters(wiring.Component):
     Words on the bus have consecutive indexes, modulo ``2 ** TARGET_BITS``, and each active item
     whose index is that of an enabled word matches it. An index of more bits matches none. While
     words pass that are loaded, every match takes its word, in that cycle. Otherwise the word that
-    is wanted is the lowest match's, over all lanes: each lane says which of its warps match
-    (``matched``), is told the lowest warp that has a match in any lane (``lowest``; any warp if
-    none has) and for which words a lower lane has it (``before``), and shows those that are its own
-    (``own``, ``held``).
+    is wanted is the lowest match's, over all lanes: each lane says which words its warps match
+    (``matched``), is told for which of them a warp is the lowest with a match in any lane
+    (``first``; the same as a number in ``lowest``, which is any if no warp has a match) and which
+    words a lower lane has (``before``), and shows those that are its own (``own``, ``held``).
 
     Latency: none from ``read`` to ``special``; ``matched`` follows ``snoop`` by one cycle, the
     others none after that.
@@ -52,8 +55,10 @@ class SnoopRegisters(wiring.Component):
         Items that take part.
     snoop : In(SnoopLayout)
         Words that pass.
-    matched : Out(n times warps)
-        Which warps' items have which words.
+    matched : Out(warps times n)
+        Words that the items of each warp have.
+    first : In(warps times n)
+        Words for which the item that is chosen is of this warp.
     lowest : In(n times warp)
         The item that is chosen for each word is of this warp.
     before : In(n)
@@ -74,7 +79,8 @@ class SnoopRegisters(wiring.Component):
             "read": In(data.ArrayLayout(unsigned(warp), 2)),
             "special": Out(data.ArrayLayout(unsigned(32), 2)), "active": In(warps),
             "snoop": In(SnoopLayout(machine=machine)),
-            "matched": Out(data.ArrayLayout(unsigned(warps), count)),
+            "matched": Out(data.ArrayLayout(unsigned(count), warps)),
+            "first": In(data.ArrayLayout(unsigned(count), warps)),
             "lowest": In(data.ArrayLayout(unsigned(warp), count)),
             "before": In(count), "own": Out(count),
             "held": Out(data.ArrayLayout(unsigned(32), count)),
@@ -99,7 +105,6 @@ class SnoopRegisters(wiring.Component):
         low = ceil_log2(self.count)
         high, follows = snoop.index[low:], Signal(TARGET_BITS - low)
         m.d.comb += follows.eq(high + 1)
-        matches = []
         for warp in range(warps):
             own = index[warp]
             word, match = Signal(low, name=f"word_{warp}"), Signal(name=f"match_{warp}")
@@ -112,17 +117,17 @@ class SnoopRegisters(wiring.Component):
             ]
             with m.If(match & snoop.load):
                 m.d.sync += words[warp].eq(snoop.words[word])
-            one = Signal(self.count, name=f"one_{warp}")
-            m.d.comb += one.eq(match << word)
-            matches.append(one)
-        for word, matched in enumerate(self.matched):
-            m.d.sync += matched.eq(Cat(one[word] for one in matches))
+            # A row of words for each warp, as it is: a row of warps for each word would be taken
+            # together bit by bit in every lane.
+            m.d.sync += self.matched[warp].eq(match << word)
 
-        for word in range(self.count):
+        chosen, taken = Signal(self.count), Signal(self.count)
+        m.d.comb += [
+            chosen.eq(reduce(or_, (self.matched[warp] & self.first[warp]
+                                   for warp in range(warps)))),
+            self.own.eq(chosen | self.before), taken.eq(chosen & ~self.before),
+        ]
+        for word, held in enumerate(self.held):
             warp = self.lowest[word] if warps > 1 else 0
-            chosen = self.matched[word].bit_select(warp, 1)
-            m.d.comb += [
-                self.own[word].eq(chosen | self.before[word]),
-                self.held[word].eq(Mux(chosen & ~self.before[word], words[warp], 0)),
-            ]
+            m.d.comb += held.eq(Mux(taken[word], words[warp], 0))
         return m

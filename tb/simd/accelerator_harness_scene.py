@@ -17,8 +17,8 @@ from cyclebound.tb.simd.accelerator_scene import AcceleratorSide, Ran, Scene
 
 __all__ = ["HarnessScene", "scene_on"]
 
-_POLL = 64        # clocks; there is a record in each of them at most, and room for more
-_TELL = 64        # polls
+_POLL = 240       # clocks; there is a record in each of them at most, and room for a few more
+_TELL = 16        # polls
 
 
 class HarnessScene(AcceleratorSide):

@@ -56,8 +56,12 @@ def play(dut, rounds=150):
             ctx.set(dut.snoop.enable, 0)
             found = [[warp for warp in range(warps) if enable >> word & 1 and active >> warp & 1
                       and index[warp] == (first + word) % (LAST + 1)] for word in range(4)]
+            for warp in range(warps):
+                assert ctx.get(dut.matched[warp]) == sum(
+                    (warp in those) << word for word, those in enumerate(found)), "matched"
+                ctx.set(dut.first[warp], sum((those[:1] == [warp]) << word
+                                             for word, those in enumerate(found)))
             for word, those in enumerate(found):
-                assert ctx.get(dut.matched[word]) == sum(1 << warp for warp in those), "matched"
                 hits += bool(those)
                 ctx.set(dut.lowest[word], min(those, default=0))
                 for warp in those:
@@ -86,7 +90,7 @@ def test_items_take_and_give_the_words_of_their_indexes():
     ("matched", "~own[TARGET_BITS:].any()", "1"),
     ("matched", "Mux(own[:low] < snoop.index[:low], follows,", "Mux(0, follows,"),
     ("held", "match & snoop.load", "match"),
-    ("held", "chosen & ~self.before[word]", "chosen"),
+    ("held", "taken.eq(chosen & ~self.before)", "taken.eq(chosen)"),
     ("held|data", "snoop.words[word]", "snoop.words[0]"),
 ], ids=["masked", "far", "two blocks", "always", "lower lanes", "another word"])
 def test_faults_are_found(says, old, new):
@@ -177,7 +181,7 @@ def test_the_lowest_item_of_all_lanes_answers():
     ("the lowest", "in reversed(range(warps))", "in range(warps)"),
     ("the lowest", "before = registers.own[slot]", "before = before"),
     ("an answer|registers", "registers.active[slot].eq(active)", "registers.active[slot].eq(-1)"),
-    ("an answer", "port.held.enable[word].eq(own.any())", "port.held.enable[word].eq(own[0])"),
+    ("an answer", "port.held.enable.eq(lower)", "port.held.enable.eq(matched[0])"),
 ], ids=["all warps", "all lanes", "masked", "one warp"])
 def test_faults_of_all_lanes_are_found(says, old, new):
     faulty = component_of(SimpleNamespace(name="simd.compute_unit", component=ComputeUnit),
