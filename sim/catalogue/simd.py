@@ -489,7 +489,7 @@ BLOCKS = (
         component=Accelerator,
         configurations={
             "small": Configuration({"machine": "small", "part": "ddr4-3200aa-x16"}),
-            # kernels in the harness, and no more: its simulator takes ten minutes to build
+            # the full level alone: each of its two simulators takes ten minutes to build
             "paper": Configuration({"machine": "paper", "part": "ddr4-3200aa-x16"}),
         },
         testbenches=(
@@ -501,9 +501,9 @@ BLOCKS = (
                       tests=("snoopy_accesses",), configurations=_SMALL, thorough=True,
                       seeds=5),  # policies
             Testbench("accesses", "cyclebound.tb.simd.accelerator_accesses",
-                      configurations=_SMALL, thorough=True),
+                      thorough=True),
             Testbench("faults", "cyclebound.tb.simd.accelerator_faults", observes=False,
-                      configurations=_SMALL, thorough=True),
+                      thorough=True),
             Testbench("random", "cyclebound.tb.simd.accelerator_random", observes=False,
                       configurations=_SMALL, thorough=True, seeds=4, max_cycles=20_000_000),
             Testbench("harness", "cyclebound.tb.simd.accelerator_harness", observes=False,
@@ -518,23 +518,19 @@ BLOCKS = (
         bounds=(
             BoundBinding("load", accelerator_bounds.program_load, probe=Probe(
                 start="begins", end="first(launch.valid & ~stall, begins)", ticks="~stall",
-                unit="compute cycles", classed=True), configurations=_SMALL),
-            BoundBinding("tile", accelerator_bounds.dram_tile, probe=_access("dram"),
-                         configurations=_SMALL),
-            BoundBinding("indexed", accelerator_bounds.dram_indexed, probe=_access("dram"),
-                         configurations=_SMALL),
-            BoundBinding("tile_shared", accelerator_bounds.dram_tile_shared, probe=_access("dram"),
-                         configurations=_SMALL),
-            BoundBinding("snooped", accelerator_bounds.dram_snooped, probe=_access("dram"),
-                         configurations=_SMALL),
+                unit="compute cycles", classed=True)),
+            BoundBinding("tile", accelerator_bounds.dram_tile, probe=_access("dram")),
+            BoundBinding("indexed", accelerator_bounds.dram_indexed, probe=_access("dram")),
+            BoundBinding("tile_shared", accelerator_bounds.dram_tile_shared, probe=_access("dram")),
+            BoundBinding("snooped", accelerator_bounds.dram_snooped, probe=_access("dram")),
             BoundBinding("scratchpad", accelerator_bounds.scratchpad_access,
-                         probe=_access("scratchpad"), configurations=_SMALL),
+                         probe=_access("scratchpad")),
             BoundBinding("scratchpad_turn", accelerator_bounds.scratchpad_after_turn,
-                         probe=_access("scratchpad"), configurations=_SMALL),
+                         probe=_access("scratchpad")),
             BoundBinding("tile_turn", accelerator_bounds.dram_tile_after_turn,
-                         probe=_access("dram"), configurations=_SMALL),
+                         probe=_access("dram")),
             BoundBinding("scratchpad_snooped", accelerator_bounds.scratchpad_snooped,
-                         probe=_access("scratchpad"), configurations=_SMALL),
+                         probe=_access("scratchpad")),
         ),
         checker=_pins,
         pictures=(Picture(

@@ -1,5 +1,7 @@
 """How long accesses and program loads take on the accelerator, at their worst places."""
 
+from math import isqrt
+
 import numpy as np
 
 from cyclebound.golden.dram.bounds import most_bursts, tile_2d_issue_delay
@@ -8,7 +10,7 @@ from cyclebound.golden.dram.request import BURST_WORDS, WORD_BYTES
 from cyclebound.golden.dram.tile_search import Longest, longest_lines, longest_run
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.accelerator_bounds import crossed, scratchpad_access
-from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.machine import Grid, Machine
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.work_group import memory_of
@@ -21,10 +23,7 @@ Tile = tuple[int, int, int]
 
 TILES: tuple[Tile, ...] = ((1, 0, 1), (16, 0, 1), (64, 0, 1), (200, 0, 1), (8, 11, 8), (32, 5, 6))
 SHARED: tuple[Tile, ...] = ((16, 0, 1), (64, 0, 1), (200, 0, 1), (32, 5, 6))
-# Widths of a scratchpad's lines, for tiles of 8 lines of 8 words.
-WIDTHS = 8, 9, 11, 12, 34
 TURNS = 12  # accesses of a work-group where accesses take turns
-TURNS_SHAPE = {"words": 8, "gap": WIDTHS[1] - 8, "count": 8, "restart": 0}  # in scratchpads
 # Of scratchpad buffers: words in a line, lines.
 SNOOPED = (1, 1), (4, 1), (3, 7), (9, 5), (33, 2)
 INDEXES = "mov v0, vc.tid_x\nmovvsp vc.mem_idx, v0\nmovvsp vc.mem_data, v0\n"
@@ -33,6 +32,24 @@ LENGTHS = 1, 8, 9, 40, 200, 2048
 # more before it each time, at each of them.
 PLACES = 12
 _SCATTERED = 20480  # words of a buffer in which neighbouring indexes may lie in rows of one bank
+_INDEXES = 64       # active items at most, so that no refresh falls due meanwhile
+
+
+def side_of(machine: Machine) -> int:
+    """Items in a line of a square work-group: the words of a line of its tiles."""
+    return isqrt(machine.items)
+
+
+def widths_of(machine: Machine) -> tuple[int, ...]:
+    """Widths of a scratchpad's lines, for tiles of a square work-group."""
+    side = side_of(machine)
+    return side, side + 1, side + 3, side + 4, 4 * side + 2
+
+
+def turns_shape(machine: Machine) -> dict[str, int]:
+    """A square work-group's tile in scratchpads, where accesses take turns."""
+    side = side_of(machine)
+    return {"words": side, "gap": 1, "count": side, "restart": 0}
 
 
 def worst_address(part: Part, tile: Tile, write: bool) -> int:
@@ -79,10 +96,11 @@ def nops(count: int) -> str:
     return "nop\n" * count
 
 
-def turns_program(tile: Tile, address: int, write: bool) -> Program:
-    """A program for a column of work-groups of 8 lines of 8 items: every second one accesses tiles
-    in DRAM, the others their scratchpads."""
+def turns_program(machine: Machine, tile: Tile, address: int, write: bool) -> Program:
+    """A program for a column of square work-groups: every second one accesses tiles in DRAM, the
+    others their scratchpads."""
     words, gap, count = tile
+    side = side_of(machine)
 
     def loop(label: str, access: str) -> str:
         return (f"{label}:\n{access}\nsisub s1, s1, 1\n#bound branchcycle {TURNS - 1} 1\n"
@@ -90,16 +108,17 @@ def turns_program(tile: Tile, address: int, write: bool) -> Program:
 
     return assemble(
         f".data\n0 {WORD_BYTES * address:#x} {words + gap} {count}\n.sp_data\n"
-        f"0 0 {words} {count}\n1 {WORD_BYTES * words * count:#x} {WIDTHS[1]} 9\n.text\n"
-        f"smov s0, sc.wg_off_y\nsand s0, s0, 8\nsmov s1, {TURNS}\nsicj.nz others, s0\n"
+        f"0 0 {words} {count}\n1 {WORD_BYTES * words * count:#x} {side + 1} {side + 1}\n.text\n"
+        f"smov s0, sc.wg_off_y\nsand s0, s0, {side}\nsmov s1, {TURNS}\nsicj.nz others, s0\n"
         + loop("again", f"{'stg2sptile' if write else 'ldg2sptile'} 0, 0") + "exit\n"
         + loop("others", "ldsplin v0, 1") + "exit\n")
 
 
-def before_turn(machine: str, part: Part, tile: Tile | None, write: bool) -> int:
+def before_turn(machine: Machine, part: Part, tile: Tile | None, write: bool) -> int:
     """Compute cycles of a tile, or of `turns_program`'s transfers of a scratchpad, by itself."""
     if tile is None:
-        return scratchpad_access.function(machine=machine, part=part, **TURNS_SHAPE)
+        return scratchpad_access.function(machine=machine, part=part,
+                                          **turns_shape(machine))
     words, gap, count = tile
     return crossed(machine, part, 5 + 16 + part.nRFC + 1 + tile_2d_issue_delay.function(
         part=part, words=words, period=words + gap, count=count, write=int(write)))
@@ -142,7 +161,7 @@ async def tiles(bench: Bench) -> None:
 async def indexes(bench: Bench) -> None:
     """Indexes that lie in two rows of one bank by turns, one request without a refresh."""
     scene = Scene(bench)
-    items, part = scene.machine.items, scene.part
+    items, part = min(scene.machine.items, _INDEXES), scene.part
     rows = buffer_rows(part=part, words=_SCATTERED)
     sweep = BURST_WORDS * part.bursts_per_sweep
     for write in (False, True):
@@ -187,14 +206,18 @@ async def scratchpads_snooped(bench: Bench) -> None:
 async def scratchpads(bench: Bench) -> None:
     """Transfers of all shapes, at every place of the clocks; with a second work-group, too."""
     scene = Scene(bench)
-    machine = scene.machine
-    for width in (6, *WIDTHS):  # the first clips lines, which then begin lines of the bus
-        clipped = {"words": min(width, 8), "gap": max(width - 8, 0), "restart": int(width < 8)}
+    machine, side = scene.machine, side_of(scene.machine)
+    # the first clips lines, which then begin lines of the bus
+    for width in (side - 2, *widths_of(machine)):
+        clipped = {"words": min(width, side), "gap": max(width - side, 0),
+                   "restart": int(width < side)}
         for name, count in (("ldsplin v0, 0", 1), ("stsplin v0, 0", 4)):
             body = "".join(f"{nops(number)}{name}\n" for number in range(PLACES))
-            program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 {width} 9\n.text\n{body}exit\n")
-            bench.declare("scratchpad", **clipped, count=8)
-            await play(scene, program, Grid(8, 8 * count, machine, 8), Policy.UNCONSTRAINED)
+            program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 {width} {side + 1}\n.text\n{body}"
+                               "exit\n")
+            bench.declare("scratchpad", **clipped, count=side)
+            await play(scene, program, Grid(side, side * count, machine, side),
+                       Policy.UNCONSTRAINED)
             bench.undeclare("scratchpad")
     for words in (1, 5, 32):
         body = "".join(f"{nops(number)}sldsp s0, 0\n" for number in range(PLACES))
@@ -227,15 +250,15 @@ async def two_work_groups(bench: Bench) -> None:
 async def turns(bench: Bench) -> None:
     """Tiles of one work-group and a scratchpad of the other take turns, through refreshes."""
     scene = Scene(bench)
-    name = bench.parameters["machine"]
+    machine, side = scene.machine, side_of(scene.machine)
     for tile in SHARED:
         for write in (False, True):
-            program = turns_program(tile, worst_address(scene.part, tile, write), write)
-            bench.declare("scratchpad_turn", **TURNS_SHAPE,
-                          before=before_turn(name, scene.part, tile, write))
+            program = turns_program(machine, tile, worst_address(scene.part, tile, write), write)
+            bench.declare("scratchpad_turn", **turns_shape(machine),
+                          before=before_turn(machine, scene.part, tile, write))
             bench.declare("tile_turn", **kind(tile, write),
-                          before=before_turn(name, scene.part, None, write))
-            await play(scene, program, Grid(8, 32, scene.machine, 8), Policy.ACCESS)
+                          before=before_turn(machine, scene.part, None, write))
+            await play(scene, program, Grid(side, 4 * side, machine, side), Policy.ACCESS)
             bench.undeclare("scratchpad_turn")
             bench.undeclare("tile_turn")
 

@@ -19,7 +19,7 @@ from cyclebound.tb.simd.accelerator_scene import Ran, Scene
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.kernel_cases import case
 
-_HEAD = ".data\n0 0x0 640 1\n1 0x10000 640 1\n.sp_data\n0 0 64 1\n.text\n"
+_HEAD = ".data\n0 0x0 {words} 1\n1 0x10000 {words} 1\n.sp_data\n0 0 64 1\n.text\n"
 # Work-groups below number 3 go to `fine`, where they load and store.
 _CHOICE = "smov s0, sc.wg_off_x\nsisub s0, s0, {}\n#bound branchcycle 3 1\nsicj.l fine, s0\n"
 _FINE = "fine:\nldglin v1, 0\nstglin v1, 1\nexit\n"
@@ -28,8 +28,14 @@ _ILLEGAL = (1 << 64) - 1
 STOPPED = 3
 
 
+def words_of(items: int) -> int:
+    """Words of each buffer: twice what the work-groups use."""
+    return 2 * 5 * items
+
+
 def faulty(body: str, items: int) -> Program:
-    return assemble(_HEAD + _CHOICE.format(STOPPED * items) + body + _FINE)
+    return assemble(_HEAD.format(words=words_of(items)) + _CHOICE.format(STOPPED * items) + body
+                    + _FINE)
 
 
 def check_stores(memory: Memory, before: Memory) -> None:
@@ -85,8 +91,8 @@ async def no_end(bench: Bench) -> None:
     program = faulty("j over\nover:\nexit\n", scene.machine.items)
     words = [encode(instruction) for instruction in program.instructions]
     end = len(words)
-    jump = assemble(_HEAD + "nop\n" * FIRST + "j over\n" + "nop\n" * (end - FIRST - 1)
-                    + "over:\nexit\n")
+    jump = assemble(_HEAD.format(words=1) + "nop\n" * FIRST + "j over\n"
+                    + "nop\n" * (end - FIRST - 1) + "over:\nexit\n")
     words[FIRST] = encode(jump.instructions[FIRST])
     await stopped(scene, program, filled(program, bench), Policy.UNCONSTRAINED, cause=Cause.END,
                   index=end, words=words)
@@ -116,7 +122,7 @@ async def a_stack_that_is_empty(bench: Bench) -> None:
 async def an_index_outside(bench: Bench) -> None:
     """One lane's index is beyond its buffer; then one with more bits than any buffer has words."""
     scene = Scene(bench)
-    for beyond in (640, 1 << 20):
+    for beyond in (words_of(scene.machine.items), 1 << 20):
         program = faulty(f"mov v0, vc.lid_x\niadd v0, v0, {beyond - 5}\n"
                           "movvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n", scene.machine.items)
         for policy in (Policy.UNCONSTRAINED, Policy.COMPUTE):

@@ -21,7 +21,14 @@ from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.work_group import Memory
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.pins import Pins
-from cyclebound.tb.simd.accelerator_faults import FIRST, STOPPED, check_stores, faulty, filled
+from cyclebound.tb.simd.accelerator_faults import (
+    FIRST,
+    STOPPED,
+    check_stores,
+    faulty,
+    filled,
+    words_of,
+)
 from cyclebound.tb.simd.accelerator_scene import DeviceSide
 from cyclebound.tools.simd.kernel_cases import case, expected
 
@@ -102,8 +109,8 @@ async def a_kernel_that_is_stopped(bench: Bench) -> None:
     """Registers tell what stopped it, and the next kernel runs; a start without one is refused."""
     scene = HostScene(bench)
     items = scene.machine.items
-    program = faulty("mov v0, vc.lid_x\niadd v0, v0, 635\nmovvsp vc.mem_idx, v0\n"
-                     "ldgidxit v1, 0\nexit\n", items)
+    program = faulty(f"mov v0, vc.lid_x\niadd v0, v0, {words_of(items) - 5}\n"
+                     "movvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n", items)
     for policy in (Policy.UNCONSTRAINED, Policy.COMPUTE):
         memory = filled(program, bench)
         before = {number: words.copy() for number, words in memory.items()}

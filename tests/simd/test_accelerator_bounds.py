@@ -27,14 +27,15 @@ from cyclebound.tb.simd.accelerator_accesses import (
     SHARED,
     SNOOPED,
     TILES,
-    TURNS_SHAPE,
     before_turn,
     kind,
     nops,
+    side_of,
     snooped_scratchpad,
     snooped_tile,
     tile_program,
     turns_program,
+    turns_shape,
     worst_address,
 )
 from cyclebound.tools.simd.assembler import assemble
@@ -136,19 +137,22 @@ def test_two_work_groups_keep_the_bound_whenever_refreshes_fall_due(tile, policy
     assert longest > bound / 2
 
 
+@pytest.mark.parametrize("name", ["small", "paper"])
 @pytest.mark.parametrize("write", [False, True])
 @pytest.mark.parametrize("tile", SHARED)
-def test_turns_keep_their_bounds_whenever_refreshes_fall_due(tile, write):
-    program = turns_program(tile, worst_address(PART, tile, write), write)
+def test_turns_keep_their_bounds_whenever_refreshes_fall_due(tile, write, name):
+    machine = MACHINES[name]
+    side = side_of(machine)
+    program = turns_program(machine, tile, worst_address(PART, tile, write), write)
     bounds = {
         "scratchpad": scratchpad_after_turn.function(
-            machine="small", part=NAME, **TURNS_SHAPE,
-            before=before_turn("small", PART, tile, write)),
+            machine=name, part=NAME, **turns_shape(machine),
+            before=before_turn(machine, PART, tile, write)),
         "dram": dram_tile_after_turn.function(
-            machine="small", part=NAME, **kind(tile, write),
-            before=before_turn("small", PART, None, write))}
+            machine=name, part=NAME, **kind(tile, write),
+            before=before_turn(machine, PART, None, write))}
     for resource, bound in bounds.items():
-        longest = max(max(phases(program, Grid(8, 32, MACHINES["small"], 8), resource, due=due,
+        longest = max(max(phases(program, Grid(side, 4 * side, machine, side), resource, due=due,
                                  policy=Policy.ACCESS)[0]) for due in range(300, 4000, 131))
         print(resource, tile, write, longest, bound)
         assert bound * 0.6 < longest <= bound
