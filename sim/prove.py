@@ -134,20 +134,14 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
                      **found)
 
     index = None if identity is None else key_of("proof", identity, tools)
-    if index and (place := find_entry("content", index)) is not None:
-        place = find_entry("proof", (place / "key").read_text())
-        if place is not None:
-            return proof(True, json.loads((place / "proof.json").read_text()))
+    if index and (before := _kept_proof(index)) is not None:
+        return proof(True, before)
     rtlil, labels = _labelled(_design(block, claim, parameters))
     small = claim.covered_of(parameters)
     covered, of_covered = ((rtlil, labels) if small is None else
                            _labelled(_design(block, claim, small)))
     cover_depth = depth if small is None else claim.depth_of(small)
-    if not any(kind == "assert" for kind, _ in labels.values()):
-        raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
-    if not any(kind == "cover" for kind, _ in of_covered.values()):
-        raise UserError(f"{where}: its checker covers nothing, so nothing shows that what it is "
-                        "about can happen")
+    _refuse_empty(where, labels, of_covered)
     script = _script(claim)
     key = key_of(_RECIPE, rtlil, depth, covered, cover_depth, claim.induction, tools, script)
     solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine,
@@ -183,6 +177,24 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     except _NotKeptError as unkept:
         found = unkept.result
     return proof(cached, found)
+
+
+def _kept_proof(index: str) -> dict | None:
+    """The fields of a proof that was found under this index before."""
+    place = find_entry("content", index)
+    if place is not None:
+        place = find_entry("proof", (place / "key").read_text())
+    return None if place is None else json.loads((place / "proof.json").read_text())
+
+
+def _refuse_empty(where: str, labels: Mapping[str, tuple[str, str]],
+                  of_covered: Mapping[str, tuple[str, str]]) -> None:
+    """Refuse a checker that could not fail, or that nothing shows to be about anything."""
+    if not any(kind == "assert" for kind, _ in labels.values()):
+        raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
+    if not any(kind == "cover" for kind, _ in of_covered.values()):
+        raise UserError(f"{where}: its checker covers nothing, so nothing shows that what it is "
+                        "about can happen")
 
 
 def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -> list[Claim]:

@@ -214,7 +214,7 @@ MUTANTS = (
            "an operand was taken alone"),
     Mutant(ARRAY, "rows leave before they are taken",
            "self.held.eq(self.results.valid & ~self.results.ready)", "self.held.eq(0)",
-           "results changed before it was taken", watched=True),
+           "results: offer withdrawn or changed", watched=True),
     Mutant(ARRAY, "the drain moves on past a row that waits",
            "move.eq(few | ~self.held)", "move.eq(1)", "is not the product"),
     Mutant(ARRAY, "sink does not block", "self.runs.eq(~(due & left_over[1]))", "self.runs.eq(1)",
