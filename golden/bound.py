@@ -105,13 +105,13 @@ class Bound:
     @functools.cached_property
     def ranges(self) -> dict[str, Range]:
         """The ranges of those arguments that declare one."""
-        found = {}
+        ranges = {}
         for name, hint in typing.get_type_hints(self.function, include_extras=True).items():
             for extra in typing.get_args(hint)[1:] if typing.get_origin(
                     hint) is typing.Annotated else ():
                 if isinstance(extra, Range):
-                    found[name] = extra
-        return found
+                    ranges[name] = extra
+        return ranges
 
     def required(self) -> set[str]:
         """Names of the arguments that have no default."""
@@ -120,8 +120,8 @@ class Bound:
 
     def default_of(self, argument: str) -> object:
         """The default of an argument; None if it has none and must be given."""
-        found = self._signature[argument].default
-        return None if found is inspect.Parameter.empty else found
+        default = self._signature[argument].default
+        return None if default is inspect.Parameter.empty else default
 
     @property
     def derivation(self) -> str:

@@ -105,13 +105,13 @@ def bound_named(text: str) -> Bound:
         raise UserError(f"--bound takes FILE:FUNCTION, module:function, a number or a formula, "
                         f"not {text!r}")
     module = _module(source)
-    found = getattr(module, name, None)
-    if not callable(found):
+    function = getattr(module, name, None)
+    if not callable(function):
         raise unknown(f"function in {source}", name, [
             key for key, value in vars(module).items()
             if not key.startswith("_") and (isinstance(value, Bound) or inspect.isfunction(value))])
     try:
-        return as_bound(found, source)
+        return as_bound(function, source)
     except ValueError as error:
         raise UserError(f"--bound {text}: {error}") from None
 
@@ -262,17 +262,17 @@ class _Window:
         return cycle in self._cycles
 
 
-def picture(trace: Trace, found: Checked, signals: list[str]) -> str:
+def picture(trace: Trace, checked: Checked, signals: list[str]) -> str:
     """The worst request as SVG, from a second pass that ends with it. Raises `UserError`.
 
     ``signals`` are shown besides those that the expressions read.
     """
-    names = list(dict.fromkeys([*found.signals, *map(trace.find_name, signals)]))
-    first, last = found.finding.first, found.finding.last
-    window = _Window({name: trace.widths[name] for name in names}, found.clock)
+    names = list(dict.fromkeys([*checked.signals, *map(trace.find_name, signals)]))
+    first, last = checked.finding.first, checked.finding.last
+    window = _Window({name: trace.widths[name] for name in names}, checked.clock)
     shown_cycles = (range(max(0, first - _BESIDE), min(last + 1, first + _BESIDE)),
                     range(max(0, first - _BESIDE, last - _BESIDE), last + _BESIDE))
-    for chunk in trace.chunks(found.clock, names):
+    for chunk in trace.chunks(checked.clock, names):
         here = range(chunk.first, chunk.first + len(chunk))
         for part in shown_cycles:
             window.add(chunk, range(max(part.start, here.start), min(part.stop, here.stop)))

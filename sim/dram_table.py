@@ -82,15 +82,15 @@ def _search(row: Known, reached: int, code: str, tell: Callable[[str], None]) ->
     part = PARTS[row.part]
 
     def make(folder: Path) -> None:
-        found = longest_request(part, bursts=row.bursts, rows=row.rows, write=row.write,
-                                least=row.delay + 1, tell=tell)
+        longest = longest_request(part, bursts=row.bursts, rows=row.rows, write=row.write,
+                                  least=row.delay + 1, tell=tell)
         (folder / "found.json").write_text(json.dumps(
-            {"longest": found.delay, "settled": found.settled or 0, "steps": found.followed}))
+            {"longest": longest.delay, "settled": longest.settled or 0, "steps": longest.followed}))
 
     key = key_of(code, repr(part), FIFO_DEPTH, recovery(part, row.write), row[:5])
     folder, cached = find_or_make("dram-table", key, make)
-    found = json.loads((folder / "found.json").read_text())
-    return Searched(row, reached, found["longest"], found["settled"], found["steps"], cached)
+    longest = json.loads((folder / "found.json").read_text())
+    return Searched(row, reached, longest["longest"], longest["settled"], longest["steps"], cached)
 
 
 def write_table(path: Path, searched: Iterable[Searched]) -> None:

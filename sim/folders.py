@@ -28,13 +28,13 @@ def job_folder(run: Path, job: _Named) -> Path:
 def inside(run: Path, folder: Path) -> Path:
     """``folder`` with all links followed. Raises `UserError` if it is not below ``run``."""
     try:
-        found = folder.resolve()
+        resolved = folder.resolve()
     except RuntimeError:  # links in a circle
         raise UserError(f"{folder} cannot be reached: its links lead in a circle") from None
-    if not found.is_relative_to(run.resolve()):
-        raise UserError(f"{folder} leads out of the run {run}, to {found}; "
+    if not resolved.is_relative_to(run.resolve()):
+        raise UserError(f"{folder} leads out of the run {run}, to {resolved}; "
                         "remove the link, or name another folder with --output")
-    return found
+    return resolved
 
 
 def fresh(folder: Path) -> Path:

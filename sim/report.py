@@ -182,7 +182,7 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
     """One verdict, with the speed of its jobs, its histogram and its picture."""
     mine = [job for job in jobs if (job.block, job.configuration) ==
             (verdict.block, verdict.configuration)]
-    drawn, command, *_ = waveforms.get((verdict.block, verdict.configuration, verdict.bound),
+    lanes, command, *_ = waveforms.get((verdict.block, verdict.configuration, verdict.bound),
                                       ("", ""))
     return {
         **asdict(verdict), "id": f"bound-{number}", "family": verdict.block.partition(".")[0],
@@ -193,18 +193,18 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
         "chart": _histogram(f"chart-{number}", verdict.histogram,
                             verdict.tightest.get("allowed", verdict.allowed)),
         "scatter": _scatter(verdict),
-        "waveform": _waveform(drawn, verdict, command),
+        "waveform": _waveform(lanes, verdict, command),
         "command": f"{command} --output {_SEEN}" if command.endswith(" --waves") else command,
-        "no_picture": "" if drawn.startswith("{") else drawn,
+        "no_picture": "" if lanes.startswith("{") else lanes,
         "counted": sum(count for _, count in verdict.histogram),
     }
 
 
 def _picture(drawing: Drawing) -> dict[str, object]:
     """One of a block's own pictures, as an image: nothing in it can act on the page."""
-    drawn = drawing.svg.startswith("<")
+    is_picture = drawing.svg.startswith("<")
     return {**asdict(drawing), "command": drawing.command,
-            "data": base64.b64encode(drawing.svg.encode()).decode() if drawn else ""}
+            "data": base64.b64encode(drawing.svg.encode()).decode() if is_picture else ""}
 
 
 def _speed(jobs: Iterable[JobRow]) -> float | None:

@@ -50,10 +50,12 @@ def misfit(value: object, wanted: object, thing: str) -> str | None:
     """
     origin, inner = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
-        found = [misfit(value, kind, thing) for kind in inner]
-        if None in found:
+        misfits = [misfit(value, kind, thing) for kind in inner]
+        if None in misfits:
             return None
-        return _must(thing, " or ".join(map(_named, inner)), value) if len(inner) > 1 else found[0]
+        if len(inner) == 1:
+            return misfits[0]
+        return _must(thing, " or ".join(map(_named, inner)), value)
     if origin is collections.abc.Callable:
         return None if callable(value) else _must(thing, "callable", value)
     if (origin or wanted) in (dict, Mapping):

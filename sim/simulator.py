@@ -317,10 +317,10 @@ def reason_of(said: str) -> str:
 def _raised(text: str) -> str:
     """The exception with which a testbench failed to import: the last that a log tells of."""
     told = text.rpartition("Traceback (most recent call last):\n")[2] if "Traceback" in text else ""
-    found = re.search(r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)$", told,
+    error = re.search(r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)$", told,
                       re.MULTILINE)
     where = re.findall(r'^ *File "([^"]+)", line (\d+)', told, re.MULTILINE)
-    if not found or not where:
+    if not error or not where:
         return ""
     path, line = where[-1]
-    return f"the testbench does not import: {Path(path).name}:{line}: {found[1].strip()[:300]}"
+    return f"the testbench does not import: {Path(path).name}:{line}: {error[1].strip()[:300]}"

@@ -157,7 +157,7 @@ def _in_order(text: str, module: str, names: list[str]) -> str:
     begin = re.search(rf"^module \\{module}$", text, re.MULTILINE).start()
     end = re.compile(r"^end$", re.MULTILINE).search(text, begin).start()
     body = re.sub(r"^(  wire .*(?:input|output) )\d+( (?:signed )?\\(\S+))$",
-                  lambda found: f"{found[1]}{places[found[3]]}{found[2]}",
+                  lambda match: f"{match[1]}{places[match[3]]}{match[2]}",
                   text[begin:end], flags=re.MULTILINE)
     return text[:begin] + body + text[end:]
 
@@ -225,12 +225,12 @@ def lint(made: Export, unused_inputs: Iterable[str] = ()) -> list[str]:
 
     ``unused_inputs``: ports that are known not to be read.
     """
-    known = [f"'{port}'" for port in unused_inputs]
+    quoted = [f"'{port}'" for port in unused_inputs]
     said = warnings(made.text, made.name)
     every = re.sub(r"/\* verilator lint_o\w+ UNUSEDSIGNAL \*/", "", made.text)
     said += [line for line in warnings(every, made.name)
              if line.startswith("UNUSEDSIGNAL") and _of_port(line, every, made.core)
-             and not any(port in line for port in known)]
+             and not any(port in line for port in quoted)]
     return list(dict.fromkeys(said))
 
 
@@ -243,8 +243,8 @@ def warnings(text: str, top: str) -> list[str]:
             [str(tool.binary), "--lint-only", "-Wall", "--top-module", top, f"{top}.v"],
             cwd=folder, env={**os.environ, "VERILATOR_ROOT": str(tool.root)},
             capture_output=True, text=True)
-    found = re.findall(r"^%(?:Warning|Error)(?:-(\w+))?: (.*)", done.stderr, re.MULTILINE)
-    said = [f"{code or 'ERROR'}: {words}" for code, words in found
+    matches = re.findall(r"^%(?:Warning|Error)(?:-(\w+))?: (.*)", done.stderr, re.MULTILINE)
+    said = [f"{code or 'ERROR'}: {words}" for code, words in matches
             if not words.startswith("Exiting due to")]
     return said or ([done.stderr.strip()] if done.returncode else [])
 

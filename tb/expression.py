@@ -186,12 +186,12 @@ def parse(text: str) -> Expression:
         raise ExpressionError(error.msg, text.strip(), error.offset or 1) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"{text[:60]!r}: {error}") from None
-    found = Expression(text.strip(), tree)
+    expression = Expression(text.strip(), tree)
     try:
-        _check(found, tree)
+        _check(expression, tree)
     except RecursionError:
         raise ExpressionError(f"{text[:60]!r}: nested too deeply") from None
-    return found
+    return expression
 
 
 def _check(whole: Expression, node: ast.expr) -> None:

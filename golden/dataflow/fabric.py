@@ -172,10 +172,10 @@ class FabricModel:
                 tokens[operand] = offers.get((node, port))
             if unit.kind == Kind.LOAD_STORE:
                 number = self.loads.index(node)
-                found = unit.model.step(tokens, result_ready=ready[0], enable_ready=ready[1],
-                                        request_ready=requests_taken[number],
-                                        response=responses[number])
-                faults[number] = found.fault
+                outputs = unit.model.step(tokens, result_ready=ready[0], enable_ready=ready[1],
+                                          request_ready=requests_taken[number],
+                                          response=responses[number])
+                faults[number] = outputs.fault
             elif unit.kind == Kind.CONTROL:
                 unit.model.step(tokens, [ready[0], True])
             else:

@@ -36,12 +36,12 @@ class SwitchModel:
     @property
     def shown(self) -> list[object | None]:
         """The token on offer at each output, or None."""
-        found: list[object | None] = [None] * len(self.queues)
+        offers: list[object | None] = [None] * len(self.queues)
         for queue in self.queues:
             if queue:
                 for output in queue[0][1]:
-                    found[output] = queue[0][0]
-        return found
+                    offers[output] = queue[0][0]
+        return offers
 
     def step(self, offers: Sequence[object | None], ready: Sequence[bool]) -> list[object | None]:
         """One cycle: a token or None at each input, who takes outputs. Returns what is shown."""

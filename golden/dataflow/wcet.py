@@ -83,13 +83,13 @@ class _Operand:
 def _hops(mapped: Mapped) -> dict[tuple[Token, int, int | None], int]:
     """Number of switches from a token's unit to an operand (None: the sink) of a consumer."""
     names = {unit: number for number, unit in mapped.places.items()}
-    found = {}
+    hops = {}
     for net in mapped.nets:
         token = Token(names[net.unit], net.channel)
         for path in net.routes:
             user = names[mapped.grid.peer(*path.links[-1])[0]]
-            found[token, user, None if user == SINK else path.operand] = len(path.links) - 1
-    return found
+            hops[token, user, None if user == SINK else path.operand] = len(path.links) - 1
+    return hops
 
 
 def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
@@ -311,16 +311,16 @@ class _Times:
     def period(self) -> int:
         """Cycles between the last two epochs, if the same for all that later steps depend on;
         else 0."""
-        reach, depth, found = self.reach, self.depth, set()
+        reach, depth, periods = self.reach, self.depth, set()
         for steps in self.lists():
             if steps:
                 if len(steps) < reach + depth:
                     return 0
-                found |= {later - earlier for later, earlier in
-                          zip(steps[-reach:], steps[-reach - depth:-depth], strict=True)}
-                if len(found) > 1:
+                periods |= {later - earlier for later, earlier in
+                            zip(steps[-reach:], steps[-reach - depth:-depth], strict=True)}
+                if len(periods) > 1:
                     return 0
-        return found.pop()
+        return periods.pop()
 
     def repeat(self, epochs: int, period: int) -> None:
         """Append so many epochs, each later by the period than the one before."""

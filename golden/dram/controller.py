@@ -137,22 +137,22 @@ class _Run:
 
     def take(self, element: Element, cycle: int) -> None:
         """An index is taken. A burst may enter once the next one is known to be another."""
-        found = index_iterator.bursts_of(self._indexed, [element])
-        if not found and not element.end:
+        bursts = index_iterator.bursts_of(self._indexed, [element])
+        if not bursts and not element.end:
             self.verdict = Refusal.INDEX
             return
-        known = cycle + _INDEX_KNOWN
-        self._unknown += found
+        decided = cycle + _INDEX_KNOWN
+        self._unknown += bursts
         if element.end:
             self._complete = True
             for burst in self._unknown[:-1]:
-                self._enter(known, burst, last=False)
+                self._enter(decided, burst, last=False)
             for burst in self._unknown[-1:]:
-                self._enter(known + 1, burst, last=True)
+                self._enter(decided + 1, burst, last=True)
             if not self._unknown:
                 self.last = cycle + _INDEX_END
         elif len(self._unknown) == 3:
-            self._enter(known, self._unknown.pop(0), last=False)
+            self._enter(decided, self._unknown.pop(0), last=False)
 
     def _enter(self, cycle: int, burst: Burst, *, last: bool) -> None:
         after = None if last else burst.address  # of an indexed request, only the end matters

@@ -122,10 +122,10 @@ class IndexIteratorModel:
         """The burst that the element under judgement releases."""
         if self._tile is None or self._judging is None:
             return None
-        known = bursts_of(self._tile, [*self._taken, self._judging])
+        bursts = bursts_of(self._tile, [*self._taken, self._judging])
         if self._judging.end:
-            return known[-1] if known else None
-        settled = known[:-1]  # what follows the last one is not known yet
+            return bursts[-1] if bursts else None
+        settled = bursts[:-1]  # what follows the last one is not known yet
         if len(settled) <= self._issued:
             return None
         burst = settled[self._issued]

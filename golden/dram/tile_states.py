@@ -132,8 +132,8 @@ class TileStates:
             keys = np.unique(states[missing].astype(np.int64) * self._tokens + tokens[missing])
             for key in keys.tolist():
                 state, token = divmod(key, self._tokens)
-                found, took = self._follow(state, token)
-                self._after[state, token], self._took[state, token] = found, took
+                following, took = self._follow(state, token)
+                self._after[state, token], self._took[state, token] = following, took
             after = self._after[states, tokens]
         return after, self._took[states, tokens]
 

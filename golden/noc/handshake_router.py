@@ -100,16 +100,16 @@ class HandshakeRouterModel:
         """The acknowledge of each input in this cycle; outputs' offers are taken as in ``ready``.
         """
         gone = {output.owner for output in self._leaving(ready)}
-        found = []
+        acknowledges = []
         for port, input_port in enumerate(self._inputs):
             judged = input_port.packet is not None and self.cycle == input_port.taken + IN_CYCLES
             if port < ShmacPort.MASTER:
-                found.append(input_port.packet is None)
+                acknowledges.append(input_port.packet is None)
             elif port == ShmacPort.SLAVE and self._passed:
-                found.append(port in gone or (judged and input_port.output is None))
+                acknowledges.append(port in gone or (judged and input_port.output is None))
             else:
-                found.append(judged)
-        return found
+                acknowledges.append(judged)
+        return acknowledges
 
     def step(self, offers: Mapping[int, ShmacPacket], ready: Sequence[bool],
              slave_busy: bool) -> None:
@@ -133,10 +133,10 @@ class HandshakeRouterModel:
         self.cycle += 1
 
     def _judge(self, port: int, state: _Input, waited: bool) -> None:
-        found = fault(port, state.packet, self._position, self._connected, waited)
-        self.malformed += found == "malformed"
-        self.unroutable += found == "unroutable"
-        if found is None:
+        wrong = fault(port, state.packet, self._position, self._connected, waited)
+        self.malformed += wrong == "malformed"
+        self.unroutable += wrong == "unroutable"
+        if wrong is None:
             state.output = dimension_order(self._position, state.packet.destination,
                                            response=state.packet.response)
             if port == ShmacPort.MASTER and state.packet.answered:

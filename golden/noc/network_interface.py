@@ -100,8 +100,8 @@ class SenderModel:
         """Whether a word would be taken in this cycle."""
         if self._now is None or not self._due or self.cycle < self._since + _SETUP:
             return False
-        unread = min(len(self._flits), self._size)  # words of the packet that leaves
-        return self._bad or len(self._words) + unread < 2 * self._payload
+        leaving = min(len(self._flits), self._size)  # words of the packet that leaves
+        return self._bad or len(self._words) + leaving < 2 * self._payload
 
     @property
     def ends(self) -> bool:

@@ -70,10 +70,10 @@ class PipelinedRouterModel:
         for port, queue in enumerate(self._queues):
             if not queue:
                 continue
-            found = fault(port, queue[0], self._position, self._connected, waited)
-            self.malformed += found == "malformed"
-            self.unroutable += found == "unroutable"
-            if found is not None:
+            wrong = fault(port, queue[0], self._position, self._connected, waited)
+            self.malformed += wrong == "malformed"
+            self.unroutable += wrong == "unroutable"
+            if wrong is not None:
                 leaving.append(port)
             else:
                 wants[port] = dimension_order(self._position, queue[0].destination,

@@ -70,8 +70,8 @@ class Mesh:
         """The tile next to a port, or None at the edge and for ``LOCAL``."""
         if port is Port.LOCAL:
             return None
-        found = tile[0] + _STEP[port][0], tile[1] + _STEP[port][1]
-        return found if found in self else None
+        beside = tile[0] + _STEP[port][0], tile[1] + _STEP[port][1]
+        return beside if beside in self else None
 
     @property
     def graph(self) -> nx.DiGraph:
@@ -174,5 +174,5 @@ def routes_between(mesh: Mesh, source: Tile, destination: Tile, *,
         yield (source,)
         return
     shortest = abs(source[0] - destination[0]) + abs(source[1] - destination[1])
-    found = nx.all_simple_paths(mesh.graph, source, destination, cutoff=shortest + detour)
-    yield from sorted((tuple(path) for path in found), key=lambda path: (len(path), path))
+    paths = nx.all_simple_paths(mesh.graph, source, destination, cutoff=shortest + detour)
+    yield from sorted((tuple(path) for path in paths), key=lambda path: (len(path), path))

@@ -183,8 +183,8 @@ def solve(network: Network, flows: Iterable[Flow], *, detour: int = 0,
                              if given is not None else
                              list(routes_between(network.mesh, flow.source, flow.destination,
                                                  detour=detour)))
-    found = _solve(network, flows, choice)
-    return found if found is not None else _explain(network, flows, choice)
+    table = _solve(network, flows, choice)
+    return table if table is not None else _explain(network, flows, choice)
 
 
 def _solve(network: Network, flows: list[Flow],

@@ -181,11 +181,11 @@ class Traversal:
 
     def _apart(self, channel: Channel, run: _Run) -> int:
         """Delay by packets on several routes, each taken at its worst."""
-        found = self._any(channel, run.unknown) + sum(
+        delay = self._any(channel, run.unknown) + sum(
             number * self._packet(channel, group) for group, number in run.whole)
         if run.last is not None:
-            return found + self._begun(run.last, channel, run.part)
-        return found - self._saved(channel, run)
+            return delay + self._begun(run.last, channel, run.part)
+        return delay - self._saved(channel, run)
 
     def _packet(self, channel: Channel, group: Group) -> int:
         """A whole packet of a group leaves FIFO(channel)."""
@@ -251,12 +251,12 @@ class Traversal:
                                      for name in group)
                         for group, number in run.whole) <= run.cut
         either = run.mixed or exhausted
-        known: dict[int, int] = {}
+        least: dict[int, int] = {}
 
         def saved(cut: int) -> int:
             if cut <= 0:
                 return 0
-            if cut not in known:
+            if cut not in least:
                 choices = [cost - self._begun(name, channel, stream.longest - cut)
                            for cost, name, stream in members if stream.longest > cut]
                 choices += [cost + saved(cut - length - stream.pauses)
@@ -267,8 +267,8 @@ class Traversal:
                     choices.append(all_unknown - self._any(channel, run.unknown, cut))
                     choices += [all_unknown - self._any(channel, run.unknown - gone)
                                 + saved(cut - gone) for gone in range(1, min(cut, run.unknown + 1))]
-                known[cut] = min(choices)
-            return known[cut]
+                least[cut] = min(choices)
+            return least[cut]
         return max(run.cut, saved(run.cut))
 
     # The bound
@@ -294,9 +294,9 @@ class Traversal:
         """
         if name not in self._streams:
             raise ValueError(f"stream must be one of {', '.join(self._streams)}, not {name!r}")
-        entry, *path = self._paths[name]
+        first_channel, *path = self._paths[name]
         stream = self._streams[name]
-        return (self._passes(name, entry, self._depth - 1, self._delta)
+        return (self._passes(name, first_channel, self._depth - 1, self._delta)
                 + sum(self._passes(name, channel, self._depth, self._delta + 1)
                       for channel in path[:-1])
                 + stream.flits * self._drain + stream.pauses + 1)

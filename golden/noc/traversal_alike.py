@@ -126,7 +126,7 @@ class AlikeTraversal:
         """
         if name not in self._paths:
             raise ValueError(f"stream must be one of {', '.join(self._paths)}, not {name!r}")
-        (entry, first), *links = pairwise(self._paths[name])
-        return (self._passes(entry, first, self._depth - 1, self._delta)
+        (first_channel, first), *links = pairwise(self._paths[name])
+        return (self._passes(first_channel, first, self._depth - 1, self._delta)
                 + sum(self._passes(*link, self._depth, self._delta + 1) for link in links)
                 + self._flits + 1)

@@ -122,7 +122,7 @@ class CacheBanks(wiring.Component):
         m.d.comb += [signal.eq(value) for signal, value in zip(wants, wanted, strict=True)]
 
         # Banks: a choice, and a word that is there in the next cycle.
-        found = []
+        words_read = []
         for bank, (arbiter, memory) in enumerate(zip(self.arbiters, self.memories, strict=True)):
             m.submodules[f"arbiter_{bank}"] = arbiter
             m.submodules[f"bank_{bank}"] = memory
@@ -140,7 +140,7 @@ class CacheBanks(wiring.Component):
                 write.addr.eq(row), write.data.eq(access.data), write.en.eq(access.write),
                 read.addr.eq(row), read.en.eq(self.taken[bank]),
             ]
-            found.append(read.data)
+            words_read.append(read.data)
 
         # Ports: which bank has taken the request, and when its word may go.
         for number, port in enumerate(self.ports):
@@ -156,7 +156,7 @@ class CacheBanks(wiring.Component):
                 answer.tag.eq(port.request.payload.tag),
             ]
             word = Signal(self.response)
-            m.d.comb += [word.tag.eq(answer.tag), word.data.eq(Array(found)[bank])]
+            m.d.comb += [word.tag.eq(answer.tag), word.data.eq(Array(words_read)[bank])]
             late = self._delayed(m, self.late[number], asked & missed, word)
             prompt = self._delayed(m, self.prompt[number], asked & ~missed, word)
 

@@ -68,9 +68,9 @@ class _Block(wiring.Component):
                     m.d.sync += free.eq(0)
                     m.next = "BEGIN"
             with m.State("BEGIN"):
-                known, answer = self.begin(m)
+                at_once, answer = self.begin(m)
                 m.next = steps[0]
-                with m.If(known):
+                with m.If(at_once):
                     m.d.sync += [value.eq(answer), done.eq(1)]
                     m.next = "DONE"
             for step, state, after in zip(self.prepare(), steps, [*steps[1:], "ITERATE"],

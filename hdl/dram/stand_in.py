@@ -222,8 +222,8 @@ class DramWithHost(DramStandIn):
                        for bank in range(self.part.banks))
         wanted = Cat(command.bank, command.row)
         held = [Signal(len(wanted) + 1, name=f"held_{slot}") for slot in range(self.slots)]
-        found = Signal(self.slots)
-        m.d.comb += found.eq(Cat(row == Cat(wanted, Const(1, 1)) for row in held))
+        hit = Signal(self.slots)
+        m.d.comb += hit.eq(Cat(row == Cat(wanted, Const(1, 1)) for row in held))
         for slot, row in enumerate(held):
             with m.If(self.forget):
                 m.d.sync += row.eq(0)
@@ -231,9 +231,9 @@ class DramWithHost(DramStandIn):
                 m.d.sync += row.eq(Cat(place.bank, place.row, Const(1, 1)))
         which = Signal(range(self.slots))
         m.d.comb += which.eq(Cat(
-            Cat(found[slot] for slot in range(self.slots) if slot >> bit & 1).any()
+            Cat(hit[slot] for slot in range(self.slots) if slot >> bit & 1).any()
             for bit in range(len(which))))
         with m.If(command.op == Command.ACT):
             m.d.sync += opened[command.bank].eq(which)
-            m.d.comb += self.missing.eq(~found.any())
+            m.d.comb += self.missing.eq(~hit.any())
         return opened[command.bank]

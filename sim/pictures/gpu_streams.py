@@ -13,8 +13,8 @@ _COLOURS = ("#4477aa", "#cc6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#
 def figure(gpu: Gpu, run: Run) -> Figure:
     """The dispatch of all blocks; triangles mark launches, bars below the copies."""
     end = max(ran.end for ran in run.operations)
-    drawn = Figure(figsize=(11, 1.2 + 1.5 * gpu.sms), layout="constrained")
-    axes = drawn.subplots()
+    chart = Figure(figsize=(11, 1.2 + 1.5 * gpu.sms), layout="constrained")
+    axes = chart.subplots()
     names = list(dict.fromkeys(ran.operation.name for ran in run.operations))
     colour = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}
     threads = {ran.operation.name: ran.operation.threads for ran in run.operations}
@@ -51,4 +51,4 @@ def figure(gpu: Gpu, run: Run) -> Figure:
     axes.set_xlabel("time; triangles are launches")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    return drawn
+    return chart

@@ -143,15 +143,15 @@ def run_depths(run: Path) -> list[Took]:
     jobs = [job for job in results.jobs()
             if (job.block, job.testbench) == (block.name, "kernels_1024")]
     results.close()
-    found = []
+    runs = []
     for job in jobs:
         if not job.passed:
             raise UserError(f"{job.name} failed: {job.reason}")
         parameters = block.configurations[job.configuration].parameters
         if tuple(parameters["rows"]) != FIVE_BY_FIVE.rows:
             continue
-        found += took_in((Path(job.folder) / "log.txt").read_text(), parameters["depth"])
-    return found
+        runs += took_in((Path(job.folder) / "log.txt").read_text(), parameters["depth"])
+    return runs
 
 
 def took_in(log: str, entries: int) -> list[Took]:
@@ -171,11 +171,11 @@ def read_depths(path: Path) -> dict[str, dict[int, Took]]:
     """By kernel and depth, what `write_depths` wrote."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    found: dict[str, dict[int, Took]] = {}
+    by_kernel: dict[str, dict[int, Took]] = {}
     for row in rows:
         took = Took(row["kernel"], *(int(row[column]) for column in _COLUMNS[1:]))
-        found.setdefault(took.kernel, {})[took.entries] = took
-    return {kernel: dict(sorted(by.items())) for kernel, by in found.items()}
+        by_kernel.setdefault(took.kernel, {})[took.entries] = took
+    return {kernel: dict(sorted(by.items())) for kernel, by in by_kernel.items()}
 
 
 def table_of_depths(depths: Mapping[str, Mapping[int, Took]]) -> str:

@@ -18,8 +18,8 @@ def figure(rows: Sequence[Compared]) -> Figure:
     A bar reaches from the published lower bound (1) to its upper one; hollow marks are published
     WCETs, full ones this project's, crosses what the cycle model took.
     """
-    drawn = Figure(figsize=(11, 5), layout="constrained")
-    axes = drawn.subplots()
+    chart = Figure(figsize=(11, 5), layout="constrained")
+    axes = chart.subplots()
     for place, row in enumerate(rows):
         unit = row.published.lower
         axes.bar(place, row.published.upper / unit - 1, bottom=1, width=0.7, color="#dddddd")
@@ -46,4 +46,4 @@ def figure(rows: Sequence[Compared]) -> Figure:
     axes.set_ylabel("cycles over the published lower bound")
     axes.set_ylim(0)
     axes.legend(fontsize="small")
-    return drawn
+    return chart

@@ -126,11 +126,11 @@ class GridScene:
         for _ in range(cycles):
             await self.cycle(kernels)
         await self.settle()
-        found = {}
+        cpi = {}
         for tile in kernels:
             late = [cycle for cycle in self.ended[tile] if half <= cycle < half + cycles // 2]
-            found[tile] = (late[-1] - late[0]) / (len(late) - 1)
-        return found
+            cpi[tile] = (late[-1] - late[0]) / (len(late) - 1)
+        return cpi
 
     def place(self, tile: Tile) -> dict[str, int]:
         """The index of the probe that observes this tile's core."""
@@ -215,10 +215,10 @@ SHARED = {
 def _shared(name: str, masters: int) -> dict[Tile, Kernel]:
     bypass = name.startswith("dual")
     kernel = (reads if "read" in name else writes)(CENTRE, bypass=bypass)
-    found = dict.fromkeys(AROUND[:masters], kernel)
+    kernels = dict.fromkeys(AROUND[:masters], kernel)
     if name.startswith("fetch"):
-        found[CENTRE] = FETCH
-    return found
+        kernels[CENTRE] = FETCH
+    return kernels
 
 
 async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) -> None:
@@ -227,8 +227,8 @@ async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) 
     for name in names:
         for masters in counts:
             kernels = _shared(name, masters)
-            found = await scene.cpi(kernels, cycles)
-            mean = (found[CENTRE] if CENTRE in found else sum(found.values()) / len(found))
+            cpi = await scene.cpi(kernels, cycles)
+            mean = (cpi[CENTRE] if CENTRE in cpi else sum(cpi.values()) / len(cpi))
             expected = SHARED[name][masters - 1]
             assert abs(mean - expected) < 0.02 * expected, (
                 f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")

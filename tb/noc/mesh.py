@@ -147,10 +147,10 @@ class MeshScene:
     def _declare(self, claim: tuple[str, Mapping[str, int], int] | None) -> None:
         """Declare the class of the packet whose header is on offer."""
         if claim is not None:
-            what, known, tag = claim
-            if self._claimed.get((what, tag)) != known:
-                self._claimed[what, tag] = known
-                self.bench.declare(what, at={"n": tag}, **known)
+            what, parameters, tag = claim
+            if self._claimed.get((what, tag)) != parameters:
+                self._claimed[what, tag] = parameters
+                self.bench.declare(what, at={"n": tag}, **parameters)
 
     def _compare(self, seen: int, offers: Mapping[Tile, Flit],
                  ready: Mapping[Tile, bool]) -> None:
@@ -361,10 +361,10 @@ async def _play(bench: Bench, network: Tables, table: Mapping[str, Slot], who: M
                            else None)
                 left -= flits
         await scene.cycle()
-    found: list[list[tuple[int, int]]] = [[] for _ in names]
+    packets: list[list[tuple[int, int]]] = [[] for _ in names]
     for number, _, first, last in scene.delivered:
-        found[number].append((first - begin, last - begin))
-    return found
+        packets[number].append((first - begin, last - begin))
+    return packets
 
 
 @testbench

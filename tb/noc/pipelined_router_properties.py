@@ -25,8 +25,8 @@ class _Inside(Watcher):
 
     def _ways(self, m, n, unit):
         m.d.sync += [
-            Assert((known.way & (known.way - 1)) == 0, "invariant: a packet has one way")
-            for known in (unit.head, unit.queued)]
+            Assert((header.way & (header.way - 1)) == 0, "invariant: a packet has one way")
+            for header in (unit.head, unit.queued)]
         m.d.sync += Assert(~(unit.head.way | unit.queued.way)[n],
                            "invariant: nothing asks to turn around")
 

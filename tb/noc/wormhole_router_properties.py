@@ -184,9 +184,9 @@ class RouterFairProof(Watcher):
 
 def _either(m, there, entry, before):
     """The later one of two entries that is there."""
-    found = Signal.like(before)
-    m.d.comb += found.eq(Mux(there, entry, before))
-    return found
+    later = Signal.like(before)
+    m.d.comb += later.eq(Mux(there, entry, before))
+    return later
 
 
 def _place(unit, output):

@@ -482,12 +482,12 @@ class OutputStationaryBoundProof(OutputStationaryProof):
                 continue
             ages = {age + 1: begun[age] for age in range(self._macs)}
             macs = [begin + 1 + step for begin in at for step in range(self.k)]
-            facts += counted(probes[what][0], ages, ages, macs, [each + flush for each in macs])
+            facts += counted(probes[what][0], ages, ages, macs, [cycle + flush for cycle in macs])
         for counter in probes.get("product", ()):
             newest, oldest = ({age + 1: begun[age] & (others == 0)
-                               for age, others in enumerate(each)}
-                              for each in ([begun[:age] for age in range(len(begun))],
-                                           [begun[age + 1:] for age in range(len(begun))]))
+                               for age, others in enumerate(history)}
+                              for history in ([begun[:age] for age in range(len(begun))],
+                                              [begun[age + 1:] for age in range(len(begun))]))
             facts += counted(counter, newest, oldest,
                              [begin + step for begin in at for step in range(self.k)],
                              [begin + period + 3 + row for begin in at for row in range(rows)])
