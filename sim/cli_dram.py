@@ -251,7 +251,8 @@ def bins(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)]) -> Non
     with status("following tiles") as tell:
         for part in jedec_parts().values():
             tell(part.name)
-            both = [bounds.tile_issue_delay(part=part, bursts=bursts, write=way) for way in (0, 1)]
+            both = [bounds.tile_issue_delay(part=part, bursts=bursts, write=write)
+                    for write in (0, 1)]
             delays.setdefault(part.name.split()[0], []).append("{} / {}".format(*both))
     for name, row in delays.items():
         table.add_row(name, *row)

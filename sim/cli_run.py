@@ -325,8 +325,8 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     folder = output or new_folder()
     job, *_ = plans.jobs_of(plans.Plan(**{**vars(plan), "folder": folder}))
     job = type(job)(**{**vars(job), "test": test})
-    known = name in the_catalogue().find(block).configurations
-    outcome = jobs.run_job(job) if known else _simulated(the_block, job)
+    in_catalogue = name in the_catalogue().find(block).configurations
+    outcome = jobs.run_job(job) if in_catalogue else _simulated(the_block, job)
     log = Path(job.folder) / "log.txt"
     if log.exists():
         print(log.read_text(errors="replace"))

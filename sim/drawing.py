@@ -91,7 +91,7 @@ def with_picture(drawing: Drawing) -> Drawing:
 
 
 def _svg(drawing: Drawing) -> str:
-    def drawn() -> str:
+    def as_svg() -> str:
         picture = catalogue.load(drawing.pages).find(drawing.block).picture(drawing.name)
         target = io.StringIO()
         save(figure_of(picture, Path(drawing.source)), target, ".svg")
@@ -99,10 +99,10 @@ def _svg(drawing: Drawing) -> str:
 
     try:
         if drawing.source or drawing.pages:  # what was measured, or may import from anywhere
-            return drawn()
+            return as_svg()
         key = key_of(sources(drawing.pages), drawing.block, drawing.name)
         folder, _ = find_or_make("drawing", key, lambda folder: (
-            folder / "picture.svg").write_text(drawn()))
+            folder / "picture.svg").write_text(as_svg()))
         return (folder / "picture.svg").read_text()
     except Exception as error:  # a run does not fail for want of a picture
         return f"No picture: {error if isinstance(error, UserError) else repr(error)}"

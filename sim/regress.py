@@ -242,8 +242,8 @@ def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Ver
     for row in verdicts:
         witness = Witness.of(row, plan.folder, plan.simulator, content.get(row.job, ""),
                              plan.pages, plan.changes)
-        known = have.get((row.block, row.configuration, row.bound))
-        if witness is not None and (known is None or known[2] != witness.key):
+        kept = have.get((row.block, row.configuration, row.bound))
+        if witness is not None and (kept is None or kept[2] != witness.key):
             wanted.append(witness)
     futures = {pool.submit(waveform_svg, witness): witness for witness in wanted}
     for witness, lanes in completed(futures, "waveforms", report):

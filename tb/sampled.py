@@ -356,10 +356,10 @@ class SampledExpression:
         kept, now, when = self._keeps(), self._lane(now), self._lane(when)
         if not len(now):
             return now
-        known = now.unknown if now.unknown is not None else np.zeros(len(now), now.values.dtype)
+        doubtful = now.unknown if now.unknown is not None else np.zeros(len(now), now.values.dtype)
         at = np.maximum.accumulate(np.where(when.events, np.arange(len(now)), -1))
         values = np.where(at >= 0, now.values[at], kept.get("value", 0)).astype(now.values.dtype)
-        unknown = np.where(at >= 0, known[at], kept.get("unknown", 0)).astype(now.values.dtype)
+        unknown = np.where(at >= 0, doubtful[at], kept.get("unknown", 0)).astype(now.values.dtype)
         kept["value"], kept["unknown"] = values[-1], unknown[-1]
         return Lane(values, now.like, unknown)
 

@@ -164,7 +164,7 @@ class _Unit:
         own = not self.in_order or isinstance(task.function, (Memory, Special))
         self.order = number if own else None
         self.ends = [end for tree in trees for end in _operands(tree)]
-        # by consumer: places and queues on the ways to it
+        # by consumer: places and queues on the paths to it
         self.paths: dict[int, list[tuple[int, int]]] = {}
         for operand, places, queues in self.ends:
             self.paths.setdefault(operand.user, []).append((places, queues))

@@ -174,15 +174,15 @@ class CacheBanks(wiring.Component):
             ]
         return m
 
-    def _delayed(self, m, way, valid, payload):
-        """A pulse as many cycles later as there are bits on its way; what it has is in a memory."""
-        name, cycles = way.name, len(way)
+    def _delayed(self, m, line, valid, payload):
+        """A pulse as many cycles later as ``line`` has bits; its payload is in a memory."""
+        name, cycles = line.name, len(line)
         later = Strobe(self.response).create(path=(f"{name}_answer",))
         if cycles == 0:
             m.d.comb += [later.valid.eq(valid), later.payload.eq(payload)]
             return later
-        m.d.sync += way.eq(Cat(valid, way))
-        m.d.comb += later.valid.eq(way[-1])
+        m.d.sync += line.eq(Cat(valid, line))
+        m.d.comb += later.valid.eq(line[-1])
         if cycles == 1:
             m.d.sync += later.payload.eq(payload)
             return later

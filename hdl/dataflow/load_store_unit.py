@@ -49,7 +49,7 @@ class LoadStoreUnit(wiring.Component):
     among those that are answered.
 
     Latency: the request is offered 3 cycles after the last token was taken, and a result 2 cycles
-    after the response. Throughput: one thread per cycle, while ``depth`` covers the way from
+    after the response. Throughput: one thread per cycle, while ``depth`` covers the path from
     firing to being sent on.
 
     Parameters

@@ -163,18 +163,18 @@ class SnoopCam(wiring.Component):
         words = Array(self.words[word] for word in range(BEAT_WORDS))
         for lane in range(self.lanes):
             own = self.index[lane]
-            word, same, found = (Signal(shape, name=f"{name}_at_{lane}") for shape, name in
-                                 ((range(BEAT_WORDS), "word"), (1, "same"), (1, "found")))
+            word, same, matched = (Signal(shape, name=f"{name}_at_{lane}") for shape, name in
+                                   ((range(BEAT_WORDS), "word"), (1, "same"), (1, "matched")))
             m.d.comb += [
                 word.eq(own[:2] - index[:2]),
                 same.eq(own[2:] == Mux(own[:2] < index[:2], follows, high)),
-                found.eq(self.armed[lane] & same & enable.bit_select(word, 1)),
+                matched.eq(self.armed[lane] & same & enable.bit_select(word, 1)),
             ]
             with m.If(busy):
                 m.d.sync += [
-                    self.take[lane].eq(found | loaded(lane)),
+                    self.take[lane].eq(matched | loaded(lane)),
                     self.word[lane].eq(Mux(load.valid, 0, word)),
-                    self.chosen[lane].eq(Mux(found, 1 << word, wanted(lane))),
+                    self.chosen[lane].eq(Mux(matched, 1 << word, wanted(lane))),
                 ]
             with m.If(self.taking & self.take[lane]):
                 m.d.sync += [self.data[lane].eq(words[self.word[lane]]),
@@ -216,7 +216,7 @@ class SnoopCam(wiring.Component):
         m.d.sync += [self.store.enable.eq(0), self.answer.valid.eq(self.asked[-2])]
         roots = [tree[0] for tree in trees]
         with m.If(self.fetched[-2]):
-            m.d.sync += [self.store.enable.eq(Cat(found for found, _ in roots)),
+            m.d.sync += [self.store.enable.eq(Cat(there for there, _ in roots)),
                          *(self.store.words[word].eq(content)
                            for word, (_, content) in enumerate(roots))]
         with m.If(self.asked[-2]):
@@ -231,19 +231,19 @@ class SnoopCam(wiring.Component):
             if len(pair) == 1:
                 nodes += pair
                 continue
-            (found, content), (also, other) = pair
+            (there, content), (also, other) = pair
             some = Signal(name=f"some_{name}_{number}")
             chosen = Signal(len(content), name=f"chosen_{name}_{number}")
-            m.d.comb += [some.eq(found | also), chosen.eq(Mux(found, content, other))]
+            m.d.comb += [some.eq(there | also), chosen.eq(Mux(there, content, other))]
             nodes.append((some, chosen))
         return nodes
 
     def _register(self, m, tree, name, en):
         """These nodes, a cycle later."""
         nodes = []
-        for number, (found, content) in enumerate(tree):
+        for number, (there, content) in enumerate(tree):
             kept = Signal(1 + len(content), name=f"kept_{name}_{number}", reset_less=True)
             with m.If(en):
-                m.d.sync += kept.eq(Cat(found, content))
+                m.d.sync += kept.eq(Cat(there, content))
             nodes.append((kept[0], kept[1:]))
         return nodes

@@ -210,7 +210,7 @@ async def saturate(bench: Bench, number: int, flits: int, packets: int, *,
 
 
 async def staggered(bench: Bench, network: Network, cycles: int, *, modelled: bool, what: str,
-                    **known: int) -> None:
+                    **parameters: int) -> None:
     """Streams with senders that begin late, pause and idle; measures every packet as ``what``."""
     scene = await MeshScene.fresh(bench, modelled=modelled)
     scene.stalls = network.stalls
@@ -221,7 +221,7 @@ async def staggered(bench: Bench, network: Network, cycles: int, *, modelled: bo
             of_stream = ({"stream": number} if what == "crowd"
                          else {"source": number, "flits": planned.flits})
             scene.send(network.streams[planned.stream].route, planned.flits, number, tag=number,
-                       claim=(what, {**of_stream, **known}))
+                       claim=(what, {**of_stream, **parameters}))
             sender.plan(planned)
     while scene.pending:
         await scene.cycle()

@@ -239,7 +239,7 @@ DRAM = (
     Mutant("dram.index_iterator", "an index after the buffer's last word",
            "indexes.payload.index < self.size", "indexes.payload.index <= self.size"),
     Mutant("dram.snoop_cam", "the highest lane answers",
-           "Mux(found, content, other)", "Mux(also, other, content)"),
+           "Mux(there, content, other)", "Mux(also, other, content)"),
     Mutant("dram.snoop_cam", "a beat's words lie in one block of indexes",
            "Mux(own[:2] < index[:2], follows, high)", "high"),
     Mutant("dram.stride_sequencer", "a line's last burst is full",
