@@ -87,7 +87,7 @@ class DramController(wiring.Component):
     started : Out(1)
         A request is taken into the front end in this cycle.
     late : Out(1)
-        A refresh came too late, once; from then on.
+        Set from the first refresh that came too late.
     """
 
     def __init__(self, *, part, capacity=None, carry=False, bus=None):

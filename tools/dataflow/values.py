@@ -334,7 +334,7 @@ class Valuer:
 
 
 def construct(node: ast.AST) -> str:
-    """A construct as a person calls it."""
+    """What a message calls a construct of Python."""
     names = {ast.While: "while", ast.For: "for", ast.Return: "return", ast.With: "with",
              ast.FunctionDef: "def", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert",
              ast.Lambda: "lambda", ast.List: "a list", ast.Tuple: "a tuple", ast.Dict: "a dict",

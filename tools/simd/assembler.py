@@ -418,7 +418,7 @@ class _Assembler:
         return Instruction(line.operation.name, line.sub, tuple(operands))
 
     def _mapped(self, line: _Line, instruction: Instruction) -> None:
-        """The buffers that it names must be there."""
+        """Refuse an instruction that names a buffer which is not declared."""
         for slot, operand in zip(instruction.operation.slots, instruction.operands, strict=True):
             section = {Number.BUFFER: ".data", Number.SCRATCHPAD_BUFFER: ".sp_data"}.get(
                 slot.number)
