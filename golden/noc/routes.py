@@ -13,6 +13,8 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cyclebound.golden.parameters import check_integer
+
 if TYPE_CHECKING:  # imported by what uses them: half a second of every command
     import networkx as nx
 
@@ -50,12 +52,8 @@ class Mesh:
     columns: int
 
     def __post_init__(self) -> None:
-        for name in ("rows", "columns"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name} must be an integer, not {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
+        check_integer("rows", self.rows, 1)
+        check_integer("columns", self.columns, 1)
 
     def __contains__(self, tile: object) -> bool:
         return (isinstance(tile, tuple) and len(tile) == 2

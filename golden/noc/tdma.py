@@ -27,6 +27,7 @@ from cyclebound.golden.noc.routes import (
     check_route,
     routes_between,
 )
+from cyclebound.golden.parameters import check_integer
 
 if TYPE_CHECKING:  # imported by what uses them: half a second of every command
     from ortools.sat.python import cp_model
@@ -54,11 +55,7 @@ class Network:
 
     def __post_init__(self) -> None:
         for name in ("period", "hop_cycles", "payload_flits", "flit_bytes", "mhz"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name.replace('_', ' ')} must be an integer, not {value!r}")
-            if value < 1:
-                raise ValueError(f"{name.replace('_', ' ')} must be at least 1, not {value}")
+            check_integer(name.replace("_", " "), getattr(self, name), 1)
 
 
 @dataclass(frozen=True)

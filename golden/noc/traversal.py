@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from cyclebound.golden.noc.deadlock import find_deadlock
 from cyclebound.golden.noc.routes import Channel, Mesh, Route, channels, check_route
+from cyclebound.golden.parameters import check_integer
 
 __all__ = ["Stream", "Traversal"]
 
@@ -41,12 +42,9 @@ class Stream:
     pauses: int = 0
 
     def __post_init__(self) -> None:
-        for name, value, lowest in (("flits", self.flits, 1), ("least flits", self.least, 1),
-                                    ("pauses", self.pauses, 0)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name} of a stream must be an integer, not {value!r}")
-            if value < lowest:
-                raise ValueError(f"{name} of a stream must be at least {lowest}, not {value}")
+        check_integer("flits of a stream", self.flits, 1)
+        check_integer("least flits of a stream", self.least, 1)
+        check_integer("pauses of a stream", self.pauses, 0)
         if self.least > self.flits:
             raise ValueError(f"least flits of a stream must be at most {self.flits}, its flits, "
                              f"not {self.least}")

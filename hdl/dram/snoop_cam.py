@@ -11,6 +11,7 @@ from amaranth.utils import ceil_log2
 from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, WORD_BITS
 from cyclebound.hdl.dram.layouts import StoreLayout
 from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["LoadLayout", "LookupLayout", "ReadLayout", "SnoopCam", "SnoopLayout"]
 
@@ -104,12 +105,9 @@ class SnoopCam(wiring.Component):
     """
 
     def __init__(self, *, lanes=1024, index_width=COUNT_BITS, latency=2):
-        for thing, value, least in (("lanes", lanes, 2), ("index width", index_width, 3),
-                                    ("latency", latency, 2)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{thing} must be an integer, not {value!r}")
-            if value < least:
-                raise ValueError(f"{thing} must be at least {least}, not {value}")
+        check_integer("lanes", lanes, 2)
+        check_integer("index width", index_width, 3)
+        check_integer("latency", latency, 2)
         self.lanes, self.index_width, self.latency = lanes, index_width, latency
         super().__init__({
             "load": In(Strobe(LoadLayout(lanes=lanes, index_width=index_width))),
