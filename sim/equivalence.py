@@ -116,7 +116,8 @@ def _design(component: wiring.Component,
 
 def _abc_command() -> list[str] | None:
     """The words that start ABC; None where there is none."""
-    inside = NATIVE and Path(find_spec("pyosys").origin).with_name("yosys-abc")
+    spec = find_spec("pyosys") if NATIVE else None
+    inside = spec and spec.origin and Path(spec.origin).with_name("yosys-abc")
     if inside and inside.exists():
         return [str(inside)]
     path = shutil.which("yosys-abc", path=child_environment()["PATH"])

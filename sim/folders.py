@@ -14,10 +14,14 @@ __all__ = ["fresh", "inside", "job_folder"]
 
 
 class _Named(Protocol):
-    block: str
-    configuration: str
-    testbench: str
-    seed: int
+    @property
+    def block(self) -> str: ...
+    @property
+    def configuration(self) -> str: ...
+    @property
+    def testbench(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
 
 
 def job_folder(run: Path, job: _Named) -> Path:

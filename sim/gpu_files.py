@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from cyclebound.golden.gpu.instruction import Kernel
 from cyclebound.golden.gpu.thesis_wcet import Launch
@@ -18,7 +19,10 @@ __all__ = ["check_opcodes", "read_kernel", "read_kernels", "read_latencies", "re
 _LARGEST = 1 << 26
 
 
-def reading(path: Path, parse: Callable[[str], object]) -> object:
+T = TypeVar("T")
+
+
+def reading(path: Path, parse: Callable[[str], T]) -> T:
     """The result of ``parse`` on a text file. Raises `UserError` with the file's name."""
     try:
         if path.stat().st_size > _LARGEST:

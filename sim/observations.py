@@ -14,11 +14,11 @@ import numpy as np
 
 from cyclebound.tb.probe import MARK
 
-__all__ = ["Seen", "grouped", "read_requests"]
+__all__ = ["ProbeRecords", "grouped", "read_requests"]
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProbeRecords:
     """All requests that one probe saw in a simulation.
 
     Attributes
@@ -54,7 +54,7 @@ class Seen:
     classed: bool = True
 
 
-def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], list[str]]:
+def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[ProbeRecords], list[str]]:
     """The lines that probes printed to that file; and the other lines in it.
 
     ``printed`` describes the probes, as `cyclebound.sim.elaborate.FlatTop.printed` does.
@@ -67,20 +67,20 @@ def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], l
             if not line.startswith(MARK):
                 others.append(line)
                 continue
-            mark, number, place, rest = line.split(" ", 3)
+            mark, of_probe, of_place, rest = line.split(" ", 3)
             table = began if mark == MARK else ended
-            table.setdefault((int(number), int(place)), []).append(rest)
+            table.setdefault((int(of_probe), int(of_place)), []).append(rest)
     requests = []
     for number, probe in enumerate(printed):
         names = tuple(probe["names"])
         for place, at in enumerate(probe["places"]):
             key = number, place
             more = int(probe["ticks"])
-            requests.append(Seen(probe["what"], at, names,
-                                 _table(began.get(key, ()), 1 + len(names) + more),
-                                 _table(ended.get(key, ()), 3 + more),
-                                 f"{probe['what']}.{place}" if more else "", probe["in_turn"],
-                                 probe["classed"]))
+            requests.append(ProbeRecords(probe["what"], at, names,
+                                         _table(began.get(key, ()), 1 + len(names) + more),
+                                         _table(ended.get(key, ()), 3 + more),
+                                         f"{probe['what']}.{place}" if more else "",
+                                         probe["in_turn"], probe["classed"]))
     return requests, others
 
 
@@ -91,7 +91,7 @@ def _table(rows: Sequence[str], columns: int) -> np.ndarray:
     return np.array(text.split(), dtype=np.int64).reshape(-1, columns)
 
 
-def grouped(seen: Sequence[Seen], meta: Mapping) -> Iterator[tuple]:
+def grouped(seen: Sequence[ProbeRecords], meta: Mapping) -> Iterator[tuple]:
     """A test's requests: (what, parameters, latency, count, first, last) by kind and latency.
 
     Cycles count from the test's start. A request that is still under way when its test ends, or
@@ -134,7 +134,7 @@ def _only_declared(meta: Mapping, ended: Mapping[str, Sequence[Mapping]]) -> Ite
             yield what, dict(parameters), 0, 0, at, at
 
 
-def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
+def _of_probe(probe: ProbeRecords, meta: Mapping) -> Iterator[tuple]:
     start, end = meta["start"], meta["end"]
     began, ends = probe.began.copy(), probe.ended.copy()
     began[:, 0] -= meta["shift"]
@@ -201,7 +201,7 @@ def _turns(first: np.ndarray, since: np.ndarray, has_ended: np.ndarray, run: np.
     return turns
 
 
-def _declared(probe: Seen, meta: Mapping, first: np.ndarray) -> tuple[np.ndarray, list]:
+def _declared(probe: ProbeRecords, meta: Mapping, first: np.ndarray) -> tuple[np.ndarray, list]:
     """For each request a number, and by number what was declared of it; None: nothing.
 
     Where the bound needs nothing that has to be declared, each request is of its one class, until

@@ -87,7 +87,8 @@ def _named(wanted: object) -> str:
         return "a mapping"
     if base is Sequence:
         return "a list"
-    return _NAMES.get(base, f"a {getattr(base, '__name__', base)}")
+    name = _NAMES.get(base) if isinstance(base, type) else None
+    return name or f"a {getattr(base, '__name__', base)}"
 
 
 def _mapping(value: object, inner: tuple, thing: str) -> str | None:

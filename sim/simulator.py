@@ -23,7 +23,7 @@ import cocotb_tools.config
 import find_libpython
 
 from cyclebound.sim.folders import fresh
-from cyclebound.sim.observations import Seen, grouped, read_requests
+from cyclebound.sim.observations import ProbeRecords, grouped, read_requests
 from cyclebound.tb import reads
 from cyclebound.tb.probe import PRINTED
 
@@ -207,7 +207,7 @@ def die_with_parent(parent: int) -> None:
             os._exit(1)
 
 
-def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]
+def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[ProbeRecords]
                    ) -> tuple[dict[str, str], list[str]]:
     """Fill in what tests observed.
 

@@ -35,12 +35,12 @@ def sources(pages: tuple[str, ...]) -> str:
     the sources that their blocks name, wherever they are.
     """
     digest = hashlib.sha256()
-    folders = [Path(package.__file__).parent for package in
+    folders = [Path(str(package.__file__)).parent for package in
                (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb, cyclebound.tools)]
     catalogue.load(pages)
     own = len(folders)
     for page in pages:
-        folders.append(Path(sys.modules[page].__file__).parent)
+        folders.append(Path(str(sys.modules[page].__file__)).parent)
         for block in getattr(sys.modules[page], "BLOCKS", ()):
             if isinstance(block.component, VerilogModule):
                 for name, text in block.component.files().items():

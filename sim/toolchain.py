@@ -82,9 +82,9 @@ def verilator() -> Verilator:
     if not match or tuple(map(int, match.groups())) < LEAST_VERILATOR:
         raise UserError("Verilator on PATH is too old: need 5.036 or later, "
                         f"found {text.strip()!r}")
-    root = subprocess.run([wrapper, "--getenv", "VERILATOR_ROOT"], capture_output=True,
-                          text=True).stdout.strip()
-    return Verilator(Path(wrapper), Path(root), ".".join(match.groups()))
+    installed = subprocess.run([wrapper, "--getenv", "VERILATOR_ROOT"], capture_output=True,
+                               text=True).stdout.strip()
+    return Verilator(Path(wrapper), Path(installed), ".".join(match.groups()))
 
 
 def versions() -> dict[str, str]:

@@ -17,6 +17,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -163,7 +164,7 @@ def _blocks(path: Path) -> list[tuple[int, int, int]]:
 
 
 def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str],
-          last: dict[str, object], say: Callable, write: Callable) -> None:
+          last: dict[str, Any], say: Callable, write: Callable) -> None:
     """All chunks of a piece; ``last`` has the values at the end of the one before."""
     first, *others = streams
     begun = dict(last)

@@ -18,7 +18,7 @@ from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.shape import row_misfit
 
-__all__ = ["UNCHANGED", "Changes", "Varied", "possible", "proofs_with", "variant", "varied"]
+__all__ = ["UNCHANGED", "Changes", "VariedBlock", "possible", "proofs_with", "variant", "varied"]
 
 _LONGEST = 100  # characters of a configuration's name, which becomes a folder
 
@@ -178,7 +178,7 @@ def _changed(name: str, base: Configuration, values: Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Varied:
+class VariedBlock:
     """A block whose configurations are all changed.
 
     Attributes
@@ -194,14 +194,14 @@ class Varied:
     refused: tuple[str, ...] = ()
 
 
-def varied(block: Block, changes: Changes) -> Varied:
+def varied(block: Block, changes: Changes) -> VariedBlock:
     """The block with every configuration, testbench, bound and proof for the changed parameters.
 
     A property's instances keep what is independent of it; of others, those are left out that
     say nothing of the changed configurations. Nothing is built; see `possible`.
     """
     if not changes:
-        return Varied(block, {name: name for name in block.configurations})
+        return VariedBlock(block, {name: name for name in block.configurations})
     values = changes.values
     having = {name: configuration for name, configuration in block.configurations.items()
               if values.keys() <= configuration.parameters.keys()}
@@ -214,7 +214,7 @@ def varied(block: Block, changes: Changes) -> Varied:
 
     fpga = block.fpga and (None if block.fpga.configuration not in names else dataclasses.replace(
         block.fpga, configuration=names[block.fpga.configuration]))
-    return Varied(dataclasses.replace(
+    return VariedBlock(dataclasses.replace(
         block, fpga=fpga,
         configurations={new: dataclasses.replace(having[name], parameters=parameters)
                         for name, (new, parameters) in changed.items()},
@@ -228,7 +228,7 @@ def varied(block: Block, changes: Changes) -> Varied:
         pictures=()), names)  # `picture` could not draw them again
 
 
-def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Varied:
+def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> VariedBlock:
     """`varied` without what the component, or the hardware around it in a testbench, refuses.
 
     Raises `UserError` if nothing of it is left, or not all of the configurations ``wanted``.
@@ -266,7 +266,7 @@ def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Vari
     claims = tuple(dataclasses.replace(claim, instances=tuple(
         instance for instance in claim.instances if _makes(claim, block, instance)))
         for claim in unchecked.block.properties)
-    return Varied(dataclasses.replace(
+    return VariedBlock(dataclasses.replace(
         unchecked.block, configurations=configurations, properties=claims,
         testbenches=tuple(dataclasses.replace(bench, configurations=tuple(benches[bench.name]))
                           for bench in unchecked.block.testbenches)),

@@ -92,8 +92,8 @@ def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> l
             if inner:
                 pending += inner
                 continue
-            word = pending.pop()
-            whole.setdefault(word, put(bodies[word]))
+            read = pending.pop()
+            whole.setdefault(read, put(bodies[read]))
     done = []
     for line in lines:
         name = _named(line, bodies)

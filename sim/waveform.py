@@ -19,7 +19,7 @@ import pywellen
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tb.bench import PERIOD_NS
 
-__all__ = ["Shown", "Value", "render", "sample", "signals_of"]
+__all__ = ["SignalWindow", "Value", "render", "sample", "signals_of"]
 
 Value = int | float | str | None  # a string has x or z bits; None: nothing is known yet
 
@@ -223,7 +223,7 @@ def _around(trace: _Trace, path: object, signals: Sequence[str], first: int, las
 
 
 @dataclass(frozen=True)
-class Shown:
+class SignalWindow:
     """A request in a waveform file, for other pictures than `render`'s.
 
     Attributes
@@ -243,7 +243,7 @@ class Shown:
 
     @classmethod
     def of(cls, path: Path, signals: Sequence[str], first: int, last: int,
-           margin: int) -> "Shown":
+           margin: int) -> "SignalWindow":
         """Select the signals and cycles of a trace to draw. Arguments and errors as of `render`."""
         trace = _Trace(path)
         names, cycles = _around(trace, path, signals, first, last, margin)

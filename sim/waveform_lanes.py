@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cyclebound.sim.shape import cleaned, row_misfit
-from cyclebound.sim.waveform import Shown, Value
+from cyclebound.sim.waveform import SignalWindow, Value
 
 __all__ = ["Lanes", "gtkwave", "lanes_of", "read_lanes", "surfer"]
 
@@ -75,7 +75,7 @@ def lanes_of(path: Path, signals: Sequence[str], first: int, last: int, *, title
 
     Raises `UserError` for signals that the waveform lacks, or if it ends before the request.
     """
-    shown = Shown.of(path, signals, first, last, margin)
+    shown = SignalWindow.of(path, signals, first, last, margin)
     start, stop = shown.cycles.start, shown.cycles.stop
     keep = _MOST
     while True:

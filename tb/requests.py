@@ -16,11 +16,11 @@ from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.sampled import Chunk, SampledExpression
 
-__all__ = ["Ended", "SampledProbe", "between_resets", "places"]
+__all__ = ["EndedRequests", "SampledProbe", "between_resets", "places"]
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedRequests:
     """Requests, in the order in which they ended.
 
     Attributes
@@ -119,7 +119,7 @@ class SampledProbe:
         self._ticked = self._turn = 0
         self.reset()
 
-    def reset(self) -> Ended:
+    def reset(self) -> EndedRequests:
         """Reset, as in hardware: no request is under way, and the past is 0.
 
         Returns the requests that it cuts off: one that has exceeded its bound by then has broken
@@ -135,7 +135,7 @@ class SampledProbe:
         self._more = self._over = self._ticked = self._turn = 0
         return cut_off
 
-    def feed(self, chunk: Chunk, *, sequentially: bool = False) -> Ended:
+    def feed(self, chunk: Chunk, *, sequentially: bool = False) -> EndedRequests:
         """The requests that end in the next cycles, in which there is no reset."""
         length = len(chunk)
         start = self._events("start", self._start, chunk)
@@ -192,7 +192,7 @@ class SampledProbe:
 
     def _at_once(self, chunk: Chunk, start: np.ndarray, end: np.ndarray, before: np.ndarray,
                  upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None
-                 ) -> Ended | None:
+                 ) -> EndedRequests | None:
         """All requests of the chunk with array arithmetic: the k-th end is that of the k-th start.
 
         None if they are no proper sequence, which is then looked at one by one.
@@ -232,11 +232,13 @@ class SampledProbe:
         self._queue = deque(
             _Begun(int(first[n]), int(ticked[n]), int(times[n]), 1, parameters[n].tolist())
             for n in range(many, len(first)))
-        return Ended(first[:many], last, latency,
-                     np.column_stack((times[:many], chunk.times[closes])), parameters[:many])
+        return EndedRequests(first[:many], last, latency,
+                             np.column_stack((times[:many], chunk.times[closes])),
+                             parameters[:many])
 
     def _one_by_one(self, chunk: Chunk, start: np.ndarray, end: np.ndarray, before: np.ndarray,
-                    upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None) -> Ended:
+                    upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None
+                    ) -> EndedRequests:
         """The requests of a chunk, counted as `ProbeCounter` counts, event by event."""
         starts = None if self._starts is None else self._starts.of(chunk).values
         ends = None if self._ends is None else self._ends.of(chunk).values
@@ -292,9 +294,9 @@ class SampledProbe:
                     self._queue.popleft()
         rows = np.array(ended, dtype=np.int64).reshape(-1, 5)
         wide = any(abs(value) >= 1 << 63 for row in parameters for value in row)
-        return Ended(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
-                     np.array(parameters, dtype=object if wide else np.int64).reshape(
-                         len(ended), len(shown)))
+        return EndedRequests(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
+                             np.array(parameters, dtype=object if wide else np.int64).reshape(
+                                 len(ended), len(shown)))
 
     _seen: set[int] = frozenset()
 
@@ -314,7 +316,7 @@ class SampledProbe:
                 self._slots[named[0]] = fresh
             self._seen = {*self._seen, named[0]} if self._midway else self._seen
 
-    def under_way(self, last: int, time: int, *, cut_off: bool = False) -> Ended:
+    def under_way(self, last: int, time: int, *, cut_off: bool = False) -> EndedRequests:
         """The requests that have not ended by the cycle ``last``, the latest that was fed.
 
         Of requests in turn only the first one's latency counts already.
@@ -326,9 +328,10 @@ class SampledProbe:
         rows = np.array([(request.cycle, last, self._ticked - max(request.ticked, since),
                           request.time, time) for request in kept],
                         dtype=np.int64).reshape(-1, 5)
-        return Ended(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
-                     np.array([request.parameters for request in kept], dtype=object).reshape(
-                         len(kept), len(self._shows)), ended=False, cut_off=cut_off)
+        parameters = np.array([request.parameters for request in kept], dtype=object)
+        return EndedRequests(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
+                             parameters.reshape(len(kept), len(self._shows)),
+                             ended=False, cut_off=cut_off)
 
 
 def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cyclebound.golden.bound import Bound, NotCovered
-from cyclebound.tb.requests import Ended
+from cyclebound.tb.requests import EndedRequests
 
 __all__ = ["Finding", "Standing", "Tally", "histogram_lines", "ratio", "standing", "table"]
 
@@ -159,7 +159,8 @@ class Tally:
     fixed : mapping
         Arguments of the bound that are the same for all requests.
     names : sequence of str
-        The arguments that differ from request to request, in the order of `Ended.parameters`.
+        The arguments that differ from request to request, in the order of
+        `EndedRequests.parameters`.
     """
 
     def __init__(self, name: str, bound: Bound, fixed: Mapping[str, int],
@@ -168,7 +169,7 @@ class Tally:
         self._kinds: dict[tuple[int, ...], _Kind] = {}
         self._unfinished = self._cut_off = 0
 
-    def add(self, seen: Ended) -> None:
+    def add(self, seen: EndedRequests) -> None:
         """Add these requests to the tally."""
         if not len(seen.latency):
             return
@@ -192,7 +193,7 @@ class Tally:
         for parameters, which in distinct.items():
             self._add(self._kinds.setdefault(parameters, _Kind()), seen, which)
 
-    def _add(self, kind: _Kind, seen: Ended, which: object) -> None:
+    def _add(self, kind: _Kind, seen: EndedRequests, which: object) -> None:
         latency = seen.latency[which]
         longest, shortest = int(np.argmax(latency)), int(np.argmin(latency))
 

@@ -108,8 +108,9 @@ class FabricModel:
         self.grid = grid
         self.units = {node: _Unit(grid.kind(node), settings, depth)
                       for node, settings in configuration.units.items()}
-        self.switches = {node: SwitchModel(PORTS, choices)
-                         for node, choices in configuration.switches.items()}
+        self.switches: dict[Node, SwitchModel[tuple[int, int]]] = {
+            node: SwitchModel(PORTS, choices)
+            for node, choices in configuration.switches.items()}
         self._peers = {(node, port): (peer, entry) for node, port, peer, entry in grid.links()}
         self.loads = grid.of_kind(Kind.LOAD_STORE)
         self.started = False

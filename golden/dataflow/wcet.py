@@ -87,7 +87,7 @@ def _hops(mapped: Mapped) -> dict[tuple[Token, int, int | None], int]:
     for net in mapped.nets:
         token = Token(names[net.unit], net.channel)
         for path in net.routes:
-            user = names[mapped.grid.peer(*path.links[-1])[0]]
+            user = names[mapped.grid.end(*path.links[-1])]
             hops[token, user, None if user == SINK else path.operand] = len(path.links) - 1
     return hops
 
@@ -110,7 +110,7 @@ def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
                     queues[link] = _Queue(PLACES)
                     after.append(queues[link])
                 after = queues[link].after
-            user = names[mapped.grid.peer(*path.links[-1])[0]]
+            user = names[mapped.grid.end(*path.links[-1])]
             after.append(delays[user] if user in delays else _Operand(user))
     return {token: tree for token, tree in trees.items() if token.task not in delays}
 

@@ -31,7 +31,7 @@ _ANYWHERE = ("the tile begins at any word; requests before it were any, and the 
              "refresh, waits")
 
 
-def check_request(bursts: object, write: object) -> None:
+def check_request(bursts: int, write: int) -> None:
     """Raise `NotCovered` unless there is a burst at least, and ``write`` is 0 or 1."""
     check_count("bursts", bursts)
     check_count("write", write, least=0)

@@ -169,12 +169,12 @@ class _Run:
                     self._arbiter.push(bank, entry)
                 self._queued[entries[-1][0]].append(burst)
         self._lengths = [len(queue) for queue in self._arbiter.queues]
-        bank = self._arbiter.choose(cycle)
-        if bank is None:
+        chosen = self._arbiter.choose(cycle)
+        if chosen is None:
             return None
         self.last = cycle
-        issued = self._arbiter.issue(cycle, bank)
-        return issued, self._queued[bank].popleft() if issued.op in CAS else None
+        issued = self._arbiter.issue(cycle, chosen)
+        return issued, self._queued[chosen].popleft() if issued.op in CAS else None
 
 
 @dataclass(frozen=True)

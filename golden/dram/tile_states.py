@@ -78,7 +78,7 @@ class _Resumed(CommandArbiterModel):
             if queue:
                 step, is_open = self._step[bank], not queue[0].activate or self._step[bank] == 0
             else:
-                step, is_open = 0, bank & ~1 == pair and self.touched >> (bank & 1) & 1
+                step, is_open = 0, bank & ~1 == pair and bool(self.touched >> (bank & 1) & 1)
             codes = tuple(None if operation.precharge_only
                           else (operation.activate, operation.close)
                           for operation in queue)

@@ -83,9 +83,9 @@ def mean_issue_delay(*, part: str | Part, bursts: int, write: int,
     """
     device = part_named(part)
     check_request(bursts, write)
-    delays = _followed(device, bursts, write)
-    if delays is None:
-        delays = list(_delays(device, range(device.bursts_per_sweep), bursts, write, report))
+    followed = _followed(device, bursts, write)
+    delays = (list(_delays(device, range(device.bursts_per_sweep), bursts, write, report))
+              if followed is None else followed)
     return float(sum(delays) / len(delays))
 
 

@@ -17,6 +17,7 @@ Which SM gets a block is not documented: it is a choice of the simulation.
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["BlockRun", "Gpu", "Operation", "OperationRun", "Run", "Stream", "simulate"]
 
@@ -243,7 +244,7 @@ def simulate(gpu: Gpu, streams: Sequence[Stream],
 
 def _launches(streams: Sequence[Stream], releases: Mapping[str, Sequence[Sequence[int]]] | None
               ) -> list[OperationRun]:
-    launches = []
+    launches: list[tuple[Any, int, int, OperationRun]] = []  # first, its time
     for place, stream in enumerate(streams):
         lists = ([[operation.release for operation in stream.operations]] if releases is None
                  else releases.get(stream.name, []))

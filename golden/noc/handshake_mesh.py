@@ -85,13 +85,13 @@ class HandshakeMeshModel:
             ready[tile][MASTER] = True
         events = {}
         landed = {slave.packet.initiator for slave in self.slaves.values()
-                  if slave.arrives and slave.packet.write}
+                  if slave.arrives and slave.packet is not None and slave.packet.write}
         for tile, router in self.routers.items():
             core, slave = self.cores[tile], self.slaves[tile]
             request, response = core.request, slave.response
-            for port, packet in ((MASTER, request), (SLAVE, response)):
+            for own, packet in ((MASTER, request), (SLAVE, response)):
                 if packet is not None:
-                    arriving[tile][port] = packet
+                    arriving[tile][own] = packet
             told = router.acknowledges(ready[tile])
             passed = response is not None and told[SLAVE]
             ready[tile][SLAVE] = slave.ready(passed)

@@ -9,7 +9,7 @@ traversal bound is made of"; the names here are those used there.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from cyclebound.golden.noc.deadlock import find_deadlock
 from cyclebound.golden.noc.routes import Channel, Mesh, Route, channels, check_route
@@ -131,7 +131,7 @@ class Traversal:
     def _once(self, what: Callable[..., T], *key: object) -> T:
         if (what.__name__, *key) not in self._known:
             self._known[what.__name__, *key] = what(*key)
-        return self._known[what.__name__, *key]
+        return cast(T, self._known[what.__name__, *key])
 
     def _longest(self, group: Group) -> int:
         return max(self._streams[name].longest for name in group)

@@ -84,7 +84,7 @@ class AlikeTraversal:
             for before, channel in pairwise(path):
                 self._next.setdefault(before, set()).add(channel)
                 self._inputs.setdefault(channel, set()).add(before)
-        self._known: dict[tuple[Channel, int, int], int] = {}
+        self._known: dict[tuple[Channel, int, int, Channel | None], int] = {}
 
     def _time(self, channel: Channel, count: int, number: int,
               last: Channel | None = None) -> int:

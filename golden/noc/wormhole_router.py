@@ -111,6 +111,7 @@ class RouterModel:
 
     def output_of(self, entrance: int, header: int) -> int | None:
         """The output that a header asks for, or None if it may not go there."""
+        output: int
         if self._routing == "xy":
             column = header % (1 << COORDINATE_BITS)
             row = (header >> COORDINATE_BITS) % (1 << COORDINATE_BITS)
@@ -198,7 +199,7 @@ class RouterModel:
             if offer is not None and not ready[output]:
                 continue
             flit = self.offers[output] = None if who is None else self._head(who)
-            if flit is not None:
+            if flit is not None and who is not None:
                 left.append(who)
                 if flit.last:
                     self.owners[output] = None

@@ -30,11 +30,11 @@ def figure(gpu: Gpu, run: Run) -> Figure:
             bottom = max(bottom, high)
         top = bottom + threads[block.operation]
         placed.append((block.sm, block.start, block.end, bottom, top))
-        low = block.sm + 0.9 * bottom / gpu.threads
+        base = block.sm + 0.9 * bottom / gpu.threads
         height = 0.9 * threads[block.operation] / gpu.threads
-        axes.add_patch(Rectangle((block.start, low), block.end - block.start, height,
+        axes.add_patch(Rectangle((block.start, base), block.end - block.start, height,
                                  facecolor=colour[block.operation], edgecolor="white"))
-        axes.text((block.start + block.end) / 2, low + height / 2,
+        axes.text((block.start + block.end) / 2, base + height / 2,
                   f"{block.operation}:{block.number}", ha="center", va="center", fontsize=6)
     for ran in run.operations:
         if not ran.operation.blocks:

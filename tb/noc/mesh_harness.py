@@ -13,7 +13,7 @@ from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
 from cyclebound.golden.noc.routes import Mesh, Port, Tile
 from cyclebound.tb.bench import Bench, testbench
 
-__all__ = ["ALWAYS", "AT_TARGET", "Found", "HarnessScene"]
+__all__ = ["ALWAYS", "AT_TARGET", "HarnessScene", "Measurement"]
 
 ALWAYS = 1 << 16      # rate: a packet in every cycle that there could be one
 AT_TARGET = 256       # aim: every packet goes to its tile's target
@@ -25,7 +25,7 @@ _SUMS = ("count", "flits", "queued", "network", "received", "sent", "blocked")
 
 
 @dataclass(frozen=True)
-class Found:
+class Measurement:
     """A measurement: results by tile, and the worst latency by (target, source)."""
 
     tiles: list[dict[str, int]]
@@ -75,7 +75,7 @@ class HarnessScene:
                 "target": xy_header(targets.get(tile, (0, 0)))}))
 
     async def measure(self, *, rate: int, flits: int, spread: int = 0, aim: int = AT_TARGET,
-                      warm: int = 1, counted: int, drain: int, number: int = 0) -> Found:
+                      warm: int = 1, counted: int, drain: int, number: int = 0) -> Measurement:
         """Run traffic and read its sums; every packet sent has to arrive, whole, at its target."""
         bench = self.bench
         plan = rate | aim << 17 | flits << 26 | spread << 34
@@ -97,7 +97,7 @@ class HarnessScene:
                     worst[tile, source] = results["worst"]
             assert not results["wrong"], f"tile {tile} got flits that were not sent so"
             sums.append({name: results[name] for name in _SUMS})
-        result = Found(sums, worst, counted)
+        result = Measurement(sums, worst, counted)
         sent, received = result.sum("sent"), result.sum("received")
         assert sent == received, f"{received} of {sent} packets arrived"
         assert sent, "nothing was sent"

@@ -35,7 +35,7 @@ from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.dataflow.placement import GridTooSmall
 from cyclebound.tools.dataflow.routing import RoutingError
 
-__all__ = ["Found", "Scene", "SlowMemory", "attack", "random_graph", "random_scene"]
+__all__ = ["Scene", "SlowMemory", "Violation", "attack", "random_graph", "random_scene"]
 
 GRIDS = (Grid(("SLLL", "SCKL", "LLLT")), Grid(("SLLLQ", "LCKCD", "SLLLT")),
          Grid(("SLQLL", "LCCKI", "DLLST")), FIVE_BY_FIVE)
@@ -216,7 +216,7 @@ def random_scene(rng: random.Random, grid: Grid | None = None) -> Scene:
 
 
 @dataclass(frozen=True)
-class Found:
+class Violation:
     """A run that took longer than allowed."""
 
     scene: Scene
@@ -233,7 +233,8 @@ class Found:
 
 
 def attack(runs: int, *, seed: int, tries: int = 6,
-           scene_of: Callable[[random.Random], Scene] = random_scene) -> tuple[list[Found], float]:
+           scene_of: Callable[[random.Random], Scene] = random_scene
+           ) -> tuple[list[Violation], float]:
     """Make so many runs, ``tries`` for each scene; returns those that exceeded the bound, and the
     greatest ratio of time to bound."""
     exceeding, nearest, done = [], 0.0, 0
@@ -248,7 +249,7 @@ def attack(runs: int, *, seed: int, tries: int = 6,
             done += 1
             nearest = max(nearest, cycles / scene.allowed)
             if cycles > scene.allowed:
-                exceeding.append(Found(scene, pattern, cycles))
+                exceeding.append(Violation(scene, pattern, cycles))
             best.append((cycles, pattern))
             best.sort(key=lambda attempt: -attempt[0])
             del best[4:]

@@ -31,7 +31,7 @@ from cyclebound.golden.dataflow.plain import run_plainly
 from cyclebound.tools.dataflow.run import run_graphs
 from cyclebound.tools.dataflow.segments import compile_segments
 
-__all__ = ["Drawn", "compare", "kernel_of", "random_kernel", "search"]
+__all__ = ["RandomKernel", "compare", "kernel_of", "random_kernel", "search"]
 
 THREADS, OWN = 4, 4  # elements of each thread
 _INTEGERS = (0, 1, 2, 3, 5, 7, 8, 12, 31, 255, -1, -2, -9, 65535, 0x7FFF_FFFF, -0x8000_0000)
@@ -218,7 +218,7 @@ class _Writer:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RandomKernel:
     """A kernel, what it runs on, and how."""
 
     source: str
@@ -237,7 +237,7 @@ def kernel_of(source: str, file: str) -> Kernel:
     return next(value for value in space.values() if isinstance(value, Kernel))
 
 
-def random_kernel(seed: int) -> Drawn:
+def random_kernel(seed: int) -> RandomKernel:
     """The kernel of a seed."""
     rng = random.Random(f"kernel {seed}")
     writer = _Writer(rng)
@@ -277,8 +277,8 @@ def random_kernel(seed: int) -> Drawn:
     arrays = {"a": integers(own), "r": integers(16), "x": singles(own), "s": singles(16)}
     memory = {"hit": rng.choice((2, 3)), "miss": rng.choice((3, 12, 25)), "miss_rate": 0.3,
               "banks": rng.choice((0, 4))}
-    return Drawn(source, kernel_of(source, f"<seed {seed}>"), {"n": 5, "f": 0.75}, arrays,
-                 rng.choice((2, 2, 4)), memory)
+    return RandomKernel(source, kernel_of(source, f"<seed {seed}>"), {"n": 5, "f": 0.75}, arrays,
+                        rng.choice((2, 2, 4)), memory)
 
 
 def _same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:

@@ -53,7 +53,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.gpu.compute_capability import capability
 from cyclebound.golden.gpu.heterogeneous import (
     CpuTile,
-    Given,
+    GivenResource,
     Gpu,
     Resource,
     SimD,
@@ -155,7 +155,7 @@ def parse_system(text: str) -> System:
             if other in names[:number]:
                 raise reader.refuse([thing, number, "name"], "a name of its own", other)
     for number, resource in enumerate(resources):
-        if isinstance(resource, Given):
+        if isinstance(resource, GivenResource):
             for name in resource.wcets:
                 if name not in [layer.name for layer in layers]:
                     raise reader.refuse(["resource", number, "cycles", name], "a layer's name",
@@ -230,7 +230,7 @@ def _cpu(reader: Reader, path: list, table: Mapping, name: str) -> CpuTile:
     return CpuTile(name, links)
 
 
-def _given(reader: Reader, path: list, table: Mapping, name: str) -> Given:
+def _given(reader: Reader, path: list, table: Mapping, name: str) -> GivenResource:
     cycles = table.get("cycles")
     if not isinstance(cycles, dict):
         raise reader.refuse([*path, "cycles"] if "cycles" in table else path,
@@ -239,7 +239,7 @@ def _given(reader: Reader, path: list, table: Mapping, name: str) -> Given:
     for key, value in counts.items():
         if not 0 <= value <= 10**15:
             raise reader.refuse([*path, "cycles", key], "0 to 10^15 cycles", value)
-    return Given(name, counts, 1, reader.text([*path, "evidence"], table))
+    return GivenResource(name, counts, 1, reader.text([*path, "evidence"], table))
 
 
 def _simd(reader: Reader, path: list, table: Mapping, name: str) -> SimD:
