@@ -180,7 +180,7 @@ def prediction(*, formula: str, source: str, origin: Callable[..., str] | None =
 
 
 def rate(*, formula: str, source: str) -> Callable[[Callable[..., int]], Bound]:
-    """Turn a function into a rate: over what its arguments say, no less than it returns."""
+    """Turn a function into a rate: the least share or throughput over a stated interval."""
     return _claim("rate", formula=formula, source=source, origin=None)
 
 
