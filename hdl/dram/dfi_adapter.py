@@ -71,7 +71,7 @@ class DfiAdapter(wiring.Component):
     arrived : Out(1)
         ``dq_in`` holds one.
     starved : Out(1)
-        A read's words were not there in time; from then on.
+        Set from the first read whose words were not there in time.
     mode : In(Strobe(ModeLayout))
         A command of the power-up sequence. The controller issues none meanwhile.
     cke, reset_n : In(1)
