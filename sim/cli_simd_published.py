@@ -106,8 +106,8 @@ def errata(as_json: AsJson = False) -> None:
              witness.measured, witness.published, f"{witness.measured / witness.published:.3f}",
              "yes" if witness.witness.in_scope else "no: refused") for witness in witnessed)))
         print()
-        for point in witnesses.WITNESSES:
-            print(f"* `{point.name}`: {point.says}\n  *Instead:* {point.corrected}")
+        for erratum in witnesses.WITNESSES:
+            print(f"* `{erratum.name}`: {erratum.says}\n  *Instead:* {erratum.corrected}")
         print()
         print(markdown(("point that holds", "Sim-D", "cases", "left in the closest"), (
             (f"`{point.name}`", point.place, cases, left) for point, cases, left in safe)))

@@ -82,7 +82,7 @@ class Page:
         template = jinja.Environment(autoescape=True).from_string(_TEMPLATE)
         text = template.render(page=self, figures=[_svg(figure) for figure in self.figures])
         try:
-            path.write_text(str(cleaned(text)), encoding="utf-8")
+            path.write_text(cleaned(text), encoding="utf-8")
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from None
 

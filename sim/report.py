@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import matplotlib
@@ -214,7 +215,7 @@ def _speed(jobs: Iterable[JobRow]) -> float | None:
     return sum(job.cycles for job in jobs) / seconds if seconds else None
 
 
-def _times(figures: Mapping, verdicts: Iterable[Verdict]) -> list[dict[str, object]]:
+def _times(figures: Mapping, verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     """Each bound of a configuration as a time, at the clock rate that it reaches."""
     return [{"bound": v.bound, "parameters": v.parameters, "allowed": v.allowed,
              "unit": v.unit, "ns": v.allowed * 1000 / figures["mhz"]
@@ -437,7 +438,7 @@ def _inline(key: str, svg: bytes, said: str, titles: Mapping[str, str]) -> Marku
 
 # -- words -----------------------------------------------------------------------------------------
 
-def _words(parameters: Mapping[str, object]) -> str:
+def _words(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in parameters.items()) or "no parameters"
 
 

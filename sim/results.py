@@ -15,6 +15,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
@@ -167,7 +168,7 @@ class Results:
     def _refuse(self, wrong: str) -> UserError:
         return UserError(f"{self.folder / FILE} is no results file of this cyclebound: {wrong}")
 
-    def _decoded(self, text: object, thing: str) -> object:
+    def _decoded(self, text: object, thing: str) -> Any:
         """The value of a cell that holds JSON."""
         try:
             return cleaned(json.loads(text, parse_constant=_no_number))
@@ -210,7 +211,7 @@ class Results:
                 [(job.name, g.what, json.dumps(g.parameters, sort_keys=True), g.latency, g.count,
                   g.first, g.last, g.test) for g in outcome.groups])
 
-    def _keep(self, table: str, keys: tuple, row: object) -> None:
+    def _keep(self, table: str, keys: tuple, row: Any) -> None:
         marks = ",".join("?" * (len(keys) + 1))
         with self._writing() as base:
             base.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})",
@@ -281,7 +282,7 @@ class Results:
             raise UserError(f"cannot read {self.folder / FILE}: {error}") from error
 
     @property
-    def meta(self) -> dict[str, object]:
+    def meta(self) -> dict[str, Any]:
         values = {}
         for key, text in self._rows("SELECT key, value FROM meta"):
             values[key] = self._decoded(text, f"meta {shown(key)}")
@@ -347,7 +348,7 @@ class Results:
                 json.dumps(parameters, sort_keys=True))
         return kinds
 
-    def rows(self, table: str) -> list[Mapping[str, object]]:
+    def rows(self, table: str) -> list[dict[str, Any]]:
         """The rows of ``verdict``, ``proof``, ``fpga`` or ``picture``, in the order of keeping."""
         if table not in ROWS:
             raise ValueError(f"no table of rows called {table!r}")
@@ -406,7 +407,7 @@ def _own_tables() -> frozenset[tuple[str, str, str]]:
         return _tables(base)
 
 
-def unproved(proofs: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
+def unproved(proofs: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The rows of proofs that show less than was asked for.
 
     They have a counterexample, or hold no further than their bounded check, though induction was

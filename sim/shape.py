@@ -31,7 +31,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def cleaned(value: object) -> object:
+def cleaned(value: typing.Any) -> typing.Any:
     """Text without control characters, which a terminal obeys and XML forbids, however deep."""
     if isinstance(value, str):
         return _CONTROL.sub("?", value)

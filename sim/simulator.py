@@ -257,9 +257,9 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     if status is None:
         reasons.append(f"the simulator still ran after {limit:g} s, and was stopped")
     try:
-        cases = ElementTree.parse(results).getroot().iter("testcase")
+        cases = [*ElementTree.parse(results).getroot().iter("testcase")]
     except (OSError, ElementTree.ParseError):
-        cases = iter(())
+        cases = []
     for case in cases:
         name = case.get("name", "?")
         problem = next((child for child in case if child.tag in ("failure", "error")), None)
@@ -282,9 +282,9 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     if not reasons and (status or not outcome.tests):
         ended = f"ended with status {status}" if status is None or status >= 0 else \
             f"was ended by {signal.Signals(-status).name}"
-        raised = "" if outcome.tests else _raised(text)
-        reasons.append(f"{raised or f'the simulator {ended}'}"
-                       f"{'' if outcome.tests or raised else ' and reported no test'}; see {log}")
+        imported = "" if outcome.tests else _raised(text)
+        reasons.append(f"{imported or f'the simulator {ended}'}"
+                       f"{'' if outcome.tests or imported else ' and reported no test'}; see {log}")
     ran = {name.partition("/")[0] for name, _ in outcome.tests}
     if not reasons and (missing := [name for name in named if name not in ran]):
         unknown = [name for name in missing

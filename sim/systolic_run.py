@@ -123,7 +123,7 @@ def run_model(model: str | Path | Model, x: NDArray[np.generic] | None = None, *
     if engine == "plan":
         return done
     if engine == "model":
-        beats = program.memory.copy()
+        beats = program.memory.astype(np.int64)
         golden = AcceleratorModel(device, beats)
         for number, command in enumerate(program.commands):
             tell("commands", number, len(program.commands))

@@ -209,7 +209,8 @@ class _Stream:
     """
 
     def __init__(self, path: str, numbers: list[int]) -> None:
-        self.over, self._error, self._closed = False, None, False
+        self.over, self._closed = False, False
+        self._error: BaseException | None = None
         self._columns: dict[str, tuple[list[int], list]] = {}
         self._until: int | None = 0
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)

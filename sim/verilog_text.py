@@ -80,7 +80,7 @@ def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> l
             if len(text) + len(inside) - len(word) > _LONGEST:
                 kept.add(word)
                 continue
-            text = re.sub(rf"(?<![\w'$]){word}(?!\w)", lambda _, new=inside: new, text)
+            text = re.sub(rf"(?<![\w'$]){word}(?!\w)", inside.replace("\\", r"\\"), text)
         return text
 
     for first in bodies:  # what is read comes before what reads it, however deep

@@ -61,8 +61,9 @@ _INDEX_KNOWN = 4  # from taking the index that shows a burst not to be the last,
 _INDEX_END = 3    # from taking the end of no indexes to the end of the request
 
 
-def words_moved(mapping: Mapping | None, request: BufferRequest, indexes: Sequence[int] = (),
-                targets: Sequence[int] = ()) -> tuple[Refusal, np.ndarray, np.ndarray]:
+def words_moved(mapping: Mapping | None, request: BufferRequest,
+                indexes: Sequence[int] | np.ndarray = (),
+                targets: Sequence[int] | np.ndarray = ()) -> tuple[Refusal, np.ndarray, np.ndarray]:
     """Carry out a request: its refusal, and the addresses and targets of the words it moves.
 
     Both are arrays of int64 of the same length, line after line or index after index; without a

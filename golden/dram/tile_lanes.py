@@ -147,7 +147,8 @@ class _Lanes:
         self.room = (self.burst >= 0) & ~full[self.to_bank, lanes] & ~(
             self.with_sibling & full[self.to_bank ^ 1, lanes])
 
-    def _append(self, bank: np.ndarray, at: np.ndarray, operation: np.ndarray) -> None:
+    def _append(self, bank: np.ndarray, at: np.ndarray,
+                operation: np.ndarray | np.uint8) -> None:
         length = self.length[bank, at]
         self.entries[bank, (self.head[bank, at] + length) % _RING, at] = operation
         self.length[bank, at] = length + 1

@@ -54,7 +54,7 @@ class Move(NamedTuple):
     target: Target
     scratch: int
     place: int
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of a tuple
 
 
 class Job(NamedTuple):

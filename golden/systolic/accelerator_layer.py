@@ -31,7 +31,7 @@ class Part(NamedTuple):
     """``count`` of something, from ``start`` on."""
 
     start: int
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of a tuple
 
 
 class Block(NamedTuple):
