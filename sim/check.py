@@ -126,6 +126,8 @@ def _module(source: str) -> object:
         if not path.is_file():
             raise UserError(f"--bound: there is no file {source}")
         spec = importlib.util.spec_from_file_location(f"bound_of_{path.stem}", path)
+        if spec is None or spec.loader is None:
+            raise UserError(f"--bound: {source} is no module")
         module = importlib.util.module_from_spec(spec)
         sys.path.insert(0, str(path.resolve().parent))  # for what stands beside it
         spec.loader.exec_module(module)
@@ -183,7 +185,7 @@ class _Run:
 
         def find(path: tuple[Step, ...]) -> object:
             if len(path) == 1 and path[0] in wanted.fixed:
-                return wanted.fixed[path[0]]
+                return wanted.fixed[str(path[0])]
             if path[0] == "declared":
                 raise LookupError("nothing is declared in a trace")
             return trace.find(path)

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -158,7 +159,7 @@ def hardware(grid: str = "five_by_five", *, depth: int | None = None, tid_width:
     ``SLLL/SCKL/LLLT``; with other numbers where they are given. Raises `UserError`."""
     grids = catalogue.load().find(_BLOCK).configurations
     if grid in grids:
-        values = dict(grids[grid].parameters)
+        values: dict[str, Any] = dict(grids[grid].parameters)
     elif "/" in grid:
         values = {**grids["five_by_five"].parameters, "rows": tuple(grid.split("/"))}
     else:
@@ -265,12 +266,15 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
 
 def _golden(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric: Hardware,
             timing: Timing, tell: Tell) -> None:
+    def teller(step: str) -> Callable[[int], None]:
+        return lambda ended: tell(step, ended, threads)
+
     for number, part in enumerate(run.parts):
         step = f"configuration {number + 1} of {len(run.parts)}, threads"
         result = run_mapped(part, words, layout, threads=threads, depth=fabric.depth,
                             tid_width=fabric.tid_width, address_width=fabric.address_width,
                             limit=1_000_000_000, **timing.settings,
-                            tell=lambda ended, step=step: tell(step, ended, threads))
+                            tell=teller(step))
         run.cycles.append(result.cycles)
         run.busy.append(result.busy)
         run.faults += map(str, result.faults)
@@ -297,11 +301,12 @@ def _rtl(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric:
     Sets the run's ``cycles`` and ``faults``. Raises `UserError` if the simulation fails.
     """
     block, parameters = _block(fabric)
+    estimates: list[Estimate | None] = [*bounds] or [None] * len(run.parts)
     parts = [{"words": part.words(threads, layout.buffers, tid_width=fabric.tid_width,
                                   address_width=fabric.address_width),
               "bound": {"threads": threads, "fill": estimate.fill, "interval": estimate.interval}
               if estimate else {"threads": threads}}
-             for part, estimate in zip(run.parts, bounds or [None] * len(run.parts), strict=True)]
+             for part, estimate in zip(run.parts, estimates, strict=True)]
     folder.mkdir(parents=True, exist_ok=True)
     for old in ("ran.json", "progress.json"):
         (folder / old).unlink(missing_ok=True)

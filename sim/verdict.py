@@ -266,7 +266,8 @@ def judge_bound(block: Block, name: str, configuration: Configuration, binding: 
     row.points = _points({(most, took) for took, most in pairs.values()})
     row.job, group = worst[overall.closest]
     _at(row, group, allowed[overall.closest])
-    if row.worst <= row.allowed:
+    latency, most = pairs[overall.closest]
+    if latency <= most:
         longest = max(kinds, key=lambda key: (worst[key][1].latency, key == overall.closest,
                                               -allowed[key]))
         row.worst, row.allowed = worst[longest][1].latency, allowed[longest]
@@ -361,8 +362,8 @@ def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: 
         whole = kinds <= covered
         evidence.insert(0 if whole else len(evidence), ("proved" if whole else "proved in part",
                                                         "; ".join(words)))
-    if (missing := _undrawn(binding, configuration, kinds)):
-        evidence.append(("never drawn", ", ".join(missing)))
+    if (undrawn := _undrawn(binding, configuration, kinds)):
+        evidence.append(("never drawn", ", ".join(undrawn)))
     if evidence and evidence[0][0] in ("proved", "exhaustive", "searched"):
         row.evidence = evidence[0][0]
         evidence[0] = "", evidence[0][1]
@@ -447,8 +448,9 @@ def _is_the_block(block: Block, claim: Property, parameters: Mapping[str, object
     if key not in _TOPS:
         components = []
         try:
-            for make in (block.make, lambda values: claim.top(**values)):
-                components.append(make(parameters))
+            components.append(block.make(parameters))
+            assert claim.top is not None  # else there is nothing to compare
+            components.append(claim.top(**parameters))
             _TOPS[key] = len({to_rtlil(one, name="top") for one in components}) == 1
         except Exception:  # the block cannot have these parameters, so it is another
             _TOPS[key] = False

@@ -46,7 +46,11 @@ class ExpressionError(ValueError):
         The expression, if the column is known.
     column : int
         From 1; 0: it is not known.
+    role : str
+        Which of a probe's expressions it is; empty if that is not known.
     """
+
+    role = ""
 
     def __init__(self, what: str, text: str = "", column: int = 0) -> None:
         super().__init__(f"column {column} of {text!r}: {what}" if column else what)

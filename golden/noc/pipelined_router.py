@@ -42,7 +42,7 @@ class PipelinedRouterModel:
     @property
     def inside(self) -> int:
         """Packets in the router."""
-        return sum(map(len, [*self._queues, *self._granted]))
+        return sum(map(len, self._queues)) + sum(map(len, self._granted))
 
     @property
     def offers(self) -> list[ShmacPacket | None]:
@@ -63,9 +63,9 @@ class PipelinedRouterModel:
         """One cycle: what is offered at the inputs, and whether each output's offer is taken."""
         taken = [port for port in offers if self.link_ready(port)]
         waited, leaving = self.outstanding, []
-        for queue, offer, goes in zip(self._granted, self.offers, ready, strict=True):
+        for granted_queue, offer, goes in zip(self._granted, self.offers, ready, strict=True):
             if offer is not None and goes:
-                queue.popleft()
+                granted_queue.popleft()
         wants: list[int | None] = [None] * len(ShmacPort)
         for port, queue in enumerate(self._queues):
             if not queue:
