@@ -105,13 +105,13 @@ class Bound:
     @functools.cached_property
     def ranges(self) -> dict[str, Range]:
         """The ranges of those arguments that declare one."""
-        found = {}
+        ranges = {}
         for name, hint in typing.get_type_hints(self.function, include_extras=True).items():
             for extra in typing.get_args(hint)[1:] if typing.get_origin(
                     hint) is typing.Annotated else ():
                 if isinstance(extra, Range):
-                    found[name] = extra
-        return found
+                    ranges[name] = extra
+        return ranges
 
     def required(self) -> set[str]:
         """Names of the arguments that have no default."""
@@ -120,15 +120,15 @@ class Bound:
 
     def default_of(self, argument: str) -> object:
         """The default of an argument; None if it has none and must be given."""
-        found = self._signature[argument].default
-        return None if found is inspect.Parameter.empty else found
+        default = self._signature[argument].default
+        return None if default is inspect.Parameter.empty else default
 
     @property
     def derivation(self) -> str:
         """The function's docstring."""
         return inspect.getdoc(self.function) or ""
 
-    def __call__(self, **parameters: int) -> int:
+    def __call__(self, **parameters: typing.Any) -> int:
         """The claim for these arguments, in cycles. Raises `NotCovered` outside their ranges."""
         for name, within in self.ranges.items():
             if name in parameters and not within.holds(parameters[name]):
@@ -180,7 +180,7 @@ def prediction(*, formula: str, source: str, origin: Callable[..., str] | None =
 
 
 def rate(*, formula: str, source: str) -> Callable[[Callable[..., int]], Bound]:
-    """Turn a function into a rate: over what its arguments say, no less than it returns."""
+    """Turn a function into a rate: the least share or throughput over a stated interval."""
     return _claim("rate", formula=formula, source=source, origin=None)
 
 

@@ -18,13 +18,13 @@ def read_rows(path: Path, columns: Mapping[str, Callable[[str], object]]) -> lis
             head = next(reader, None)
             if head != [*columns]:
                 raise ValueError(f"columns must be {', '.join(columns)}, not {head}")
-            found = []
+            rows = []
             for cells in reader:
                 if len(cells) != len(columns):
                     raise ValueError(f"line {reader.line_num}: must have {len(columns)} values, "
                                      f"not {len(cells)}")
-                found.append(_converted(columns, cells, reader.line_num))
-            return found
+                rows.append(_converted(columns, cells, reader.line_num))
+            return rows
     except (OSError, ValueError, csv.Error) as error:
         raise ValueError(f"{path}: {error}") from error
 

@@ -50,10 +50,10 @@ def formula_bound(text: str) -> Bound:
     def function(**values: int) -> int:
         if missing := [name for name in names if name not in values]:
             raise NotCovered(f"the formula {text} needs {', '.join(missing)}")
-        found = value(values)
-        if not -_LARGEST < found < _LARGEST:
+        result = value(values)
+        if not -_LARGEST < result < _LARGEST:
             raise NotCovered(f"the formula {text} gives more than 64 bits")
-        return found
+        return result
 
     return _Formula(text, text, "given on the command line", function, names=names)
 

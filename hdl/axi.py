@@ -27,13 +27,14 @@ class _Channels(wiring.Signature):
 
     def of(self, component, prefix):
         """The interface that these members of ``component`` are: ``of(...).aw.valid``."""
-        found = SimpleNamespace(signature=self.flip())
+        interface = SimpleNamespace(signature=self.flip())
         for channel, name, _ in self._signals():
-            if not hasattr(found, channel):
-                setattr(found, channel, SimpleNamespace(
-                    signature=found.signature.members[channel].signature))
-            setattr(getattr(found, channel), name, getattr(component, f"{prefix}_{channel}{name}"))
-        return found
+            if not hasattr(interface, channel):
+                setattr(interface, channel, SimpleNamespace(
+                    signature=interface.signature.members[channel].signature))
+            setattr(getattr(interface, channel), name,
+                    getattr(component, f"{prefix}_{channel}{name}"))
+        return interface
 
     def _signals(self):
         """Channel, name and member of each, as a manager has it."""

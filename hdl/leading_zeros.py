@@ -1,7 +1,7 @@
 """Count of leading zeros, as a tree.
 
 No block: part of units that add, divide or take turns, whose models, testbenches and tests cover
-it; alone, tests/dataflow/test_float_fma.py.
+it; by itself, tests/dataflow/test_float_fma.py.
 """
 
 from amaranth.hdl import Cat, Const, Mux, Signal
@@ -10,11 +10,11 @@ __all__ = ["leading_zeros"]
 
 
 def leading_zeros(m, value):
-    """How many zeros stand above the highest one of ``value``, and whether there is no one.
+    """The number of leading zeros of ``value``, and whether ``value`` is 0.
 
-    The count has as many bits as number the positions, rounded up to a power of two; below the
-    value, ones are assumed up to that power. If there is no one, the count means nothing. ``m`` has
-    the signals between the tree's levels, so that each is written once.
+    The count has as many bits as it takes to number the positions, with their number rounded up to
+    a power of two; below the value, ones are assumed up to that power. Of 0 the count is undefined.
+    ``m`` has the signals between the tree's levels, so that each is written once.
     """
     width = 1 << (len(value) - 1).bit_length()
     padded = Cat(Const(-1, width - len(value)), value) if width > len(value) else value

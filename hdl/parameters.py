@@ -1,12 +1,5 @@
-"""Checks of parameters that all components share."""
+"""Checks of parameters that all components share: those of models and specifications."""
 
-__all__ = ["check_integer"]
+from cyclebound.golden.parameters import check_integer, check_power_of_two
 
-
-def check_integer(thing, value, least, most=None):
-    """Raise unless ``value`` is an integer from ``least`` to ``most``, in words about ``thing``."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{thing} must be an integer, not {value!r}")
-    if value < least or (most is not None and value > most):
-        rule = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{thing} must be {rule}, not {value}")
+__all__ = ["check_integer", "check_power_of_two"]

@@ -4,7 +4,7 @@ import functools
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 __all__ = ["page"]
 
@@ -41,18 +41,18 @@ def _lines() -> Iterator[str]:
         if not names:
             yield from _document(inspect.getdoc(module))
         for name in names:
-            found = getattr(module, name)
+            thing = getattr(module, name)
             yield from (f"### `{name}`", "")
-            if not (inspect.isclass(found) and "NotCovered" in name):
-                yield from ("```python", *_signature(name, found), "```", "")
-            yield from _document(inspect.getdoc(found))
-            if inspect.isclass(found):
-                yield from _members(found)
+            if not (inspect.isclass(thing) and "NotCovered" in name):
+                yield from ("```python", *_signature(name, thing), "```", "")
+            yield from _document(inspect.getdoc(thing))
+            if inspect.isclass(thing):
+                yield from _members(thing)
 
 
-def _signature(name: str, found: object) -> Iterator[str]:
+def _signature(name: str, thing: Callable) -> Iterator[str]:
     """The call, a line if it fits, else a line for each argument."""
-    call = found.__init__ if inspect.isclass(found) else found
+    call = thing.__init__ if inspect.isclass(thing) else thing
     taken = [parameter for parameter in inspect.signature(call).parameters.values()
              if parameter.name != "self"]
     arguments = [str(parameter.replace(annotation=parameter.empty)).replace("<factory>", "...")
@@ -75,19 +75,19 @@ def _signature(name: str, found: object) -> Iterator[str]:
     yield ")"
 
 
-def _members(found: type) -> Iterator[str]:
+def _members(owner: type) -> Iterator[str]:
     """The documented public methods and properties of a class."""
-    for name, member in vars(found).items():
+    for name, member in vars(owner).items():
         if name.startswith("_"):
             continue
         inner = member.__func__ if isinstance(member, staticmethod | classmethod) else member
         if isinstance(member, property | functools.cached_property) and member.__doc__:
-            yield from (f"#### `{found.__name__}.{name}`", "")
+            yield from (f"#### `{owner.__name__}.{name}`", "")
         elif inspect.isfunction(inner) and inner.__doc__:
             call = next(iter(_signature(name, inner)))
             waits = "await " * inspect.iscoroutinefunction(inner)
             shown = call if call.endswith(")") else f"{name}(...)"
-            yield from (f"#### `{waits}{found.__name__}.{shown}`", "")
+            yield from (f"#### `{waits}{owner.__name__}.{shown}`", "")
         else:
             continue
         yield from _document(inspect.getdoc(member))

@@ -344,10 +344,10 @@ class Block:
 
     def testbench(self, name: str) -> Testbench:
         """The testbench of that name. Raises `UserError`."""
-        found = {testbench.name: testbench for testbench in self.testbenches}
-        if name not in found:
-            raise unknown(f"testbench of {self.name}", name, found)
-        return found[name]
+        by_name = {testbench.name: testbench for testbench in self.testbenches}
+        if name not in by_name:
+            raise unknown(f"testbench of {self.name}", name, by_name)
+        return by_name[name]
 
     def left_out(self, testbench: Testbench) -> tuple[str, ...]:
         """The tests of its module that ``testbench`` does not run: other testbenches name them."""
@@ -358,28 +358,28 @@ class Block:
 
     def picture(self, name: str | None) -> Picture:
         """The picture of that name, or the first. Raises `UserError`."""
-        found = {picture.name: picture for picture in self.pictures}
-        if not found:
+        by_name = {picture.name: picture for picture in self.pictures}
+        if not by_name:
             raise UserError(f"{self.name} has no pictures")
-        if name is not None and name not in found:
-            raise unknown(f"picture of {self.name}", name, found)
-        return found[name] if name else self.pictures[0]
+        if name is not None and name not in by_name:
+            raise unknown(f"picture of {self.name}", name, by_name)
+        return by_name[name] if name else self.pictures[0]
 
     def default_of(self, parameter: str) -> object:
         """The component's default for a parameter.
 
         `inspect.Parameter.empty` if it has no default, or no such parameter.
         """
-        found = inspect.signature(self.component).parameters.get(parameter)
-        return inspect.Parameter.empty if found is None else found.default
+        argument = inspect.signature(self.component).parameters.get(parameter)
+        return inspect.Parameter.empty if argument is None else argument.default
 
     def make(self, parameters: Mapping[str, object]) -> wiring.Component:
         """The component with these parameters. Raises `UserError` with the component's message."""
         try:
-            known = inspect.signature(self.component).parameters
+            accepted = inspect.signature(self.component).parameters
             for name in parameters:
-                if name not in known:
-                    raise unknown(f"parameter of {self.name}", name, known)
+                if name not in accepted:
+                    raise unknown(f"parameter of {self.name}", name, accepted)
             return self.component(**parameters)
         except (TypeError, ValueError) as error:
             raise UserError(f"{self.name}: {error}") from error

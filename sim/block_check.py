@@ -92,7 +92,7 @@ def _numbers(block: Block) -> Iterator[str]:
                 depth = None
             if wrong := misfit(depth, int, f"depth of property {claim.name}"):
                 yield wrong
-            elif depth < 1:
+            elif depth is not None and depth < 1:
                 yield f"depth of property {claim.name} must be at least 1, not {depth}"
         if claim.induction is not None and claim.induction < 1:
             yield f"induction of property {claim.name} must be at least 1, not {claim.induction}"
@@ -147,9 +147,9 @@ def _references(block: Block) -> Iterator[str]:
                   for name in configuration.parameters}
     named += [(f"testbench {b.name}", "parameter", (*b.least, *b.fixed), parameters)
               for b in block.testbenches]
-    for where, thing, names, known in named:
+    for where, thing, names, targets in named:
         for name in names:
-            if name not in known:
+            if name not in targets:
                 yield f"{where} names the {thing} {shown(name)}, which does not exist"
     for binding in block.bounds:
         for text in binding.probe.texts() if binding.probe else ():

@@ -110,7 +110,7 @@ def _runtime(trace: str | None) -> Path:
 
     A compiler that cannot use the precompiled headers reads the plain ones beside them.
     """
-    names = _RUNTIME + {"fst": ("verilated_fst_c",), "vcd": ("verilated_vcd_c",)}.get(trace, ())
+    names = (*_RUNTIME, *([f"verilated_{trace}_c"] if trace else []))
 
     def make(folder: Path) -> None:
         include = verilator().root / "include"
@@ -249,8 +249,8 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
     if identity is None:
         key = key_of(rtlil(), options)
     else:
-        known, _ = find_or_make("content", key_of(identity, options), lambda folder: (
+        place, _ = find_or_make("content", key_of(identity, options), lambda folder: (
             folder / "key").write_text(key_of(rtlil(), options)))
-        key = (known / "key").read_text()
+        key = (place / "key").read_text()
     folder, cached = find_or_make("verilator", key, make)
     return Build(folder / "sim", cached, time.monotonic() - started, trace, key)

@@ -96,7 +96,7 @@ def _unwritable(parent: Path, error: OSError) -> UserError:
                      "set CYCLEBOUND_CACHE to a folder with room")
 
 
-def find_or_make(kind: str, key: str, make: Callable[[Path], None]) -> tuple[Path, bool]:
+def find_or_make(kind: str, key: str, make: Callable[[Path], object]) -> tuple[Path, bool]:
     """The folder of an entry, made by ``make(folder)`` if there is none; and whether it was there.
 
     Raises `UserError` if the cache cannot be written; whatever ``make`` raises leaves no entry.

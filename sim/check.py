@@ -17,7 +17,7 @@ from cyclebound.sim.trace import Trace
 from cyclebound.sim.waveform import render
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.requests import Ended, SampledProbe, between_resets, places
+from cyclebound.tb.requests import EndedRequests, SampledProbe, between_resets, places
 from cyclebound.tb.sampled import Chunk, SampledExpression
 from cyclebound.tb.tally import Finding, Tally
 
@@ -105,13 +105,13 @@ def bound_named(text: str) -> Bound:
         raise UserError(f"--bound takes FILE:FUNCTION, module:function, a number or a formula, "
                         f"not {text!r}")
     module = _module(source)
-    found = getattr(module, name, None)
-    if not callable(found):
+    function = getattr(module, name, None)
+    if not callable(function):
         raise unknown(f"function in {source}", name, [
             key for key, value in vars(module).items()
             if not key.startswith("_") and (isinstance(value, Bound) or inspect.isfunction(value))])
     try:
-        return as_bound(found, source)
+        return as_bound(function, source)
     except ValueError as error:
         raise UserError(f"--bound {text}: {error}") from None
 
@@ -126,6 +126,8 @@ def _module(source: str) -> object:
         if not path.is_file():
             raise UserError(f"--bound: there is no file {source}")
         spec = importlib.util.spec_from_file_location(f"bound_of_{path.stem}", path)
+        if spec is None or spec.loader is None:
+            raise UserError(f"--bound: {source} is no module")
         module = importlib.util.module_from_spec(spec)
         sys.path.insert(0, str(path.resolve().parent))  # for what stands beside it
         spec.loader.exec_module(module)
@@ -183,7 +185,7 @@ class _Run:
 
         def find(path: tuple[Step, ...]) -> object:
             if len(path) == 1 and path[0] in wanted.fixed:
-                return wanted.fixed[path[0]]
+                return wanted.fixed[str(path[0])]
             if path[0] == "declared":
                 raise LookupError("nothing is declared in a trace")
             return trace.find(path)
@@ -211,7 +213,7 @@ class _Run:
         if not self.probes:
             raise UserError("--over leaves no place at which to look")
 
-    def requests(self) -> Iterator[Ended]:
+    def requests(self) -> Iterator[EndedRequests]:
         """All requests, chunk by chunk; then those that are under way at the end."""
         time = 0
         for chunk in self._trace.chunks(self.clock, self.names):
@@ -262,17 +264,17 @@ class _Window:
         return cycle in self._cycles
 
 
-def picture(trace: Trace, found: Checked, signals: list[str]) -> str:
+def picture(trace: Trace, checked: Checked, signals: list[str]) -> str:
     """The worst request as SVG, from a second pass that ends with it. Raises `UserError`.
 
     ``signals`` are shown besides those that the expressions read.
     """
-    names = list(dict.fromkeys([*found.signals, *map(trace.find_name, signals)]))
-    first, last = found.finding.first, found.finding.last
-    window = _Window({name: trace.widths[name] for name in names}, found.clock)
+    names = list(dict.fromkeys([*checked.signals, *map(trace.find_name, signals)]))
+    first, last = checked.finding.first, checked.finding.last
+    window = _Window({name: trace.widths[name] for name in names}, checked.clock)
     shown_cycles = (range(max(0, first - _BESIDE), min(last + 1, first + _BESIDE)),
                     range(max(0, first - _BESIDE, last - _BESIDE), last + _BESIDE))
-    for chunk in trace.chunks(found.clock, names):
+    for chunk in trace.chunks(checked.clock, names):
         here = range(chunk.first, chunk.first + len(chunk))
         for part in shown_cycles:
             window.add(chunk, range(max(part.start, here.start), min(part.stop, here.stop)))

@@ -72,11 +72,11 @@ class _Flags:
     value, ``<bool>``, are shown by their names only."""
 
     def get_params(self, ctx: Any) -> list:
-        found = super().get_params(ctx)  # type: ignore[misc]
-        for parameter in found:
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
             if getattr(parameter, "is_flag", False) and parameter.metavar is None:
                 parameter.metavar = ""
-        return found
+        return parameters
 
 
 class _Command(_Flags, typer.core.TyperCommand):
@@ -261,8 +261,8 @@ def changes_of(block: "blocks.Block", configuration: str | None, settings: list[
                part: str | None) -> dict[str, object]:
     """The parameters that ``--set`` and ``--part`` name, with their values. Raises `UserError`."""
     settings = [*(settings or ()), *([f"part={part}"] if part else ())]
-    found = parameters_of(block, configuration, settings)
-    return {name: found[name] for name in (setting.partition("=")[0] for setting in settings)}
+    values = parameters_of(block, configuration, settings)
+    return {name: values[name] for name in (setting.partition("=")[0] for setting in settings)}
 
 
 def blocks_with(names: list[str] | None, settings: list[str] | None, part: str | None
@@ -273,17 +273,17 @@ def blocks_with(names: list[str] | None, settings: list[str] | None, part: str |
     if not names:
         raise UserError("--set and --part take blocks or a family, named before them")
     wanted = [*(option.partition("=")[0] for option in settings or ()), *(["part"] if part else [])]
-    found, chosen = [], the_catalogue().select(names)
+    pairs, chosen = [], the_catalogue().select(names)
     for block in chosen:
         configuration = next((name for name, configuration in block.configurations.items()
                               if configuration.parameters.keys() >= set(wanted)), None)
         if configuration is not None:
-            found.append((block, configuration))
-        elif block.family not in names or (block is chosen[-1] and not found):
+            pairs.append((block, configuration))
+        elif block.family not in names or (block is chosen[-1] and not pairs):
             changes_of(block, None, settings, part)  # names the missing parameter
             raise UserError(f"no configuration of {block.name} has {', '.join(wanted)}")
-    block, configuration = found[0]
-    return [block for block, _ in found], changes_of(block, configuration, settings, part)
+    block, configuration = pairs[0]
+    return [block for block, _ in pairs], changes_of(block, configuration, settings, part)
 
 
 @app.command("list")
@@ -354,18 +354,18 @@ def bound(name: Annotated[str, typer.Argument(
     """
     chosen = the_catalogue().select([name])
     family = name not in (block.name for block in chosen) and chosen[0].family == name
-    found = {}
+    claims_of = {}
     for block in chosen:
         if family and not _has(block, configuration, settings):
             continue
-        found[block.name] = _claims(block, configuration, settings)
-    if not found:
+        claims_of[block.name] = _claims(block, configuration, settings)
+    if not claims_of:
         raise UserError(f"no block of {name} has all that --configuration and --set name")
-    rows = [row for group in found.values() for row in group]
+    rows = [row for group in claims_of.values() for row in group]
     if as_json:
         print(json.dumps(rows, indent=2))
     else:
-        for block, claims in found.items():
+        for block, claims in claims_of.items():
             if family:
                 console().print(f"{block}\n", style="bold underline")
             for row in claims:
@@ -378,9 +378,9 @@ def _has(block: "blocks.Block", configuration: str | None, settings: list[str] |
     """Whether a block has this configuration and all parameters that ``--set`` names."""
     if configuration is not None and configuration not in block.configurations:
         return False
-    known = {*block.configuration(configuration)[1].parameters,
+    names = {*block.configuration(configuration)[1].parameters,
              *(name for binding in block.bounds for name in binding.bound.parameters)}
-    return known >= {option.partition("=")[0] for option in settings or ()}
+    return names >= {option.partition("=")[0] for option in settings or ()}
 
 
 def _claims(block: "blocks.Block", configuration: str | None,
@@ -420,7 +420,7 @@ def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict
     """A claim's values in the block's configurations: for all requests if the configuration alone
     decides the value, else for the kinds of request that proofs declare and for the largest of
     the exhaustive domain."""
-    found = []
+    rows = []
     for name, configuration in block.configurations.items():
         kinds = [{}, *(declares(configuration.parameters) for claim in block.properties
                        if configuration.parameters.keys()
@@ -434,11 +434,11 @@ def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict
             except Exception:  # a request decides it, or the property is of other parameters
                 continue
             row = {"configuration": name, "request": kind, "value": value}
-            if row not in found and not (kind and any(
+            if row not in rows and not (kind and any(
                     other["value"] == value and other["configuration"] == name
-                    for other in found)):
-                found.append(row)
-    return found
+                    for other in rows)):
+                rows.append(row)
+    return rows
 
 
 def _symbols(claim: Bound) -> dict[str, str]:

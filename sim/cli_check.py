@@ -114,8 +114,8 @@ def check(
         _prepare(opened, scope, names)
         with status(f"reading {trace}"):
             checked = checks.check(opened, wanted)
-    drawn = picture is not None and checked.finding.worst is not None
-    if drawn:
+    draws = picture is not None and checked.finding.worst is not None
+    if draws:
         with traces.open_trace(trace) as reopened:
             _prepare(reopened, scope, names)
             _draw(picture, reopened, checked, signals or [])
@@ -123,7 +123,7 @@ def check(
         _print_json(trace, checked)
     else:
         _print(trace, checked, opened.unit)
-        if drawn:
+        if draws:
             console().print(f"picture: {picture}", soft_wrap=True)
     return 1 if checked.finding.failed else 0
 
@@ -233,9 +233,9 @@ def _print(trace: Path, checked: "checks.Checked", unit: str) -> None:
 
 def _draw(file: Path, trace: "traces.Trace", checked: "checks.Checked", signals: list[str]) -> None:
     """The worst request's picture, into ``file``."""
-    drawn = checks.picture(trace, checked, signals)
+    svg = checks.picture(trace, checked, signals)
     try:
-        file.write_text(drawn)
+        file.write_text(svg)
     except OSError as error:
         raise UserError(f"cannot write {file}: {error.strerror}") from error
 

@@ -32,7 +32,7 @@ def _group() -> None:
 
 def _numbers(kernel: Kernel, settings: list[str] | None) -> dict[str, float]:
     """The values that --set gives."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for setting in settings or ():
         name, equals, text = setting.partition("=")
         if not equals:
@@ -41,20 +41,20 @@ def _numbers(kernel: Kernel, settings: list[str] | None) -> dict[str, float]:
             raise unknown(f"constant of kernel {kernel.name}", name, kernel.constants)
         floating = kernel.parameters[name] is Float
         try:
-            found[name] = float(text) if floating else int(text, 0)
+            numbers[name] = float(text) if floating else int(text, 0)
         except ValueError:
             what = "a number" if floating else "a whole number"
             raise UserError(f"--set {name} takes {what}, not {text!r}") from None
     for name in kernel.constants:
-        if name not in found:
+        if name not in numbers:
             raise UserError(f"kernel {kernel.name} needs a value for {name}: --set {name}=VALUE")
-    return found
+    return numbers
 
 
 def _arrays(kernel: Kernel, data: list[str] | None, zeros: list[str] | None
             ) -> dict[str, np.ndarray]:
     """The arrays that --data and --zeros name."""
-    found: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for option, given in (("--data", data), ("--zeros", zeros)):
         for setting in given or ():
             name, equals, text = setting.partition("=")
@@ -63,20 +63,20 @@ def _arrays(kernel: Kernel, data: list[str] | None, zeros: list[str] | None
                                 f"not {setting!r}")
             if name not in kernel.arrays:
                 raise unknown(f"array of kernel {kernel.name}", name, kernel.arrays)
-            if name in found:
+            if name in arrays:
                 raise UserError(f"array {name} is given twice")
             floats = kernel.parameters[name] is Floats
             if option == "--data":
-                found[name] = read_array(text, floats=floats)
+                arrays[name] = read_array(text, floats=floats)
             elif text.isdecimal():
-                found[name] = np.zeros(int(text), np.float32 if floats else np.int32)
+                arrays[name] = np.zeros(int(text), np.float32 if floats else np.int32)
             else:
                 raise UserError(f"--zeros {name} takes a number of elements, not {text!r}")
     for name in kernel.arrays:
-        if name not in found:
+        if name not in arrays:
             raise UserError(f"kernel {kernel.name} needs array {name}: --data {name}=FILE or "
                             f"--zeros {name}=COUNT")
-    return {name: found[name] for name in kernel.arrays}
+    return {name: arrays[name] for name in kernel.arrays}
 
 
 @dataflow.command()
@@ -138,26 +138,26 @@ def run(
     if picture is not None and on == "interpreter":
         raise UserError("--picture shows a mapped grid, which the interpreter lacks; take "
                         "--on golden")
-    found = load_kernel(file, kernel)
+    program = load_kernel(file, kernel)
     fabric = hardware(grid, depth=depth, tid_width=tid_width, address_width=address_width)
     try:
         timing = Timing(hit, miss, miss_rate, banks)
     except ValueError as error:
         raise UserError(str(error)) from None
-    arrays, constants = _arrays(found, data, zeros), _numbers(found, settings)
+    arrays, constants = _arrays(program, data, zeros), _numbers(program, settings)
     if output is not None:
         try:
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"cannot make {output}: {error.strerror}") from None
     with progress_bars() as tell:
-        ran = run_kernel(found, arrays, constants=constants, threads=threads, on=on, fabric=fabric,
-                         timing=timing, tell=tell)
+        ran = run_kernel(program, arrays, constants=constants, threads=threads, on=on,
+                         fabric=fabric, timing=timing, tell=tell)
     written = _write(ran, output) if output is not None else []
     pictures = _draw(ran, picture) if picture is not None else []
     if as_json:
         print(json.dumps({
-            "kernel": found.name, "on": on, "arrays": {
+            "kernel": program.name, "on": on, "arrays": {
                 name: array.tolist() for name, array in ran.arrays.items()},
             "cycles": ran.cycles, "bounds": ran.bounds, "problem": ran.problem,
             "loading": ran.loading, "faults": ran.faults, "shared": ran.shared,
@@ -181,14 +181,14 @@ def _write(ran: KernelRun, output: Path) -> list[str]:
 
 def _draw(ran: KernelRun, picture: Path) -> list[str]:
     from cyclebound.sim.pictures.mapped import picture_of  # matplotlib takes a second to load
-    drawn = []
+    written = []
     for number, part in enumerate(ran.parts):
         path = picture if len(ran.parts) == 1 else picture.with_stem(
             f"{picture.stem}-{number + 1}")
         busy = ran.busy[number] if ran.busy else {}
         write(picture_of(part, busy, ran.cycles[number]), path, "--picture")
-        drawn.append(str(path))
-    return drawn
+        written.append(str(path))
+    return written
 
 
 def _say(ran: KernelRun, on: str, written: list[str]) -> None:

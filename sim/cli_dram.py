@@ -115,7 +115,7 @@ def tile(part: PartName = _DEFAULT,
 
         cyclebound dram tile --address 0x3f00 --words 128
     """
-    found = _part(part)
+    device = _part(part)
     try:
         byte = int(address, 0)
     except ValueError:
@@ -124,7 +124,7 @@ def tile(part: PartName = _DEFAULT,
         raise UserError(f"--address must be a multiple of {WORD_BYTES}, not {address}")
     first = byte // WORD_BYTES
     if buffer is not None:
-        first, period = _of_buffer(found, buffer, period, BufferRequest(
+        first, period = _of_buffer(device, buffer, period, BufferRequest(
             0, x=column, y=line, words=words, count=count), first)
     elif column or line:
         raise UserError("--column and --line need a --buffer")
@@ -132,21 +132,21 @@ def tile(part: PartName = _DEFAULT,
         request = TileRequest(address=first, words=words, period=period, count=count, write=write)
     except ValueError as error:
         raise UserError(str(error)) from error
-    _inside(found, request.end)
-    _refreshed(found, request.words * request.count // BURST_WORDS)
+    _inside(device, request.end)
+    _refreshed(device, request.words * request.count // BURST_WORDS)
     bursts = [burst.address for burst in bursts_of(request)]
     claims: list[tuple[Bound, dict]] = []
     if count == 1 or period in (0, words):
-        values = {"part": found, "bursts": len(bursts), "write": int(write)}
+        values = {"part": device, "bursts": len(bursts), "write": int(write)}
         claims = [(bounds.tile_issue_delay, values), (bounds.eq15, values)]
-    elif bound or effort(found, Lines(words, period, count)) <= _SOON:
+    elif bound or effort(device, Lines(words, period, count)) <= _SOON:
         claims = [(bounds.tile_2d_issue_delay, {
-            "part": found, "words": words, "period": period, "count": count, "write": int(write)})]
+            "part": device, "words": words, "period": period, "count": count, "write": int(write)})]
     else:
         print("bound tile_2d_issue_delay: takes a while; --bound computes it", file=sys.stderr)
-    scheduled = schedule(found, bursts, write=write, current=after_bank & ~1)
+    scheduled = schedule(device, bursts, write=write, current=after_bank & ~1)
     with progress_bars() as report, tile_progress(report):
-        _show(found, bursts, scheduled, claims, picture, as_json)
+        _show(device, bursts, scheduled, claims, picture, as_json)
 
 
 @dram.command()
@@ -164,7 +164,7 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
     The bounds are for the DRAM rows that its buffer of --limit words covers.
     """
     from cyclebound.golden.dram.index_bounds import indexed_issue_delay, rows_of
-    found = _part(part)
+    device = _part(part)
     try:
         first = int(address, 0) // WORD_BYTES
     except ValueError:
@@ -172,11 +172,11 @@ def indexed(indexes: Annotated[list[int], typer.Argument(
     for index in indexes:
         if not 0 <= index < limit:
             raise UserError(f"an index must be from 0 to {limit - 1}, not {index}")
-    _inside(found, first + max(indexes) + 1)
+    _inside(device, first + max(indexes) + 1)
     bursts = [(first + index) // BURST_WORDS for index in indexes]
-    values = {"part": found, "bursts": len(bursts), "write": int(write),
-              "rows": rows_of(part=found, address=first, words=limit)}
-    _show(found, bursts, schedule(found, bursts, write=write, indexed=True),
+    values = {"part": device, "bursts": len(bursts), "write": int(write),
+              "rows": rows_of(part=device, address=first, words=limit)}
+    _show(device, bursts, schedule(device, bursts, write=write, indexed=True),
           [(indexed_issue_delay, values), (bounds.eq16, values)], picture, as_json)
 
 
@@ -192,21 +192,21 @@ def worst(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)],
     once, and only the worst is simulated.
     """
     from cyclebound.golden.dram.worst_case import mean_issue_delay, worst_issue_delay
-    found = _part(part)
+    device = _part(part)
 
     def used(delay: float) -> str:
-        return f"{100 * found.nBURST * bursts / delay:.1f} % of the data bus"
+        return f"{100 * device.nBURST * bursts / delay:.1f} % of the data bus"
 
-    _refreshed(found, bursts)
+    _refreshed(device, bursts)
     with progress_bars() as report:
         delay, alignment = worst_issue_delay(
-            part=found, bursts=bursts, write=int(write),
+            part=device, bursts=bursts, write=int(write),
             report=functools.partial(report, "alignments"))
         average = mean_issue_delay(
-            part=found, bursts=bursts, write=int(write),
+            part=device, bursts=bursts, write=int(write),
             report=functools.partial(report, "all alignments")) if mean else 0.0
-    text = (f"{found.name}: {'write' if write else 'read'} of {bursts} bursts takes {delay} cycles "
-            f"at most, first from byte {64 * alignment:#x} ({used(delay)})")
+    text = (f"{device.name}: {'write' if write else 'read'} of {bursts} bursts takes {delay} "
+            f"cycles at most, first from byte {64 * alignment:#x} ({used(delay)})")
     if mean:
         text += f", {average:.2f} on average ({used(average)})"
     console().print(text, highlight=False, soft_wrap=True)
@@ -222,14 +222,14 @@ def use(words: Annotated[int, typer.Argument(
     with them. The last column is the maximum of any controller that closes all banks between
     transfers.
     """
-    found = _part(part)
-    table = Table(title=f"{found.name}: {words} words", title_justify="left")
+    device = _part(part)
+    table = Table(title=f"{device.name}: {words} words", title_justify="left")
     for column in ("transfer", "begins", "bursts", "clocks", "used", "with refreshes", "at most"):
         table.add_column(column, justify="left" if column in ("transfer", "begins") else "right")
     for writes in (0, 1):
         for aligned in (True, False):
             try:
-                use = use_of_bus(part=found, words=words, write=writes, aligned=aligned)
+                use = use_of_bus(part=device, words=words, write=writes, aligned=aligned)
             except NotCovered as error:
                 raise UserError(str(error)) from error
             table.add_row("write" if writes else "read", "with a burst" if aligned else "anywhere",
@@ -251,7 +251,8 @@ def bins(bursts: Annotated[int, typer.Argument(metavar="BURSTS", min=1)]) -> Non
     with status("following tiles") as tell:
         for part in jedec_parts().values():
             tell(part.name)
-            both = [bounds.tile_issue_delay(part=part, bursts=bursts, write=way) for way in (0, 1)]
+            both = [bounds.tile_issue_delay(part=part, bursts=bursts, write=write)
+                    for write in (0, 1)]
             delays.setdefault(part.name.split()[0], []).append("{} / {}".format(*both))
     for name, row in delays.items():
         table.add_row(name, *row)
@@ -270,14 +271,14 @@ def adversary(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
     """
     from cyclebound.golden.dram.index_bounds import indexed_issue_delay
     from cyclebound.tools.dram.index_search import longest_order
-    found = _part(part)
+    device = _part(part)
     try:
-        bound = indexed_issue_delay(part=found, bursts=bursts, rows=rows, write=int(write))
-        delay, order = longest_order(part=found, bursts=bursts, rows=rows, write=int(write),
+        bound = indexed_issue_delay(part=device, bursts=bursts, rows=rows, write=int(write))
+        delay, order = longest_order(part=device, bursts=bursts, rows=rows, write=int(write),
                                      steps=steps, rng=random.Random(seed))
     except ValueError as error:
         raise UserError(str(error)) from error
-    console().print(f"{found.name}: {'write' if write else 'read'} of {bursts} words over {rows} "
+    console().print(f"{device.name}: {'write' if write else 'read'} of {bursts} words over {rows} "
                     f"rows takes {delay} cycles, bound {bound}; banks "
                     f"{' '.join(map(str, order.banks))}", highlight=False, soft_wrap=True)
     if delay > bound:
@@ -295,17 +296,17 @@ def longest(bursts: Annotated[int, typer.Argument(metavar="WORDS", min=1)],
                 "long; greater values finish sooner.")] = 0) -> None:
     """The longest indexed request of WORDS words over ROWS rows, by an exhaustive search."""
     from cyclebound.tools.dram.index_exact import longest_request
-    found = _part(part)
+    device = _part(part)
     try:
         with status("searching") as tell:
-            result = longest_request(found, bursts=bursts, rows=rows, write=int(write),
+            result = longest_request(device, bursts=bursts, rows=rows, write=int(write),
                                      least=least, tell=tell)
     except ValueError as error:
         raise UserError(str(error)) from error
-    what = f"{found.name}: {'write' if write else 'read'} of {bursts} words over {rows} rows"
+    what = f"{device.name}: {'write' if write else 'read'} of {bursts} words over {rows} rows"
     took = f"{result.followed} steps"
     if result.order is None:
-        more = (f"; so with {result.settled} words or more, but for {found.nCCD_L} a word"
+        more = (f"; so with {result.settled} words or more, but for {device.nCCD_L} a word"
                 if result.settled else "")
         console().print(f"no {what} takes {least} cycles{more} ({took})", highlight=False,
                         soft_wrap=True)
@@ -342,10 +343,10 @@ def searched_table(
               and (words is None or request.bursts <= words)]
     if not chosen:
         raise UserError("the table has no such entry")
-    found, problems = {}, 0
+    searches, problems = {}, 0
     with status("searching") as tell:
         for number, search in enumerate(search_all(chosen, tell), 1):
-            row, found[search.row] = search.row, search
+            row, searches[search.row] = search.row, search
             says = search.problem or f"nothing takes {row.delay + 1} cycles"
             problems += bool(search.problem)
             print(f"[{number}/{len(chosen)}] {row.part}: "
@@ -354,7 +355,7 @@ def searched_table(
                   f"{'' if search.cached else f'{search.steps:,} steps'})", flush=True)
     if file is not None:
         try:
-            write_table(file, [found[request] for request in chosen])
+            write_table(file, [searches[request] for request in chosen])
         except OSError as error:
             raise UserError(f"cannot write {file}: {error.strerror}") from error
     if problems:
@@ -401,11 +402,11 @@ def _refreshed(part: Part, bursts: int) -> None:
                         f"{bursts * part.nBURST} at least")
 
 
-def _show(part: Part, bursts: Sequence[int], found: Schedule,
+def _show(part: Part, bursts: Sequence[int], planned: Schedule,
           claims: Iterable[tuple[Bound, dict]], picture: Path | None, as_json: bool) -> None:
-    if found.issue_delay > MOST_OWED * part.nREFI:
+    if planned.issue_delay > MOST_OWED * part.nREFI:
         raise UserError(f"a request must take {MOST_OWED} nREFI ({MOST_OWED * part.nREFI} cycles) "
-                        f"at most, or a refresh is late, not {found.issue_delay}")
+                        f"at most, or a refresh is late, not {planned.issue_delay}")
     allowed = {}
     for bound, values in claims:
         try:
@@ -414,26 +415,26 @@ def _show(part: Part, bursts: Sequence[int], found: Schedule,
             allowed[bound.name] = str(error)
     if picture is not None:
         from cyclebound.sim.pictures.schedule import figure  # matplotlib takes a second to load
-        write(figure(part, found), picture, "--picture")
+        write(figure(part, planned), picture, "--picture")
     if as_json:
         print(json.dumps({
-            "part": part.name, "bursts": list(bursts), "issue_delay": found.issue_delay,
+            "part": part.name, "bursts": list(bursts), "issue_delay": planned.issue_delay,
             "bounds": allowed, "commands": [
                 {"cycle": c.cycle, "command": c.op.name, "bank": c.bank,
                  "bank_group": part.bank_group(c.bank), "row": c.row, "column": c.column}
-                for c in found.commands]}, indent=2))
+                for c in planned.commands]}, indent=2))
         return
     table = Table(title=f"{part.name}: {len(bursts)} bursts", title_justify="left")
     for column in ("cycle", "command", "bank", "group", "row", "column"):
         table.add_column(column, justify="right")
-    for command in found.commands:
+    for command in planned.commands:
         name = command.op.name
         table.add_row(str(command.cycle), name, str(command.bank),
                       str(part.bank_group(command.bank)),
                       hex(command.row) if name == "ACT" else "",
                       str(command.column) if name[:2] in ("RD", "WR") else "")
     print_table(table, console())
-    console().print(f"issue delay: {found.issue_delay} cycles", highlight=False)
+    console().print(f"issue delay: {planned.issue_delay} cycles", highlight=False)
     for name, value in allowed.items():
-        over = isinstance(value, int) and value < found.issue_delay
+        over = isinstance(value, int) and value < planned.issue_delay
         console().print(f"bound {name}: {value}{' - exceeded' if over else ''}", highlight=False)

@@ -71,10 +71,10 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
 
     The result is checked with `verilator --lint-only -Wall`. Exit status 1 if that warns.
     """
-    found = the_catalogue().find(block)
+    the_block = the_catalogue().find(block)
     settings = [*(settings or ()), *([f"part={part}"] if part else ())]
-    made = verilogs.export(found, parameters_of(found, configuration, settings))
-    problems = verilogs.lint(made, found.unused_inputs)
+    made = verilogs.export(the_block, parameters_of(the_block, configuration, settings))
+    problems = verilogs.lint(made, the_block.unused_inputs)
     for option, path in (("--fusesoc", fusesoc), ("--litex", litex)):
         if path and (str(output) == "-" or output.resolve().parent != path.resolve().parent):
             raise UserError(f"{option} names a file in the folder of --output")
@@ -101,7 +101,7 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from error
     for problem in problems:
-        cli.say(f"{found.name}: {problem}")
+        cli.say(f"{the_block.name}: {problem}")
     if check:
         verilog_checks.check_equivalent(made)
         cli.say(f"{made.core}: proved equal to its source")
@@ -118,23 +118,23 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
 
     Exit status 1 if a property has a counterexample, or if its induction does not close.
     """
-    found = the_catalogue().find(block)
-    if not found.properties:
-        raise UserError(f"{found.name} has no properties to prove")
-    changes = changes_of(found, None, settings, part)
+    the_block = the_catalogue().find(block)
+    if not the_block.properties:
+        raise UserError(f"{the_block.name} has no properties to prove")
+    changes = changes_of(the_block, None, settings, part)
     with progress_bars() as report:
         if changes:
             proofs = []
-            wanted = variants.proofs_with(found, changes)
+            wanted = variants.proofs_with(the_block, changes)
             for number, (claim, parameters) in enumerate(wanted):
                 report("proofs", number, len(wanted))
                 try:
-                    proofs.append(proving.prove(found, claim, parameters))
+                    proofs.append(proving.prove(the_block, claim, parameters))
                 except UserError as error:
-                    proofs.append(proving.Proof(found.name, claim.name, claim.says, parameters,
+                    proofs.append(proving.Proof(the_block.name, claim.name, claim.says, parameters,
                                                 detail=str(error)))
         else:
-            proofs = regression.prove_blocks([found], pages=tuple(cli.pages), workers=workers,
+            proofs = regression.prove_blocks([the_block], pages=tuple(cli.pages), workers=workers,
                                              report=report)
     if as_json:
         print(json.dumps([asdict(proof) for proof in proofs], indent=2))
@@ -174,20 +174,21 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     --set gives parameters of the block other values, and of a request the values that its bounds
     need. Takes a minute or more; longer the first time.
     """
-    found = the_catalogue().find(block)
-    own = found.fpga
-    configuration, _ = found.configuration(configuration or (own.configuration if own else None))
-    values = _parameters(found, configuration, settings)
-    found, configuration = variants.variant(found, configuration, {
-        name: values[name] for name in found.configurations[configuration].parameters})
+    the_block = the_catalogue().find(block)
+    own = the_block.fpga
+    configuration, _ = the_block.configuration(
+        configuration or (own.configuration if own else None))
+    values = _parameters(the_block, configuration, settings)
+    the_block, configuration = variants.variant(the_block, configuration, {
+        name: values[name] for name in the_block.configurations[configuration].parameters})
     if area:
-        _parts(found, configuration, as_json, compact=compact)
+        _parts(the_block, configuration, as_json, compact=compact)
         return
-    with cli.status(f"{found.name}") as tell:
-        figures = fpgas.place_and_route(found, configuration,
+    with cli.status(f"{the_block.name}") as tell:
+        figures = fpgas.place_and_route(the_block, configuration,
                                         target or (own.device if own else "ecp5-85k"), seed=seed,
                                         compact=compact, progress=tell)
-    bounds = _bounds_in_ns(found, figures, settings)
+    bounds = _bounds_in_ns(the_block, figures, settings)
     if as_json:
         print(json.dumps({**asdict(figures), "bounds": bounds}, indent=2))
         return

@@ -215,17 +215,19 @@ def show_occupancy(
     limits = checked(capability, cc)
     block = BlockResources(threads, registers, shared)
     carve_out = checked(check_carve_out, carve_out, limits)
-    found = checked(occupancy, block, limits, carve_out=carve_out)
+    resident = checked(occupancy, block, limits, carve_out=carve_out)
     rows = list(calculator_tables(block, limits, carve_out=carve_out)) if (
         tables or picture or html) else []
     page = Page(f"Occupancy, compute capability {limits.name}")
     page.grids.append(Grid("", ("resource", "blocks it allows", "limits"), [
-        (name, most, "yes" if name in found.limits else "") for name, most in found.by.items()]))
+        (name, most, "yes" if name in resident.limits else "")
+        for name, most in resident.by.items()]))
     page.sentences.append(
-        f"{found.blocks} block(s), {found.warps} of {limits.warps} warps ({found.share:.0%}) in an "
-        f"SM with {carve_out} bytes of shared memory; limited by {' and '.join(found.limits)}."
-        if found.blocks else f"The kernel does not launch: {' and '.join(found.limits)} allow(s) "
-        "no block.")
+        f"{resident.blocks} block(s), {resident.warps} of {limits.warps} warps "
+        f"({resident.share:.0%}) in an SM with {carve_out} bytes of shared memory; limited by "
+        f"{' and '.join(resident.limits)}."
+        if resident.blocks else
+        f"The kernel does not launch: {' and '.join(resident.limits)} allow(s) no block.")
     if tables or html:
         page.grids += [Grid(f"Warps over {over}", ("value", "carve-out", "warps"), [
             (row.value, row.carve_out, row.warps) for row in rows if row.over == over])
@@ -235,11 +237,11 @@ def show_occupancy(
         page.figures.append(figure(rows, block, limits, carve_out))
     deliver(page, {
         "capability": limits.name, "carve_out": carve_out, "threads": threads,
-        "registers": registers, "shared": shared, "by": found.by, "blocks": found.blocks,
-        "warps": found.warps, "limits": list(found.limits), "share": found.share,
+        "registers": registers, "shared": shared, "by": resident.by, "blocks": resident.blocks,
+        "warps": resident.warps, "limits": list(resident.limits), "share": resident.share,
         "tables": [vars(row) for row in rows] if tables else None},
         as_json=as_json, html=html, picture=picture)
-    if not found.blocks:
+    if not resident.blocks:
         raise typer.Exit(1)
 
 
@@ -400,25 +402,25 @@ def show_estimate(
         raise UserError("--warps fewest-sms needs the registers: --res-usage or --registers")
     count = checked(active_warps, launch, options.warps, registers=taken or 32, shared=shared,
                     limits=limits)
-    found = checked(estimate, checked(thesis_steps, kernel, own), warps=count, options=options,
-                    delays=own.memory)
+    estimated = checked(estimate, checked(thesis_steps, kernel, own), warps=count, options=options,
+                        delays=own.memory)
     page = Page(f"Estimate of {kernel.name}", [
-        f"{plain(found.cycles)} cycles with W = {plain(found.warps)}; largest pipeline "
-        f"{float(found.ratio):.3f} times the average, alpha {float(options.alpha):.3g}: "
-        + (f"{found.saturated} saturates." if found.saturated else "none saturates."),
+        f"{plain(estimated.cycles)} cycles with W = {plain(estimated.warps)}; largest pipeline "
+        f"{float(estimated.ratio):.3f} times the average, alpha {float(options.alpha):.3g}: "
+        + (f"{estimated.saturated} saturates." if estimated.saturated else "none saturates."),
         "An estimate, no bound: see docs/gpu.md."])
     page.grids.append(Grid(f"Algorithm 1 on {kernel.name} ({kernel.architecture or 'unknown'})", (
         "no.", "line", "instruction", "pipeline", "x W", "memory", "cycles"), [
         (charge.step.number, kernel.instructions[charge.step.number - 1].line, charge.step.name,
          charge.step.pipeline or "", plain(charge.pipeline_cycles), charge.memory_cycles,
-         plain(charge.cycles)) for charge in found.charges]))
+         plain(charge.cycles)) for charge in estimated.charges]))
     deliver(page, {
-        "kernel": kernel.name, "cycles": plain(found.cycles), "warps": plain(found.warps),
-        "saturated": found.saturated, "ratio": float(found.ratio), "sizes": found.sizes,
+        "kernel": kernel.name, "cycles": plain(estimated.cycles), "warps": plain(estimated.warps),
+        "saturated": estimated.saturated, "ratio": float(estimated.ratio), "sizes": estimated.sizes,
         "instructions": [{
             "line": kernel.instructions[charge.step.number - 1].line, "name": charge.step.name,
             "pipeline": charge.step.pipeline, "pipeline_cycles": plain(charge.pipeline_cycles),
-            "memory_cycles": charge.memory_cycles} for charge in found.charges]},
+            "memory_cycles": charge.memory_cycles} for charge in estimated.charges]},
         as_json=as_json, html=html)
 
 
@@ -436,17 +438,18 @@ def make_listing(
     Opcodes, pipelines, memory accesses and the number of new constants by each rule are the
     thesis's, so that `cyclebound gpu estimate` reproduces its totals; the registers are arbitrary.
     """
-    found = thesis_kernel(kernel)
-    text = checked(listing_of_steps, kernel, found.steps, architecture)
+    of_thesis = thesis_kernel(kernel)
+    text = checked(listing_of_steps, kernel, of_thesis.steps, architecture)
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write {output}: {error.strerror}") from None
-    said = {"kernel": kernel, "file": str(output), "instructions": len(found.steps)}
+    said = {"kernel": kernel, "file": str(output), "instructions": len(of_thesis.steps)}
     if as_json:
         print(json.dumps(said, indent=2))
     else:
-        console().print(f"{output}: {len(found.steps)} instructions and an EXIT", highlight=False)
+        console().print(f"{output}: {len(of_thesis.steps)} instructions and an EXIT",
+                        highlight=False)
 
 
 @gpu.command("latencies")
@@ -481,15 +484,15 @@ def show_latencies(latencies: Latencies = None, as_json: AsJson = False,
 
 
 def _loops(given: list[str] | None) -> dict[int, int]:
-    found: dict[int, int] = {}
+    executions: dict[int, int] = {}
     for option in given or ():
         line, equals, count = option.partition("=")
         if not (equals and line.isdecimal() and count.isdecimal() and len(option) < 30):
             raise UserError(f"--loop takes LINE=N, not {option!r}")
-        if int(line) in found:
+        if int(line) in executions:
             raise UserError(f"--loop gives line {line} twice")
-        found[int(line)] = int(count)
-    return found
+        executions[int(line)] = int(count)
+    return executions
 
 
 def _machine(given: list[str] | None, base: Machine) -> Machine:
@@ -554,7 +557,7 @@ def show_bound(
                         "--registers")
     machine = _machine(settings, machine_of(limits))
     try:
-        found = checked(
+        result = checked(
             kernel_bound, kernel, launch, BlockResources(launch.threads, taken, shared),
             limits, machine=machine, loops=_loops(loops), coalesced=coalesced,
             reconverges=not diverged, balanced=balanced, spread=spread, carve_out=carve_out,
@@ -567,10 +570,10 @@ def show_bound(
         raise typer.Exit(1) from None
     other = kernel.architecture not in ("", limits.architecture, f"{limits.architecture}a")
     parts = ("overhead", "chain", "issue", "unit", "memory")
-    sizes = [machine.overhead, found.chain, found.issue, found.unit, found.memory]
+    sizes = [machine.overhead, result.chain, result.issue, result.unit, result.memory]
     page = Page(f"Bound of {kernel.name}", [
-        f"{found.cycles} cycles at most, if all of this holds:",
-        *(f"{number}. {says}" for number, says in enumerate(found.assumptions, 1))])
+        f"{result.cycles} cycles at most, if all of this holds:",
+        *(f"{number}. {says}" for number, says in enumerate(result.assumptions, 1))])
     if other:
         page.sentences.append(f"The listing is for {kernel.architecture}; the limits are those of "
                               f"{limits.name}.")
@@ -580,17 +583,17 @@ def show_bound(
             "load/store", "sectors"),
              [(instruction.number, instruction.line, instruction.name, instruction.executions,
                instruction.chain, instruction.issue, instruction.unit, instruction.sectors)
-              for instruction in found.work]),
+              for instruction in result.work]),
         Grid("The bound", ("part", "cycles", "is"), list(zip(parts, sizes, (
-            "launch and end", f"latencies of {found.waves} block(s), one after the other",
+            "launch and end", f"latencies of {result.waves} block(s), one after the other",
             "issue slots and pipelines that serve other warps",
             "the load/store unit of one SM", "all sectors of the grid"), strict=True)))]
     deliver(page, {
         "kernel": kernel.name, "architecture": kernel.architecture, "capability": limits.name,
-        "cycles": found.cycles, "parts": dict(zip(parts, sizes, strict=True)),
-        "waves": found.waves, "resident": found.resident, "carve_out": found.carve_out,
-        "assumptions": found.assumptions,
-        "instructions": [vars(instruction) for instruction in found.work]},
+        "cycles": result.cycles, "parts": dict(zip(parts, sizes, strict=True)),
+        "waves": result.waves, "resident": result.resident, "carve_out": result.carve_out,
+        "assumptions": result.assumptions,
+        "instructions": [vars(instruction) for instruction in result.work]},
         as_json=as_json, html=html)
 
 
@@ -646,16 +649,16 @@ def show_streams(
             "rule": bounds.rule, "problem": bounds.problem, "search": None}
     exceeded = any(row[-1] is not None and row[-2] > row[-1] for row in rows)
     if tries and bounds.operations:
-        found = checked(search, device, streams, bounds, tries=tries, seed=seed)
-        exceeded = exceeded or found.ratio > 1
+        worst = checked(search, device, streams, bounds, tries=tries, seed=seed)
+        exceeded = exceeded or worst.ratio > 1
         page.sentences.append(
-            f"The worst of {found.tried} scenarios: {found.operation} of {found.stream} took "
-            f"{found.response}, {found.ratio:.0%} of its bound of {found.bound}.")
+            f"The worst of {worst.tried} scenarios: {worst.operation} of {worst.stream} took "
+            f"{worst.response}, {worst.ratio:.0%} of its bound of {worst.bound}.")
         data["search"] = {
-            "ratio": found.ratio, "stream": found.stream, "operation": found.operation,
-            "response": found.response, "bound": found.bound, "tried": found.tried,
-            "releases": found.attack.releases, "placement_seed": found.attack.seed,
-            "shorter": [[*name, time] for name, time in found.attack.shorter.items()]}
+            "ratio": worst.ratio, "stream": worst.stream, "operation": worst.operation,
+            "response": worst.response, "bound": worst.bound, "tried": worst.tried,
+            "releases": worst.attack.releases, "placement_seed": worst.attack.seed,
+            "shorter": [[*name, time] for name, time in worst.attack.shorter.items()]}
     if trace is not None:
         try:
             trace.write_text(json.dumps(trace_of(run)), encoding="utf-8")

@@ -66,31 +66,31 @@ def mutate(
     proved equivalent. The run names the checks that were used, and those left out, with reasons.
     docs/mutation.md explains how to read the result.
     """
-    found = the_catalogue().find(block)
-    name, _ = found.configuration(configuration)
-    benches = [found.testbench(bench) for bench in dict.fromkeys(testbenches or ())]
-    _check(found.name, name, benches)
+    the_block = the_catalogue().find(block)
+    name, _ = the_block.configuration(configuration)
+    benches = [the_block.testbench(bench) for bench in dict.fromkeys(testbenches or ())]
+    _check(the_block.name, name, benches)
     if not benches:
-        mutants.benches_of(found, name)  # a mistake shows before a folder is made
+        mutants.benches_of(the_block, name)  # a mistake shows before a folder is made
     folder = output or new_folder()
     _note(folder)
     with stopping.on_sigterm() as terminated:
         try:
             with progress_bars() as report:
                 campaign = mutants.mutate(
-                    found, name, run=folder, count=count, seed=seed, testbenches=benches,
+                    the_block, name, run=folder, count=count, seed=seed, testbenches=benches,
                     workers=workers or 1, patience=patience, pages=tuple(cli.pages), report=report,
                     tell=(lambda row: None) if as_json else
                     lambda row: _tell(report.console, row))
         except KeyboardInterrupt:
-            again = shlex.join(["cyclebound", "mutate", found.name, "-c", name, "-n", str(count),
-                                "--seed", str(seed), "-o", str(folder),
+            again = shlex.join(["cyclebound", "mutate", the_block.name, "-c", name,
+                                "-n", str(count), "--seed", str(seed), "-o", str(folder),
                                 *(["--patience", f"{patience:g}"] if patience != 300 else [])])
             cli.fail(f"{'terminated' if terminated else 'interrupted'}; what was settled is kept, "
                      f"continue with `{again}`", 143 if terminated else 130)
     if as_json:
         print(json.dumps({
-            "block": found.name, "configuration": name, "seed": seed, "tally": campaign.tally,
+            "block": the_block.name, "configuration": name, "seed": seed, "tally": campaign.tally,
             "score": campaign.score, "judged_by": campaign.judged,
             "left_out": {judge.judge: judge.left_out for judge in campaign.left_out},
             "mutants": [asdict(row) for _, row in sorted(campaign.rows.items())]}, indent=2))

@@ -106,10 +106,10 @@ def _as_before(context: typer.Context, folder: Path) -> dict[str, object]:
         source = context.get_parameter_source(spelled.get(name, name))
         return source is None or source.name != "DEFAULT"
 
-    found = {name: value for name, value in before.items() if not named_now(name)}
+    options = {name: value for name, value in before.items() if not named_now(name)}
     if changes and not (named_now("settings") or named_now("part")):
-        found["changes"] = changes
-    return found
+        options["changes"] = changes
+    return options
 
 
 def _resuming(plan: "plans.Plan") -> str:
@@ -235,17 +235,17 @@ def _vary(options: dict[str, object]) -> None:
         return
     chosen = options["configurations"]
     bases = {name for block in options["blocks"] for name in block.configurations}
-    found = [variants.possible(block, options["changes"], chosen) for block in options["blocks"]]
-    for line in (line for variant in found for line in variant.refused):
+    changed = [variants.possible(block, options["changes"], chosen) for block in options["blocks"]]
+    for line in (line for variant in changed for line in variant.refused):
         cli.say(f"cyclebound: left out: {line}")
     renamed: list[str] = []
     for name in chosen:
-        new = {variant.names[name] for variant in found if name in variant.names}
-        if not new and name not in {new for variant in found for new in variant.names.values()}:
+        new = {variant.names[name] for variant in changed if name in variant.names}
+        if not new and name not in {new for variant in changed for new in variant.names.values()}:
             raise unknown("configuration", name, bases)
         renamed += new or [name]
     options["configurations"] = [*dict.fromkeys(renamed)]
-    options["blocks"] = [variant.block for variant in found]
+    options["blocks"] = [variant.block for variant in changed]
 
 
 def _show(folder: Path, *, as_json: bool, page: bool) -> int:
@@ -310,23 +310,23 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     override parameters of the configuration. Exit status 1: a mismatch, a violated bound, or a
     request without a bound.
     """
-    found = the_catalogue().find(block)
-    changes = changes_of(found, configuration, settings, part)
-    found, name = variants.variant(found, configuration, changes)
-    bench = found.testbench(testbench) if testbench else found.testbenches[0]
+    the_block = the_catalogue().find(block)
+    changes = changes_of(the_block, configuration, settings, part)
+    the_block, name = variants.variant(the_block, configuration, changes)
+    bench = the_block.testbench(testbench) if testbench else the_block.testbenches[0]
     names = [name for name in named_tests(bench.module)
-             if name in (bench.tests or [name]) and name not in found.left_out(bench)]
+             if name in (bench.tests or [name]) and name not in the_block.left_out(bench)]
     if test and names and test.partition("/")[0] not in names:
-        raise unknown(f"test of {found.name}'s testbench {bench.name}", test, names)
-    plan = plans.Plan([found], Path("."), seed=seed, configurations=[name],
+        raise unknown(f"test of {the_block.name}'s testbench {bench.name}", test, names)
+    plan = plans.Plan([the_block], Path("."), seed=seed, configurations=[name],
                 testbenches=[bench.name], waves=waves,
                 simulator=_simulator(simulator), wall_limit=wall_limit, pages=tuple(cli.pages))
     plans.check(plan)
     folder = output or new_folder()
     job, *_ = plans.jobs_of(plans.Plan(**{**vars(plan), "folder": folder}))
     job = type(job)(**{**vars(job), "test": test})
-    known = name in the_catalogue().find(block).configurations
-    outcome = jobs.run_job(job) if known else _simulated(found, job)
+    in_catalogue = name in the_catalogue().find(block).configurations
+    outcome = jobs.run_job(job) if in_catalogue else _simulated(the_block, job)
     log = Path(job.folder) / "log.txt"
     if log.exists():
         print(log.read_text(errors="replace"))
@@ -337,7 +337,7 @@ def run(block: BlockName, configuration: ConfigurationName = None,
           f"{outcome.run_seconds:.2f} s; folder {job.folder}")
     if outcome.waveform:
         print(f"waveform: {outcome.waveform}")
-    return 0 if _judged(found, name, outcome) and outcome.passed else 1
+    return 0 if _judged(the_block, name, outcome) and outcome.passed else 1
 
 
 def _simulated(block: "blocks_of.Block", job: "jobs.Job") -> "jobs.Outcome":
@@ -405,10 +405,10 @@ def picture(block: BlockName,
                 "--output", "-o", metavar="FILE", help="A file that ends in .svg, .png or .pdf.")
             ] = Path("picture.svg"), wall_limit: WallLimit = WALL_LIMIT) -> None:
     """Draw a picture of a block, as in its report; a picture of a run is simulated first."""
-    found = the_catalogue().find(block)
-    wanted = found.picture(name)
+    the_block = the_catalogue().find(block)
+    wanted = the_block.picture(name)
     if wanted.kept and kept is None:
-        plan = plans.Plan([found], new_folder(), seed=seed, testbenches=wanted.testbenches,
+        plan = plans.Plan([the_block], new_folder(), seed=seed, testbenches=wanted.testbenches,
                     configurations=[configuration] if configuration else (),
                     wall_limit=wall_limit, pages=tuple(cli.pages))
         plans.check(plan)

@@ -95,16 +95,16 @@ def _decoded(file: Path) -> list[Instruction]:
     if len(content) % 8 or not 8 <= len(content) <= 8 * INSTRUCTIONS:
         raise UserError(f"{file}: a kernel must have 1 to {INSTRUCTIONS} instructions of 8 bytes, "
                         f"not {len(content)} bytes")
-    found = []
+    instructions = []
     for index, word in enumerate(np.frombuffer(content, dtype="<u8").tolist()):
         try:
-            found.append(decode(word))
+            instructions.append(decode(word))
         except ValueError as error:
             print(f"{file}: instruction {index}: {error}", file=sys.stderr)
-    if len(found) < len(content) // 8:
-        raise UserError(f"{file}: {len(content) // 8 - len(found)} of {len(content) // 8} "
+    if len(instructions) < len(content) // 8:
+        raise UserError(f"{file}: {len(content) // 8 - len(instructions)} of {len(content) // 8} "
                         "patterns are no instructions")
-    return found
+    return instructions
 
 
 @simd.command()
@@ -133,11 +133,11 @@ def table(
     print("| --- | --- | --- |" + " --- |" * (len(columns) + 1))
     with progress_bars() as tell:
         for name in chosen:
-            found = [_full_size(name, policy, tell) for policy in columns]
+            counts = [_full_size(name, policy, tell) for policy in columns]
             reference = REFERENCES[name]
             paper = f"{reference.cycles:,}" if reference.cycles else ""
-            ratio = f"{found[0] / reference.cycles:.2f}" if reference.cycles else ""
-            cycles = " | ".join(f"{cycles:,}" for cycles in found)
+            ratio = f"{counts[0] / reference.cycles:.2f}" if reference.cycles else ""
+            cycles = " | ".join(f"{cycles:,}" for cycles in counts)
             print(f"| `{name}` | {reference.x} x {reference.y} | {paper} | {cycles} | {ratio} |",
                   flush=True)
 
@@ -276,11 +276,11 @@ def _say(ran: SimdRun, head: str, written: list[str]) -> None:
     if ran.operations is not None:
         line(f"{ran.operations} lane operations")
     if ran.timed is not None:
-        found = ran.timed
-        shares = ", ".join(f"{name} {cycles / max(found.cycles, 1):.0%}"
-                           for name, cycles in found.busy.items())
-        line(f"{found.cycles} compute cycles, {found.load} of them to load the program; busy: "
-             f"{shares}; {found.refreshes} refreshes")
+        timed = ran.timed
+        shares = ", ".join(f"{name} {cycles / max(timed.cycles, 1):.0%}"
+                           for name, cycles in timed.busy.items())
+        line(f"{timed.cycles} compute cycles, {timed.load} of them to load the program; busy: "
+             f"{shares}; {timed.refreshes} refreshes")
     for path in written:
         line(f"written: {path}")
     if ran.differs is not None:

@@ -59,7 +59,7 @@ def published(
     program = load_program(kernel)
     items = grid_of(program, grid, width, machine)
     try:
-        found = published_wcet(program, items, part_named(part), unchecked=unchecked)
+        result = published_wcet(program, items, part_named(part), unchecked=unchecked)
     except OutsideScope as outside:
         for reason in outside.reasons:
             print(f"outside the published scope: {reason}")
@@ -67,18 +67,18 @@ def published(
     except (NotCovered, ValueError) as error:
         raise UserError(str(error)) from None
     if as_json:
-        print(json.dumps(asdict(found), indent=2))
+        print(json.dumps(asdict(result), indent=2))
         return
-    for reason in found.outside:
+    for reason in result.outside:
         print(f"no bound: {reason}")
     print(markdown(("lower bound", "upper bound", "WCET, access", "WCET, compute", "load"),
-                   [(found.lower, found.upper, found.access, found.compute, found.load)]))
+                   [(result.lower, result.upper, result.access, result.compute, result.load)]))
     print()
     lines = program.lines
     print(markdown(("phase", "resource", "cycles", "line"), (
         (number, phase.resource, phase.cycles,
          None if phase.instruction is None else lines[phase.instruction])
-        for number, phase in enumerate(found.phases["access"], 1))))
+        for number, phase in enumerate(result.phases["access"], 1))))
 
 
 def errata(as_json: AsJson = False) -> None:
@@ -86,7 +86,7 @@ def errata(as_json: AsJson = False) -> None:
 
     Exit status 1: a witness no longer exceeds the analysis, or a claim listed as safe fails.
     """
-    found = [witnesses.find(point) for point in witnesses.WITNESSES]
+    witnessed = [witnesses.find(point) for point in witnesses.WITNESSES]
     with progress_bars() as tell:
         safe = []
         for number, point in enumerate(witnesses.SAFE):
@@ -96,7 +96,7 @@ def errata(as_json: AsJson = False) -> None:
         print(json.dumps({
             "witnesses": [{**asdict(witness.witness), "policy": witness.witness.policy.value,
                            "measured": witness.measured, "published": witness.published,
-                           "refused": witness.refused} for witness in found],
+                           "refused": witness.refused} for witness in witnessed],
             "safe": [{"name": point.name, "place": point.place, "says": point.says, "cases": cases,
                       "left": left} for point, cases, left in safe]}, indent=2))
     else:
@@ -104,17 +104,17 @@ def errata(as_json: AsJson = False) -> None:
                         "in scope"), (
             (f"`{witness.witness.name}`", witness.witness.place, witness.witness.work_groups,
              witness.measured, witness.published, f"{witness.measured / witness.published:.3f}",
-             "yes" if witness.witness.in_scope else "no: refused") for witness in found)))
+             "yes" if witness.witness.in_scope else "no: refused") for witness in witnessed)))
         print()
-        for point in witnesses.WITNESSES:
-            print(f"* `{point.name}`: {point.says}\n  *Instead:* {point.corrected}")
+        for erratum in witnesses.WITNESSES:
+            print(f"* `{erratum.name}`: {erratum.says}\n  *Instead:* {erratum.corrected}")
         print()
         print(markdown(("point that holds", "Sim-D", "cases", "left in the closest"), (
             (f"`{point.name}`", point.place, cases, left) for point, cases, left in safe)))
         print()
         for point in witnesses.SAFE:
             print(f"* `{point.name}`: {point.says}")
-    if not all(witness.exceeded for witness in found) or any(left < 0 for _, _, left in safe):
+    if not all(witness.exceeded for witness in witnessed) or any(left < 0 for _, _, left in safe):
         raise typer.Exit(1)
 
 
@@ -201,19 +201,19 @@ def adversary(
                   **({"buses": BUSES} if own else {"lookup": 0, "lead": witnesses.AUTHORS_LEAD}))
     store = KeptAttacks(kept, {"analysis": analysis, "machine": machine, "part": part,
                                "timing": timing})
-    found = []
+    attacks = []
     with progress_bars() as tell:
         for number in range(seed, seed + count):
             tell("kernels", number - seed, count)
-            found.append(store.get(number) or store.add(
+            attacks.append(store.get(number) or store.add(
                 attack(ANALYSES[analysis], number, bench)))
-    worst = [attacked for attacked in found if attacked.violated]
-    left = Counter(attacked.said for attacked in found if attacked.bound is None)
-    classes = histogram(found)
+    worst = [attacked for attacked in attacks if attacked.violated]
+    left = Counter(attacked.said for attacked in attacks if attacked.bound is None)
+    classes = histogram(attacks)
     if chart is not None:
         from cyclebound.sim.pictures.simd_attacks import figure  # matplotlib takes a second
 
-        write(figure(found), chart, "--chart")
+        write(figure(attacks), chart, "--chart")
     if as_json:
         print(json.dumps({
             "analysis": analysis, "part": part, "machine": machine, "kernels": count,
@@ -224,7 +224,7 @@ def adversary(
         for edge, number in classes.items():
             print(f"{edge:5.2f}  {number:6,}  {'#' * -(-60 * number // most)}")
         print(f"{sum(classes.values()):,} kernels with a bound, {sum(left.values()):,} without; "
-              f"closest {max((attacked.ratio for attacked in found), default=0):.4f}; "
+              f"closest {max((attacked.ratio for attacked in attacks), default=0):.4f}; "
               f"{len(worst)} violations")
         for attacked in worst:
             print(f"\n{attacked}\n{attacked.text}")

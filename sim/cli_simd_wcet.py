@@ -112,106 +112,111 @@ def wcet(
             program = program.with_sizes(sizes_of(sizes))
         device = part_named(part)
         items = timed_grid(grid_of(program, grid, width, machine), timing)
-        found = Analysis(program, items, device, start, most_words)
+        analysis = Analysis(program, items, device, start, most_words)
         held = (HeldAnalysis(program, items, device, start, most_words)
-                if "hold" in chosen and found.uses_scratchpad else found)
-        bounds = {policy: (held if policy == "hold" else found).wcet(Policy(policy))
+                if "hold" in chosen and analysis.uses_scratchpad else analysis)
+        bounds = {policy: (held if policy == "hold" else analysis).wcet(Policy(policy))
                   for policy in chosen}
     except (WcetError, ValueError) as error:
         raise UserError(str(error)) from None
     better = min(bounds, key=lambda policy: bounds[policy].cycles)
-    written = _drawn(found, Policy(better), chart, until, trace)
+    written = _write_pictures(analysis, Policy(better), chart, until, trace)
     if as_json:
-        print(json.dumps(_record(found, bounds, better, timing, machine, part, written), indent=2))
+        record = _record(analysis, bounds, better, timing, machine, part, written)
+        print(json.dumps(record, indent=2))
     else:
-        _say(found, bounds, better, written)
+        _say(analysis, bounds, better, written)
         if listing:
-            _list(found)
+            _list(analysis)
     over = [policy for policy in bounds
             if fail_over is not None and bounds[policy].cycles > fail_over]
     if over:
         raise typer.Exit(1)
 
 
-def _microseconds(found: Analysis, cycles: int) -> float:
-    return cycles * found.grid.machine.compute_ps / 1e6
+def _microseconds(analysis: Analysis, cycles: int) -> float:
+    return cycles * analysis.grid.machine.compute_ps / 1e6
 
 
-def _shares(found: Analysis, bound: Chained) -> dict[str, float]:
+def _shares(analysis: Analysis, bound: Chained) -> dict[str, float]:
     """The share of time in which each resource, and refreshing, is busy on the worst routes."""
-    refreshing = bound.refreshes * found.part.nRFC * found.part.tck_ps
-    cycles = {**found.sums, "refresh": refreshing / found.grid.machine.compute_ps}
+    refreshing = bound.refreshes * analysis.part.nRFC * analysis.part.tck_ps
+    cycles = {**analysis.sums, "refresh": refreshing / analysis.grid.machine.compute_ps}
     return {name: taken / bound.cycles for name, taken in cycles.items()}
 
 
-def _drawn(found: Analysis, policy: Policy, chart: Path | None, until: int | None,
-           trace: Path | None) -> list[str]:
+def _write_pictures(analysis: Analysis, policy: Policy, chart: Path | None, until: int | None,
+                    trace: Path | None) -> list[str]:
     """Write chart and trace of the worst schedule; the files that were written."""
     written = []
     if chart is not None:
         from cyclebound.sim.pictures.simd_occupation import figure  # matplotlib takes a second
 
-        phases, end = found.schedule(policy, 1 << 40, until) if until else \
-            found.schedule(policy, _DRAWN)
+        phases, end = analysis.schedule(policy, 1 << 40, until) if until else \
+            analysis.schedule(policy, _DRAWN)
         write(figure(phases, min(until or end, end),
-                     f"{found.program.name}, worst schedule, policy {policy.value}"), chart,
+                     f"{analysis.program.name}, worst schedule, policy {policy.value}"), chart,
               "--chart")
         written.append(str(chart))
     if trace is not None:
-        phases, _ = found.schedule(policy, _TRACED)
+        phases, _ = analysis.schedule(policy, _TRACED)
         try:
-            trace.write_text(json.dumps(phase_trace(phases, found.grid.machine.compute_ps)))
+            trace.write_text(json.dumps(phase_trace(phases, analysis.grid.machine.compute_ps)))
         except OSError as error:
             raise UserError(f"cannot write {trace}: {error.strerror}") from None
         written.append(str(trace))
     return written
 
 
-def _loops(found: Analysis) -> list[dict[str, object]]:
-    return [{"line": found.program.lines[loop.header.index], "rounds": bound.most + 1,
+def _loops(analysis: Analysis) -> list[dict[str, object]]:
+    return [{"line": analysis.program.lines[loop.header.index], "rounds": bound.most + 1,
              "inferred": bound.inferred, "exact": bound.exact}
-            for loop in found.loops.loops for bound in [found.loops.bounds[loop]]]
+            for loop in analysis.loops.loops for bound in [analysis.loops.bounds[loop]]]
 
 
-def _record(found: Analysis, bounds: dict[str, Chained], better: str, timing: str, machine: str,
+def _record(analysis: Analysis, bounds: dict[str, Chained], better: str, timing: str, machine: str,
             part: str, written: list[str]) -> dict[str, object]:
     return {
-        "kernel": found.program.name, "timing": timing, "machine": machine, "part": part,
-        "start": found.start, "grid": [found.grid.x, found.grid.y], "width": found.grid.width,
-        "work_groups": found.grid.count, "better": better,
+        "kernel": analysis.program.name, "timing": timing, "machine": machine, "part": part,
+        "start": analysis.start, "grid": [analysis.grid.x, analysis.grid.y],
+        "width": analysis.grid.width,
+        "work_groups": analysis.grid.count, "better": better,
         "policies": {policy: {
-            "cycles": bound.cycles, "microseconds": _microseconds(found, bound.cycles),
+            "cycles": bound.cycles, "microseconds": _microseconds(analysis, bound.cycles),
             "refreshes": bound.refreshes, "without_refreshes": bound.bare,
-            "shares": _shares(found, bound)} for policy, bound in bounds.items()},
-        "lower": found.lower, "upper": found.upper, "load": found.load, "loops": _loops(found),
-        "lines": [{"line": found.program.lines[index], "times": cost.times,
+            "shares": _shares(analysis, bound)} for policy, bound in bounds.items()},
+        "lower": analysis.lower, "upper": analysis.upper, "load": analysis.load,
+        "loops": _loops(analysis),
+        "lines": [{"line": analysis.program.lines[index], "times": cost.times,
                    "compute": cost.compute, "access": cost.access}
-                  for index, cost in sorted(_line_costs(found).items())],
+                  for index, cost in sorted(_line_costs(analysis).items())],
         "written": written}
 
 
-def _line_costs(found: Analysis):
+def _line_costs(analysis: Analysis):
     """The costs of a kernel's lines in a work-group of the first kind, which is a full one."""
-    return found.routes[next(iter(found.counts))].lines(found.edge_costs)
+    return analysis.routes[next(iter(analysis.counts))].lines(analysis.edge_costs)
 
 
-def _say(found: Analysis, bounds: dict[str, Chained], better: str, written: list[str]) -> None:
+def _say(analysis: Analysis, bounds: dict[str, Chained], better: str, written: list[str]) -> None:
     screen = console()
 
     def line(text: str, **style: str) -> None:
         screen.print(text, highlight=False, markup=False, soft_wrap=True, **style)
 
-    grid = found.grid
-    line(f"{found.program.name}: {grid.x} x {grid.y} items in {grid.count} work-groups of "
-         f"{grid.width} x {grid.height}; {found.part.name}")
+    grid = analysis.grid
+    line(f"{analysis.program.name}: {grid.x} x {grid.y} items in {grid.count} work-groups of "
+         f"{grid.width} x {grid.height}; {analysis.part.name}")
     for policy, bound in bounds.items():
-        shares = ", ".join(f"{name} {share:.0%}" for name, share in _shares(found, bound).items())
+        shares = ", ".join(f"{name} {share:.0%}"
+                           for name, share in _shares(analysis, bound).items())
         mark = "  (the better one)" if policy == better and len(bounds) > 1 else ""
-        line(f"{policy:9} {bound.cycles:>14,} cycles  {_microseconds(found, bound.cycles):>12,.2f} "
-             f"us{mark}")
+        microseconds = _microseconds(analysis, bound.cycles)
+        line(f"{policy:9} {bound.cycles:>14,} cycles  {microseconds:>12,.2f} us{mark}")
         line(f"{'':9} occupied: {shares}; {bound.refreshes} refreshes at most")
-    line(f"any policy: {found.lower:,} to {found.upper:,} cycles on the route of the greatest sum")
-    for loop in _loops(found):
+    line(f"any policy: {analysis.lower:,} to {analysis.upper:,} cycles on the route of the "
+         "greatest sum")
+    for loop in _loops(analysis):
         how = "inferred" if loop["inferred"] else "annotated"
         exactly = "" if loop["exact"] else "at most "
         line(f"loop at line {loop['line']}: {exactly}{loop['rounds']} rounds, {how}")
@@ -219,15 +224,15 @@ def _say(found: Analysis, bounds: dict[str, Chained], better: str, written: list
         line(f"written: {path}")
 
 
-def _list(found: Analysis) -> None:
+def _list(analysis: Analysis) -> None:
     """A line for each instruction: executions on the worst route, cycles, and its text."""
-    costs = _line_costs(found)
+    costs = _line_costs(analysis)
     print(f"\n{'line':>5} {'times':>9} {'compute':>10} {'access':>10}")
-    for index, instruction in enumerate(found.program.instructions):
+    for index, instruction in enumerate(analysis.program.instructions):
         cost = costs.get(index)
         numbers = (f"{cost.times:>9,} {cost.compute:>10,} {cost.access or '':>10}" if cost
                    else f"{'-':>9} {'':>10} {'':>10}")
-        print(f"{found.program.lines[index]:>5} {numbers}  {text_of(instruction)}")
+        print(f"{analysis.program.lines[index]:>5} {numbers}  {text_of(instruction)}")
 
 
 def tightness(
@@ -257,8 +262,8 @@ def tightness(
             memory = load_memory(program, {})
             fill(name, memory, grid, np.random.default_rng(1))
         else:
-            found = case(name, MACHINES[machine])
-            program, grid, memory = found.program, found.grid, found.memory
+            kernel_case = case(name, MACHINES[machine])
+            program, grid, memory = kernel_case.program, kernel_case.grid, kernel_case.memory
         if worst:
             fill_worst(name, memory, grid, device, np.random.default_rng(1))
         grid = timed_grid(grid, timing)

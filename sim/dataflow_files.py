@@ -72,8 +72,8 @@ def read_array(path: str | Path, *, floats: bool) -> np.ndarray:
         return np.array(numbers, dtype=object if any(abs(n) >= 1 << 63 for n in numbers)
                         else np.int64)
     with np.errstate(over="ignore"):
-        found = np.array(numbers, dtype=np.float32)
-    wrong = np.isinf(found) & ~np.isinf(np.array(numbers))
+        array = np.array(numbers, dtype=np.float32)
+    wrong = np.isinf(array) & ~np.isinf(np.array(numbers))
     if wrong.any():
         raise UserError(f"{path}: {np.array(numbers)[wrong][0]} is too large for single precision")
-    return found
+    return array

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -156,23 +157,23 @@ def hardware(grid: str = "five_by_five", *, depth: int | None = None, tid_width:
              address_width: int | None = None) -> Hardware:
     """A fabric by the name of one of the catalogue's configurations, or by its rows, as in
     ``SLLL/SCKL/LLLT``; with other numbers where they are given. Raises `UserError`."""
-    known = catalogue.load().find(_BLOCK).configurations
-    if grid in known:
-        values = dict(known[grid].parameters)
+    grids = catalogue.load().find(_BLOCK).configurations
+    if grid in grids:
+        values: dict[str, Any] = dict(grids[grid].parameters)
     elif "/" in grid:
-        values = {**known["five_by_five"].parameters, "rows": tuple(grid.split("/"))}
+        values = {**grids["five_by_five"].parameters, "rows": tuple(grid.split("/"))}
     else:
-        raise unknown("grid", grid, [*known, "rows like SLLL/SCKL/LLLT"])
+        raise unknown("grid", grid, [*grids, "rows like SLLL/SCKL/LLLT"])
     given = {"depth": depth, "tid_width": tid_width, "address_width": address_width}
     values |= {name: value for name, value in given.items() if value is not None}
     try:
-        found = Hardware(**{**values, "rows": tuple(values["rows"])})
-        check_depth(found.depth)
-        Fabric(rows=found.rows, depth=found.depth, tid_width=found.tid_width,
-               address_width=found.address_width)
+        made = Hardware(**{**values, "rows": tuple(values["rows"])})
+        check_depth(made.depth)
+        Fabric(rows=made.rows, depth=made.depth, tid_width=made.tid_width,
+               address_width=made.address_width)
     except ValueError as error:
         raise UserError(str(error)) from None
-    return found
+    return made
 
 
 def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
@@ -240,12 +241,12 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
                   tid_width=fabric.tid_width, address_width=fabric.address_width)
     except (KernelError, ValueError, TypeError) as error:
         raise UserError(str(error)) from None
-    found = []
+    estimates = []
     try:
-        found = [timing.bound(part, threads=threads, depth=fabric.depth) for part in run.parts]
+        estimates = [timing.bound(part, threads=threads, depth=fabric.depth) for part in run.parts]
     except NotCovered as error:
         run.problem = str(error)
-    run.bounds = [estimate_.cycles for estimate_ in found]
+    run.bounds = [estimate_.cycles for estimate_ in estimates]
     run.loading = len(run.parts[0].words(threads, layout.buffers, tid_width=fabric.tid_width,
                                          address_width=fabric.address_width))
     run.faults = []
@@ -256,7 +257,7 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
         with contextlib.ExitStack() as stack:
             if folder is None:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            contents = _rtl(run, contents, layout, threads, fabric, timing, found, tell, folder)
+            contents = _rtl(run, contents, layout, threads, fabric, timing, estimates, tell, folder)
     ran = layout.arrays(contents)
     run.differs = [name for name in words if ran[name].tolist() != after[name].tolist()]
     run.arrays = typed_arrays(kernel, ran)
@@ -265,15 +266,18 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
 
 def _golden(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric: Hardware,
             timing: Timing, tell: Tell) -> None:
+    def teller(step: str) -> Callable[[int], None]:
+        return lambda ended: tell(step, ended, threads)
+
     for number, part in enumerate(run.parts):
         step = f"configuration {number + 1} of {len(run.parts)}, threads"
-        found = run_mapped(part, words, layout, threads=threads, depth=fabric.depth,
-                           tid_width=fabric.tid_width, address_width=fabric.address_width,
-                           limit=1_000_000_000, **timing.settings,
-                           tell=lambda ended, step=step: tell(step, ended, threads))
-        run.cycles.append(found.cycles)
-        run.busy.append(found.busy)
-        run.faults += map(str, found.faults)
+        result = run_mapped(part, words, layout, threads=threads, depth=fabric.depth,
+                            tid_width=fabric.tid_width, address_width=fabric.address_width,
+                            limit=1_000_000_000, **timing.settings,
+                            tell=teller(step))
+        run.cycles.append(result.cycles)
+        run.busy.append(result.busy)
+        run.faults += map(str, result.faults)
 
 
 def _block(fabric: Hardware) -> tuple[Block, dict[str, object]]:
@@ -297,11 +301,12 @@ def _rtl(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric:
     Sets the run's ``cycles`` and ``faults``. Raises `UserError` if the simulation fails.
     """
     block, parameters = _block(fabric)
+    estimates: list[Estimate | None] = [*bounds] or [None] * len(run.parts)
     parts = [{"words": part.words(threads, layout.buffers, tid_width=fabric.tid_width,
                                   address_width=fabric.address_width),
-              "bound": {"threads": threads, "fill": found.fill, "interval": found.interval}
-              if found else {"threads": threads}}
-             for part, found in zip(run.parts, bounds or [None] * len(run.parts), strict=True)]
+              "bound": {"threads": threads, "fill": estimate.fill, "interval": estimate.interval}
+              if estimate else {"threads": threads}}
+             for part, estimate in zip(run.parts, estimates, strict=True)]
     folder.mkdir(parents=True, exist_ok=True)
     for old in ("ran.json", "progress.json"):
         (folder / old).unlink(missing_ok=True)

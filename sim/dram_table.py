@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cyclebound.golden.dram.bounds import recovery
-from cyclebound.golden.dram.index_table import Known
+from cyclebound.golden.dram.index_table import IndexedDelay
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import PARTS
 from cyclebound.sim.cache import find_or_make, key_of
@@ -19,18 +19,18 @@ from cyclebound.tools.dram import index_exact, index_latest, index_steps, index_
 from cyclebound.tools.dram.index_exact import longest_request
 from cyclebound.tools.dram.index_witnesses import witnesses
 
-__all__ = ["Searched", "search_all", "write_table"]
+__all__ = ["SearchResult", "search_all", "write_table"]
 
 _SEARCH = (index_exact, index_latest, index_steps, index_worlds)
 
 
 @dataclass(frozen=True)
-class Searched:
+class SearchResult:
     """The result of the search for one entry.
 
     Attributes
     ----------
-    row : Known
+    row : IndexedDelay
         The entry of the table.
     reached : int
         Delay of the longest witness of such a request.
@@ -44,7 +44,7 @@ class Searched:
         Whether it had been done before.
     """
 
-    row: Known
+    row: IndexedDelay
     reached: int
     longest: int | None
     settled: int
@@ -65,10 +65,10 @@ class Searched:
         return ""
 
 
-def search_all(entries: Iterable[Known], tell: Callable[[str], None] = lambda stage: None
-               ) -> Iterator[Searched]:
+def search_all(entries: Iterable[IndexedDelay], tell: Callable[[str], None] = lambda stage: None
+               ) -> Iterator[SearchResult]:
     """Search for a request that takes longer than each entry says, the quickest searches first."""
-    code = hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in _SEARCH))
+    code = hashlib.sha256(b"".join(Path(str(module.__file__)).read_bytes() for module in _SEARCH))
     reached: dict[tuple, int] = {}
     for witness in witnesses():
         for rows in range(witness.rows, PARTS[witness.part].banks + 1):
@@ -78,24 +78,26 @@ def search_all(entries: Iterable[Known], tell: Callable[[str], None] = lambda st
         yield _search(row, reached.get(row[:4], 0), code.hexdigest(), tell)
 
 
-def _search(row: Known, reached: int, code: str, tell: Callable[[str], None]) -> Searched:
+def _search(row: IndexedDelay, reached: int, code: str,
+            tell: Callable[[str], None]) -> SearchResult:
     part = PARTS[row.part]
 
     def make(folder: Path) -> None:
-        found = longest_request(part, bursts=row.bursts, rows=row.rows, write=row.write,
-                                least=row.delay + 1, tell=tell)
+        longest = longest_request(part, bursts=row.bursts, rows=row.rows, write=row.write,
+                                  least=row.delay + 1, tell=tell)
         (folder / "found.json").write_text(json.dumps(
-            {"longest": found.delay, "settled": found.settled or 0, "steps": found.followed}))
+            {"longest": longest.delay, "settled": longest.settled or 0, "steps": longest.followed}))
 
     key = key_of(code, repr(part), FIFO_DEPTH, recovery(part, row.write), row[:5])
     folder, cached = find_or_make("dram-table", key, make)
-    found = json.loads((folder / "found.json").read_text())
-    return Searched(row, reached, found["longest"], found["settled"], found["steps"], cached)
+    longest = json.loads((folder / "found.json").read_text())
+    return SearchResult(row, reached, longest["longest"], longest["settled"], longest["steps"],
+                        cached)
 
 
-def write_table(path: Path, searched: Iterable[Searched]) -> None:
+def write_table(path: Path, searched: Iterable[SearchResult]) -> None:
     """The table with what the searches say, in the order of the old one."""
-    lines = [",".join(Known._fields)]
+    lines = [",".join(IndexedDelay._fields)]
     for search in searched:
         row = search.row
         settled = search.settled if row.settled and search.longest is None else 0

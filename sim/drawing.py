@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Picture
@@ -59,13 +59,13 @@ def figure_of(picture: Picture, source: Path | None) -> "Figure":
     if not picture.kept:
         return function(**picture.arguments)
     try:
-        kept = json.loads(source.read_text())
+        kept = json.loads(source.read_text() if source is not None else "")
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read what was kept for picture {picture.name}: {error}") from error
     return function(kept, **picture.arguments)
 
 
-def save(figure: "Figure", target: object, suffix: str) -> None:
+def save(figure: "Figure", target: str | Path | IO[Any], suffix: str) -> None:
     """Save a figure to a path or an open file; the same figure is the same SVG."""
     from matplotlib import rc_context
 
@@ -91,7 +91,7 @@ def with_picture(drawing: Drawing) -> Drawing:
 
 
 def _svg(drawing: Drawing) -> str:
-    def drawn() -> str:
+    def as_svg() -> str:
         picture = catalogue.load(drawing.pages).find(drawing.block).picture(drawing.name)
         target = io.StringIO()
         save(figure_of(picture, Path(drawing.source)), target, ".svg")
@@ -99,10 +99,10 @@ def _svg(drawing: Drawing) -> str:
 
     try:
         if drawing.source or drawing.pages:  # what was measured, or may import from anywhere
-            return drawn()
+            return as_svg()
         key = key_of(sources(drawing.pages), drawing.block, drawing.name)
         folder, _ = find_or_make("drawing", key, lambda folder: (
-            folder / "picture.svg").write_text(drawn()))
+            folder / "picture.svg").write_text(as_svg()))
         return (folder / "picture.svg").read_text()
     except Exception as error:  # a run does not fail for want of a picture
         return f"No picture: {error if isinstance(error, UserError) else repr(error)}"

@@ -41,10 +41,10 @@ def _pack_module(module: Mapping) -> int:
                             for drivers in taken.values()):
             continue
         registers = {port: drivers[0][0] for port, drivers in taken.items()}
-        controls = {_control(cells[name]) for name in registers.values()}
-        if len(controls) != 1 or None in controls:
+        control, *others = {_control(cells[name]) for name in registers.values()}
+        if others or control is None:
             continue
-        (clock, enable, reset), = controls
+        clock, enable, reset = control
         for port, name in registers.items():
             cell["connections"][port] = cells.pop(name)["connections"]["Q"]
         for port, bit in (("CLK0", clock), ("CE0", enable), ("RST0", reset)):

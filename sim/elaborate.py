@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from amaranth.back import rtlil
 from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Module, Shape, Signal, Value
@@ -65,7 +66,7 @@ _DECLARED_BITS = 32
 _STDERR = "32'h8000_0002"  # of Verilog's files [IEEE 1800-2017, 21.3.1]
 
 
-def ports_of(component: wiring.Component, flow: wiring.Flow) -> list[tuple[str, object]]:
+def ports_of(component: wiring.Component, flow: wiring.Flow) -> list[tuple[str, Any]]:
     """All leaf ports of one direction, as ``(dotted path, value)``, in the signature's order."""
     return [(".".join(map(str, path)), value)
             for path, member, value in component.signature.flatten(component)
@@ -268,8 +269,9 @@ class ProofTop(FlatTop):
                 width=bits_for(claim.limit + 1) + 1, picks=picks)
             claim_bound(m, claim.what, counters[claim.what], claim.limit,
                         exactly=claim.exactly)
-        if counters and hasattr(self.checker, "explain"):
-            self.checker.explain(m, counters)
+        explain = getattr(self.checker, "explain", None)
+        if counters and explain:
+            explain(m, counters)
         return m
 
     @property

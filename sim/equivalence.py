@@ -116,11 +116,12 @@ def _design(component: wiring.Component,
 
 def _abc_command() -> list[str] | None:
     """The words that start ABC; None where there is none."""
-    inside = NATIVE and Path(find_spec("pyosys").origin).with_name("yosys-abc")
+    spec = find_spec("pyosys") if NATIVE else None
+    inside = spec and spec.origin and Path(spec.origin).with_name("yosys-abc")
     if inside and inside.exists():
         return [str(inside)]
-    found = shutil.which("yosys-abc", path=child_environment()["PATH"])
-    return [found] if found else None
+    path = shutil.which("yosys-abc", path=child_environment()["PATH"])
+    return [path] if path else None
 
 
 class Miter:
@@ -270,9 +271,9 @@ def _decoded(text: bytes, at: int) -> tuple[int, int]:
 
 
 def _encoded(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while value >= 0x80:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)

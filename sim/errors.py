@@ -10,9 +10,9 @@ class UserError(Exception):
     """A message of one line: what is wrong, and what to do about it."""
 
 
-def unknown(thing: str, name: str, known: Iterable[str]) -> UserError:
+def unknown(thing: str, name: str, names: Iterable[str]) -> UserError:
     """The error for a name that does not exist, with its nearest match or else all names."""
-    known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known) or 'none'}"
+    names = sorted(names)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names) or 'none'}"
     return UserError(f"no {thing} {name!r}; {hint}")

@@ -14,10 +14,14 @@ __all__ = ["fresh", "inside", "job_folder"]
 
 
 class _Named(Protocol):
-    block: str
-    configuration: str
-    testbench: str
-    seed: int
+    @property
+    def block(self) -> str: ...
+    @property
+    def configuration(self) -> str: ...
+    @property
+    def testbench(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
 
 
 def job_folder(run: Path, job: _Named) -> Path:
@@ -28,13 +32,13 @@ def job_folder(run: Path, job: _Named) -> Path:
 def inside(run: Path, folder: Path) -> Path:
     """``folder`` with all links followed. Raises `UserError` if it is not below ``run``."""
     try:
-        found = folder.resolve()
+        resolved = folder.resolve()
     except RuntimeError:  # links in a circle
         raise UserError(f"{folder} cannot be reached: its links lead in a circle") from None
-    if not found.is_relative_to(run.resolve()):
-        raise UserError(f"{folder} leads out of the run {run}, to {found}; "
+    if not resolved.is_relative_to(run.resolve()):
+        raise UserError(f"{folder} leads out of the run {run}, to {resolved}; "
                         "remove the link, or name another folder with --output")
-    return found
+    return resolved
 
 
 def fresh(folder: Path) -> Path:

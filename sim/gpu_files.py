@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from cyclebound.golden.gpu.instruction import Kernel
 from cyclebound.golden.gpu.thesis_wcet import Launch
@@ -18,7 +19,10 @@ __all__ = ["check_opcodes", "read_kernel", "read_kernels", "read_latencies", "re
 _LARGEST = 1 << 26
 
 
-def reading(path: Path, parse: Callable[[str], object]) -> object:
+T = TypeVar("T")
+
+
+def reading(path: Path, parse: Callable[[str], T]) -> T:
     """The result of ``parse`` on a text file. Raises `UserError` with the file's name."""
     try:
         if path.stat().st_size > _LARGEST:
@@ -51,13 +55,14 @@ def read_kernel(path: Path, name: str | None, architecture: str | None = None) -
         name = names[0]
     if name not in names:
         raise unknown(f"kernel in {path}", name, names)
-    found = [kernel for kernel in kernels if kernel.name == name]
-    if len(found) > 1 and architecture is not None:
-        found = [kernel for kernel in found if _same(kernel.architecture, architecture)] or found
-    if len(found) > 1:
-        architectures = ", ".join(kernel.architecture for kernel in found)
+    matches = [kernel for kernel in kernels if kernel.name == name]
+    if len(matches) > 1 and architecture is not None:
+        matches = [kernel for kernel in matches
+                   if _same(kernel.architecture, architecture)] or matches
+    if len(matches) > 1:
+        architectures = ", ".join(kernel.architecture for kernel in matches)
         raise UserError(f"{path} has {name} for {architectures}; name one by --capability")
-    return found[0]
+    return matches[0]
 
 
 def _same(one: str, other: str) -> bool:
@@ -73,15 +78,15 @@ def read_usage(path: Path | None, name: str, architecture: str) -> Usage | None:
     named = [usage for usage in usages if usage.name == name]
     if not named:
         raise unknown(f"kernel in {path}", name, dict.fromkeys(usage.name for usage in usages))
-    found = [usage for usage in named if not architecture or not usage.architecture
-             or _same(usage.architecture, architecture)]
-    if not found:
+    matches = [usage for usage in named if not architecture or not usage.architecture
+               or _same(usage.architecture, architecture)]
+    if not matches:
         architectures = ", ".join(usage.architecture for usage in named)
         raise UserError(f"{path} has {name} for {architectures}, not for {architecture}")
-    if any(replace(usage, architecture="") != replace(found[0], architecture="")
-           for usage in found):
-        raise UserError(f"{path} has {name} {len(found)} times, with different resources")
-    return found[0]
+    if any(replace(usage, architecture="") != replace(matches[0], architecture="")
+           for usage in matches):
+        raise UserError(f"{path} has {name} {len(matches)} times, with different resources")
+    return matches[0]
 
 
 def read_latencies(path: Path | None) -> LatencyFile:

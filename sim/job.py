@@ -77,8 +77,8 @@ def run_job(job: Job, keep: Keep | None = None) -> Outcome:
     try:
         block = varied(catalogue.load(job.pages).find(job.block), job.changes).block
         # All sources of this project's blocks are known; a user's may import from anywhere.
-        known = not job.pages and settled(*made_from(job))
-        return simulate(block, job, identity=identity_of(job) if known else None, keep=keep)
+        identified = not job.pages and settled(*made_from(job))
+        return simulate(block, job, identity=identity_of(job) if identified else None, keep=keep)
     except (UserError, ExpressionError) as error:
         return Outcome(job.name, False, str(error))
     except OSError as error:
@@ -141,9 +141,9 @@ def _classed(block: Block, parameters: Mapping[str, object]) -> Iterator[str]:
     """Probes whose bounds ask for what neither the configuration says nor ports show."""
     for binding in block.bounds:
         if binding.probe is not None:
-            known = {*parameters, *binding.probe.request}
+            values = {*parameters, *binding.probe.request}
             if (binding.probe.classed or binding.probe.declared()
-                    or binding.bound.required() - known):
+                    or binding.bound.required() - values):
                 yield binding.what
 
 

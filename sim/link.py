@@ -88,7 +88,7 @@ def link(rtlil: str, files: Mapping[str, str], top: str, *, lines: bool) -> str:
 
 
 def _read(files: Mapping[str, str]) -> str:
-    """The commands that read them; what is neither Verilog nor VHDL is there to be included."""
+    """The yosys command that reads the Verilog files; the others are only included by these."""
     names = [name for name in files if name.endswith((".v", ".sv"))]
     return f"read_verilog -sv -I. {' '.join(names)}; " if names else ""
 

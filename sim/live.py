@@ -15,31 +15,32 @@ _STYLE = {"exact": "green", "right": "green", "held": "cyan", "proved": "green",
           "bounded": "yellow"}
 
 
-def line_of(found: Verdict | Proof | Outcome) -> Text:
+def line_of(result: Verdict | Proof | Outcome) -> Text:
     """One line: the verdict, the claim, and the numbers."""
-    if isinstance(found, Outcome):
-        word, rest = "FAILED", f"{found.name}: {found.reason}"
-    elif isinstance(found, Proof):
-        word = found.status
-        values = ", ".join(f"{name}={value}" for name, value in found.parameters.items())
-        rest = f"{found.block} property {found.property} ({values})"
-        if found.detail and word != "proved":
-            rest += f": {found.detail}"
+    if isinstance(result, Outcome):
+        word, rest = "FAILED", f"{result.name}: {result.reason}"
+    elif isinstance(result, Proof):
+        word = result.status
+        values = ", ".join(f"{name}={value}" for name, value in result.parameters.items())
+        rest = f"{result.block} property {result.property} ({values})"
+        if result.detail and word != "proved":
+            rest += f": {result.detail}"
     else:
-        word = found.verdict
-        rest = f"{found.block} {found.configuration} {found.what} within {found.bound}"
-        if found.worst is not None:
-            rest += (f": worst {found.worst:,} of {found.allowed:,} in {found.requests:,} requests"
-                     if found.allowed is not None else f": {found.detail}")
-            rest += found.closer
-        elif found.detail:
-            rest += f": {found.detail}"
-        if word == "held" and found.kinds > 1:
-            rest += f", {found.kinds_reached} of {found.kinds} kinds exact"
+        word = result.verdict
+        rest = f"{result.block} {result.configuration} {result.what} within {result.bound}"
+        if result.worst is not None:
+            rest += (f": worst {result.worst:,} of {result.allowed:,} in {result.requests:,} "
+                     "requests"
+                     if result.allowed is not None else f": {result.detail}")
+            rest += result.closer
+        elif result.detail:
+            rest += f": {result.detail}"
+        if word == "held" and result.kinds > 1:
+            rest += f", {result.kinds_reached} of {result.kinds} kinds exact"
     return Text.assemble((f"{word:10}", _STYLE.get(word, "bold red")), " ",
                          rest.splitlines()[-1] if rest else "")
 
 
 def teller(console: Console) -> Callable[[Verdict | Proof | Outcome], None]:
     """A function that prints a finding on ``console``, on one line."""
-    return lambda found: console.print(line_of(found), soft_wrap=True, highlight=False)
+    return lambda result: console.print(line_of(result), soft_wrap=True, highlight=False)

@@ -140,8 +140,8 @@ class Campaign:
     @property
     def tally(self) -> dict[str, int]:
         """Number of mutants by fate."""
-        found = Counter(row.fate for row in self.rows.values())
-        return {fate: found[fate] for fate in FATES}
+        fates = Counter(row.fate for row in self.rows.values())
+        return {fate: fates[fate] for fate in FATES}
 
     @property
     def judged(self) -> list[str]:

@@ -140,7 +140,7 @@ class Netlist:
                   + "mutate -list 0 -o list.txt\n", self._folder)
         places = {(module, cell[0]): (place, cell) for module, cells in self._cells.items()
                   for place, cell in enumerate(cells)}
-        found: list[Mutation] = []
+        mutations: list[Mutation] = []
         for line in dict.fromkeys((self._folder / "list.txt").read_text().splitlines()):
             options, _, source = line.removeprefix("mutate ").partition(" -src ")
             options, _, wire = options.partition(" -wire ")
@@ -154,10 +154,10 @@ class Netlist:
             says = (f"{module.removeprefix('top.')}: {cell[1]} {fields['cell']}, port "
                     f"{fields['port']}[{fields['portbit']}]{signal} "
                     f"{_MODES[fields['mode']].format(other)}")
-            found.append(Mutation(0, module, place, " ".join(
+            mutations.append(Mutation(0, module, place, " ".join(
                 f"-{name} {fields[name]}" for name in ("mode", "port", "portbit", "ctrlbit")
                 if name in fields), says, _line(source)))
-        return found
+        return mutations
 
     def command(self, mutation: Mutation) -> str:
         """The words that have yosys make the mutation here."""
@@ -216,7 +216,7 @@ def _evenly(items: Sequence[Mutation], levels: Sequence[_Level], rng: random.Ran
 
 def _cells(text: str) -> dict[str, list[_Cell]]:
     """The cells of each of the block's modules."""
-    found: dict[str, list[_Cell]] = {}
+    cells: dict[str, list[_Cell]] = {}
     module, inside, source = "", False, ""
     in_cell = False  # modules of Verilog have parameters, too
     for line in text.splitlines():
@@ -225,20 +225,20 @@ def _cells(text: str) -> dict[str, list[_Cell]]:
             module = words[1].removeprefix("\\")
             inside = module == _BLOCK or module.startswith(f"{_BLOCK}.")
             if inside:
-                found[module] = []
+                cells[module] = []
         elif not inside:
             continue
         elif words[:2] == ["attribute", "\\src"]:
             source = words[2]
         elif words[:1] == ["cell"]:
-            found[module].append((words[2].removeprefix("\\"), words[1].lstrip("$\\"), (source,)))
+            cells[module].append((words[2].removeprefix("\\"), words[1].lstrip("$\\"), (source,)))
             in_cell = True
         elif in_cell and words[:1] == ["parameter"] and words[1] not in _NAMED:
-            name, kind, more = found[module][-1]
-            found[module][-1] = name, kind, (*more, *words[1:])
+            name, kind, more = cells[module][-1]
+            cells[module][-1] = name, kind, (*more, *words[1:])
         elif words[:1] == ["end"]:
             source, in_cell = "", False
-    return found
+    return cells
 
 
 def _line(source: str) -> str:

@@ -56,12 +56,12 @@ PATIENCE = 300       # seconds for a bounded check, for a machine that is busy
 
 def benches_of(block: Block, configuration: str) -> list[Testbench]:
     """The testbenches that simulate the block itself within seconds. Raises `UserError`."""
-    found = [bench for bench in block.testbenches
-             if bench.runs_on(configuration) and bench.top is None and not bench.thorough]
-    if not found:
+    benches = [bench for bench in block.testbenches
+               if bench.runs_on(configuration) and bench.top is None and not bench.thorough]
+    if not benches:
         raise UserError(f"no testbench of {block.name} simulates configuration {configuration} of "
                         "the block itself within seconds, so nothing could kill a mutant")
-    return found
+    return benches
 
 
 def mutate(block: Block, configuration: str, *, run: Path, count: int, seed: int,
@@ -95,9 +95,9 @@ def mutate(block: Block, configuration: str, *, run: Path, count: int, seed: int
         campaign.begin()
 
         def judged_by(name: str, left_out: str = "") -> None:
-            known = campaign.judges.get(name)
+            before = campaign.judges.get(name)
             campaign.judged_by(judge := Judge(name, _first(left_out)))
-            if judge != known:
+            if judge != before:
                 tell(judge)
 
         work.judged_by = judged_by
@@ -228,16 +228,16 @@ class _Work:
             self._miter.prepare(list(left.values()))
         for number, mutation in list(left.items()):
             begun = time.monotonic()
-            found = self._miter.compare(mutation)
+            compared = self._miter.compare(mutation)
             by, detail = "", ""
             silent: list[str] = []
-            if not found.equivalent:  # no proof of ports can refute what is equivalent there
+            if not compared.equivalent:  # no proof of ports can refute what is equivalent there
                 by, detail, silent = self._refuted(mutation)
             fate = "killed"
             if not by:
-                fate = {True: "equivalent", False: "survived", None: "unknown"}[found.equivalent]
-                detail = (found.detail if found.cycles is None else
-                          f"can be told from the block in cycle {found.cycles} after reset")
+                fate = {True: "equivalent", False: "survived", None: "unknown"}[compared.equivalent]
+                detail = (compared.detail if compared.cycles is None else
+                          f"can be told from the block in cycle {compared.cycles} after reset")
                 if silent:
                     detail += f"{', ' * bool(detail)}no verdict of property {', '.join(silent)}"
             seconds[number] += time.monotonic() - begun
@@ -323,7 +323,7 @@ class _Work:
     @functools.cached_property
     def _claims(self) -> list[Property]:
         """The properties of this configuration. Raises `UserError` if the block breaks one."""
-        found = []
+        claims = []
         for claim in self._block.properties:
             if self._not_of(claim):
                 continue
@@ -338,8 +338,8 @@ class _Work:
                 raise UserError(f"{self._block.name} itself breaks property {claim.name}, so its "
                                 f"mutants would show nothing: {said}")
             self.judged_by(f"property {claim.name}")
-            found.append(claim)
-        return found
+            claims.append(claim)
+        return claims
 
     def _edited(self, mutation: Mutation, rtlil: str) -> str:
         return Netlist(rtlil, self._folder, like=self.netlist).mutated(mutation)

@@ -13,10 +13,10 @@ def named_tests(module: str) -> list[str]:
     A test is a coroutine with a decorator, or what a call gives (``name = interrupted(other)``).
     """
     try:
-        found = importlib.util.find_spec(module)
-        if found is None or found.origin is None:
+        spec = importlib.util.find_spec(module)
+        if spec is None or spec.origin is None:
             return []
-        tree = ast.parse(Path(found.origin).read_text())
+        tree = ast.parse(Path(spec.origin).read_text())
     except (ImportError, OSError, ValueError, SyntaxError):
         return []  # the simulator will say
     names = []

@@ -164,7 +164,7 @@ def new_block(name: str, folder: Path) -> list[Path]:
                         f"first a letter, and no word of Python, not {name!r}")
     words = {"NAME": name, "CLASS": "".join(part.capitalize() for part in name.split("_"))}
     texts = {folder / path.replace("NAME", name): re.sub(
-        "NAME|CLASS", lambda found: words[found[0]], text) for path, text in _FILES.items()}
+        "NAME|CLASS", lambda match: words[match[0]], text) for path, text in _FILES.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in texts:

@@ -14,11 +14,11 @@ import numpy as np
 
 from cyclebound.tb.probe import MARK
 
-__all__ = ["Seen", "grouped", "read_requests"]
+__all__ = ["ProbeRecords", "grouped", "read_requests"]
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProbeRecords:
     """All requests that one probe saw in a simulation.
 
     Attributes
@@ -54,7 +54,7 @@ class Seen:
     classed: bool = True
 
 
-def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], list[str]]:
+def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[ProbeRecords], list[str]]:
     """The lines that probes printed to that file; and the other lines in it.
 
     ``printed`` describes the probes, as `cyclebound.sim.elaborate.FlatTop.printed` does.
@@ -67,21 +67,21 @@ def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[Seen], l
             if not line.startswith(MARK):
                 others.append(line)
                 continue
-            mark, number, place, rest = line.split(" ", 3)
+            mark, of_probe, of_place, rest = line.split(" ", 3)
             table = began if mark == MARK else ended
-            table.setdefault((int(number), int(place)), []).append(rest)
-    found = []
+            table.setdefault((int(of_probe), int(of_place)), []).append(rest)
+    requests = []
     for number, probe in enumerate(printed):
         names = tuple(probe["names"])
         for place, at in enumerate(probe["places"]):
             key = number, place
             more = int(probe["ticks"])
-            found.append(Seen(probe["what"], at, names,
-                              _table(began.get(key, ()), 1 + len(names) + more),
-                              _table(ended.get(key, ()), 3 + more),
-                              f"{probe['what']}.{place}" if more else "", probe["in_turn"],
-                              probe["classed"]))
-    return found, others
+            requests.append(ProbeRecords(probe["what"], at, names,
+                                         _table(began.get(key, ()), 1 + len(names) + more),
+                                         _table(ended.get(key, ()), 3 + more),
+                                         f"{probe['what']}.{place}" if more else "",
+                                         probe["in_turn"], probe["classed"]))
+    return requests, others
 
 
 def _table(rows: Sequence[str], columns: int) -> np.ndarray:
@@ -91,7 +91,7 @@ def _table(rows: Sequence[str], columns: int) -> np.ndarray:
     return np.array(text.split(), dtype=np.int64).reshape(-1, columns)
 
 
-def grouped(seen: Sequence[Seen], meta: Mapping) -> Iterator[tuple]:
+def grouped(seen: Sequence[ProbeRecords], meta: Mapping) -> Iterator[tuple]:
     """A test's requests: (what, parameters, latency, count, first, last) by kind and latency.
 
     Cycles count from the test's start. A request that is still under way when its test ends, or
@@ -134,7 +134,7 @@ def _only_declared(meta: Mapping, ended: Mapping[str, Sequence[Mapping]]) -> Ite
             yield what, dict(parameters), 0, 0, at, at
 
 
-def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
+def _of_probe(probe: ProbeRecords, meta: Mapping) -> Iterator[tuple]:
     start, end = meta["start"], meta["end"]
     began, ends = probe.began.copy(), probe.ended.copy()
     began[:, 0] -= meta["shift"]
@@ -145,9 +145,9 @@ def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
     ends = ends[(ends[:, 0] >= start) & (ends[:, 1] < end)]
     ends = ends[np.argsort(ends[:, 0], kind="stable")]
     place = np.searchsorted(ends[:, 0], began[:, 0])
-    known = np.zeros(len(began), dtype=bool)
+    ended = np.zeros(len(began), dtype=bool)
     inside = place < len(ends)
-    known[inside] = ends[place[inside], 0] == began[inside, 0]
+    ended[inside] = ends[place[inside], 0] == began[inside, 0]
     # under way until the test's end, or the reset that cut it off
     stops = np.append(np.array(meta["resets"], dtype=np.int64), end)
     run = np.searchsorted(stops[:-1], began[:, 0], side="right")  # from one reset to the next
@@ -159,13 +159,13 @@ def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
         since, upto, over = began[:, 0], stops[run], ends[:, 1] + 1
     if probe.in_turn:
         before = np.searchsorted(stops[:-1], ends[:, 0], side="right")
-        since = _turns(began[:, 0], since, known, run, upto, ends[:, 0], before, over)
+        since = _turns(began[:, 0], since, ended, run, upto, ends[:, 0], before, over)
     latency = upto - since  # so far
-    last[known], latency[known] = ends[place[known], 1], ends[place[known], 2]
-    whole = known | (latency > 0)
+    last[ended], latency[ended] = ends[place[ended], 1], ends[place[ended], 2]
+    whole = ended | (latency > 0)
     kinds = _declared(probe, meta, began[:, 0])
     shown = began[:, 1:1 + len(probe.names)]
-    table = np.column_stack([kinds[0], shown, latency, ~known])[whole]
+    table = np.column_stack([kinds[0], shown, latency, ~ended])[whole]
     cycles = np.column_stack([began[:, 0], last])[whole]
     rows, index, counts = np.unique(table, axis=0, return_index=True, return_counts=True)
     for row, at, count in zip(rows, index, counts, strict=True):
@@ -178,7 +178,7 @@ def _of_probe(probe: Seen, meta: Mapping) -> Iterator[tuple]:
                int(final))
 
 
-def _turns(first: np.ndarray, since: np.ndarray, known: np.ndarray, run: np.ndarray,
+def _turns(first: np.ndarray, since: np.ndarray, has_ended: np.ndarray, run: np.ndarray,
            upto: np.ndarray, ended: np.ndarray, ended_run: np.ndarray, over: np.ndarray
            ) -> np.ndarray:
     """When the turn of each request that has not ended has begun, at the latest.
@@ -188,20 +188,20 @@ def _turns(first: np.ndarray, since: np.ndarray, known: np.ndarray, run: np.ndar
 
     Parameters
     ----------
-    first, since, known, run : numpy array
+    first, since, has_ended, run : numpy array
         Of each request, its first cycle, when that was, whether it has ended, and its run.
     ended, ended_run, over : numpy array
         Of each that has ended, its first cycle, its run, and when the next one had its turn.
     """
     turns = upto.copy()
-    for at in np.unique(run[~known], return_index=True)[1]:
-        one = np.flatnonzero(~known)[at]
+    for at in np.unique(run[~has_ended], return_index=True)[1]:
+        one = np.flatnonzero(~has_ended)[at]
         before = over[(ended < first[one]) & (ended_run == run[one])]
         turns[one] = max(since[one], before.max(initial=0))
     return turns
 
 
-def _declared(probe: Seen, meta: Mapping, first: np.ndarray) -> tuple[np.ndarray, list]:
+def _declared(probe: ProbeRecords, meta: Mapping, first: np.ndarray) -> tuple[np.ndarray, list]:
     """For each request a number, and by number what was declared of it; None: nothing.
 
     Where the bound needs nothing that has to be declared, each request is of its one class, until

@@ -104,9 +104,9 @@ class _Places:
         place = cache.find_entry("outcome", key)
         if place is None:
             return None
-        found = self._restored(place, key)
+        outcome = self._restored(place, key)
         write_job(self._folder, asked)
-        return found
+        return outcome
 
     def kept(self, build: str, asked: Mapping[str, object], simulated: Callable[[], Outcome], *,
              fresh: bool) -> Outcome:
@@ -152,10 +152,10 @@ class _Places:
             shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
         with zipfile.ZipFile(place / "files.zip") as files:
             files.extractall(self._folder)
-        found = json.loads((place / "outcome.json").read_text())
-        groups = [Group(**group) for group in found.pop("groups")]
-        tests = [(name, passed) for name, passed in found.pop("tests")]
-        return Outcome(**{**found, "name": self._job.name, "groups": groups, "tests": tests,
+        kept = json.loads((place / "outcome.json").read_text())
+        groups = [Group(**group) for group in kept.pop("groups")]
+        tests = [(name, passed) for name, passed in kept.pop("tests")]
+        return Outcome(**{**kept, "name": self._job.name, "groups": groups, "tests": tests,
                           "content": key, "cached": True, "build_seconds": 0.0})
 
     def _nothing_else_was_read(self) -> bool:
@@ -185,10 +185,10 @@ def _stands_for(path: Path, files: frozenset[Path], folder: Path) -> bool:
 @functools.cache
 def _installed() -> tuple[Path, ...]:
     """Paths of Python, of installed packages, and of the system's own files."""
-    found = {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, sys.exec_prefix,
+    paths = {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, sys.exec_prefix,
              *site.getsitepackages(), site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc",
              "/usr"}
-    return tuple(Path(file) for file in found)
+    return tuple(Path(file) for file in paths)
 
 
 @functools.cache

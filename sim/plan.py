@@ -82,14 +82,14 @@ class Plan:
 
 def check(plan: Plan) -> None:
     """Raise `UserError` for a plan that cannot run: a wrong name, no job, a missing tool."""
-    for thing, names, known in (
+    for thing, names, existing in (
             ("configuration", plan.configurations,
              {c for block in plan.blocks for c in block.configurations}),
             ("testbench", plan.testbenches,
              {bench.name for block in plan.blocks for bench in block.testbenches})):
-        for name in (name for name in names if name not in known):
+        for name in (name for name in names if name not in existing):
             owner = f" of {plan.blocks[0].name}" if len(plan.blocks) == 1 else ""
-            raise unknown(thing + owner, name, known)
+            raise unknown(thing + owner, name, existing)
     jobs_of(plan)
     if plan.scheduler is None and plan.simulator == "verilator":
         verilator()

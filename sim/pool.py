@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
+from typing import Any
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simulator import die_with_parent
@@ -69,8 +70,8 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number in came:
-            signal.raise_signal(number)
+        for arrived in came:
+            signal.raise_signal(arrived)
 
 
 class _Pool(concurrent.futures.ProcessPoolExecutor):
@@ -78,9 +79,10 @@ class _Pool(concurrent.futures.ProcessPoolExecutor):
         super().__init__(workers, mp_context=multiprocessing.get_context("spawn"),
                          initializer=_worker, initargs=(os.getpid(), time.time_ns()))
 
-    def submit(self, function: Callable, /, *arguments: object) -> concurrent.futures.Future:
+    def submit(self, function: Callable, /, *arguments: Any, **named: Any
+               ) -> concurrent.futures.Future:
         with _uninterrupted():  # a worker may start here
-            return super().submit(functools.partial(_stoppable, function), *arguments)
+            return super().submit(functools.partial(_stoppable, function), *arguments, **named)
 
     def stop(self) -> None:
         """Stop all that runs, now."""

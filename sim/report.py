@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import matplotlib
@@ -182,7 +183,7 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
     """One verdict, with the speed of its jobs, its histogram and its picture."""
     mine = [job for job in jobs if (job.block, job.configuration) ==
             (verdict.block, verdict.configuration)]
-    drawn, command, *_ = waveforms.get((verdict.block, verdict.configuration, verdict.bound),
+    lanes, command, *_ = waveforms.get((verdict.block, verdict.configuration, verdict.bound),
                                       ("", ""))
     return {
         **asdict(verdict), "id": f"bound-{number}", "family": verdict.block.partition(".")[0],
@@ -193,18 +194,18 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
         "chart": _histogram(f"chart-{number}", verdict.histogram,
                             verdict.tightest.get("allowed", verdict.allowed)),
         "scatter": _scatter(verdict),
-        "waveform": _waveform(drawn, verdict, command),
+        "waveform": _waveform(lanes, verdict, command),
         "command": f"{command} --output {_SEEN}" if command.endswith(" --waves") else command,
-        "no_picture": "" if drawn.startswith("{") else drawn,
+        "no_picture": "" if lanes.startswith("{") else lanes,
         "counted": sum(count for _, count in verdict.histogram),
     }
 
 
 def _picture(drawing: Drawing) -> dict[str, object]:
     """One of a block's own pictures, as an image: nothing in it can act on the page."""
-    drawn = drawing.svg.startswith("<")
+    is_picture = drawing.svg.startswith("<")
     return {**asdict(drawing), "command": drawing.command,
-            "data": base64.b64encode(drawing.svg.encode()).decode() if drawn else ""}
+            "data": base64.b64encode(drawing.svg.encode()).decode() if is_picture else ""}
 
 
 def _speed(jobs: Iterable[JobRow]) -> float | None:
@@ -214,7 +215,7 @@ def _speed(jobs: Iterable[JobRow]) -> float | None:
     return sum(job.cycles for job in jobs) / seconds if seconds else None
 
 
-def _times(figures: Mapping, verdicts: Iterable[Verdict]) -> list[dict[str, object]]:
+def _times(figures: Mapping, verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     """Each bound of a configuration as a time, at the clock rate that it reaches."""
     return [{"bound": v.bound, "parameters": v.parameters, "allowed": v.allowed,
              "unit": v.unit, "ns": v.allowed * 1000 / figures["mhz"]
@@ -437,7 +438,7 @@ def _inline(key: str, svg: bytes, said: str, titles: Mapping[str, str]) -> Marku
 
 # -- words -----------------------------------------------------------------------------------------
 
-def _words(parameters: Mapping[str, object]) -> str:
+def _words(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in parameters.items()) or "no parameters"
 
 

@@ -15,6 +15,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
@@ -151,15 +152,15 @@ class Results:
         """Raise `UserError` unless this is a results file of a version that is known here."""
         path = self.folder / FILE
         version, = self._base.execute("PRAGMA user_version").fetchone()
-        found = _tables(self._base)
-        if not found:
+        tables = _tables(self._base)
+        if not tables:
             raise UserError(f"{path} is empty: no result was kept in it")
-        foreign = found != _own_tables()
+        foreign = tables != _own_tables()
         if version != VERSION and (version or not foreign):
             raise UserError(f"{path} is of version {version}, and this cyclebound reads version "
                             f"{VERSION}; read it with the cyclebound that wrote it")
         if foreign:
-            odd = sorted({name for _, name, _ in found ^ _own_tables()})
+            odd = sorted({name for _, name, _ in tables ^ _own_tables()})
             raise UserError(f"{path} has other tables than a run: {shown(', '.join(odd))} differ")
         self.jobs()
         _ = self.meta
@@ -167,7 +168,7 @@ class Results:
     def _refuse(self, wrong: str) -> UserError:
         return UserError(f"{self.folder / FILE} is no results file of this cyclebound: {wrong}")
 
-    def _decoded(self, text: object, thing: str) -> object:
+    def _decoded(self, text: object, thing: str) -> Any:
         """The value of a cell that holds JSON."""
         try:
             return cleaned(json.loads(text, parse_constant=_no_number))
@@ -210,7 +211,7 @@ class Results:
                 [(job.name, g.what, json.dumps(g.parameters, sort_keys=True), g.latency, g.count,
                   g.first, g.last, g.test) for g in outcome.groups])
 
-    def _keep(self, table: str, keys: tuple, row: object) -> None:
+    def _keep(self, table: str, keys: tuple, row: Any) -> None:
         marks = ",".join("?" * (len(keys) + 1))
         with self._writing() as base:
             base.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})",
@@ -281,17 +282,17 @@ class Results:
             raise UserError(f"cannot read {self.folder / FILE}: {error}") from error
 
     @property
-    def meta(self) -> dict[str, object]:
-        found = {}
+    def meta(self) -> dict[str, Any]:
+        values = {}
         for key, text in self._rows("SELECT key, value FROM meta"):
-            found[key] = self._decoded(text, f"meta {shown(key)}")
-            if wrong := misfit(found[key], _META.get(key, object), f"meta {key}"):
+            values[key] = self._decoded(text, f"meta {shown(key)}")
+            if wrong := misfit(values[key], _META.get(key, object), f"meta {key}"):
                 raise self._refuse(wrong)
-        return found
+        return values
 
     def jobs(self) -> list[JobRow]:
         """All finished jobs, by name."""
-        found = []
+        rows = []
         for row in self._rows("SELECT * FROM job ORDER BY name"):
             fields = dict(zip(fields_of(JobRow), map(cleaned, row), strict=True))
             thing = f"job {shown(fields['name'])}"
@@ -309,8 +310,8 @@ class Results:
                 wrong = f"{thing} must have the name {shown(job.name)}"
             if wrong:
                 raise self._refuse(wrong)
-            found.append(JobRow(**fields))
-        return found
+            rows.append(JobRow(**fields))
+        return rows
 
     def done(self) -> dict[str, str]:
         """Names of the jobs that passed, each with its content."""
@@ -336,22 +337,22 @@ class Results:
         """
         query = ("SELECT DISTINCT block, configuration, what, parameters FROM observation "
                  "JOIN job ON job.name = observation.job WHERE count > 0")
-        found: dict[tuple[str, str, str], set[str]] = {}
+        kinds: dict[tuple[str, str, str], set[str]] = {}
         for row in self._rows(query):
             thing = f"an observation of {shown(row[0])} {shown(row[1])}"
             parameters = self._decoded(row[3], thing)
             if wrong := (misfit(row[:3], tuple[(str,) * 3], thing)
                          or misfit(parameters, dict[str, int], thing)):
                 raise self._refuse(wrong)
-            found.setdefault(tuple(map(cleaned, row[:3])), set()).add(
+            kinds.setdefault(tuple(map(cleaned, row[:3])), set()).add(
                 json.dumps(parameters, sort_keys=True))
-        return found
+        return kinds
 
-    def rows(self, table: str) -> list[Mapping[str, object]]:
+    def rows(self, table: str) -> list[dict[str, Any]]:
         """The rows of ``verdict``, ``proof``, ``fpga`` or ``picture``, in the order of keeping."""
         if table not in ROWS:
             raise ValueError(f"no table of rows called {table!r}")
-        found = []
+        rows = []
         for number, (text,) in enumerate(self._rows(
                 f"SELECT row FROM {table} ORDER BY rowid"), 1):
             thing = f"{table} row {number}"
@@ -376,17 +377,17 @@ class Results:
                                f"claims of {thing}")
             if wrong:
                 raise self._refuse(wrong)
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
     def waveforms(self) -> dict[tuple[str, str, str], tuple[str, str, str]]:
         """(block, configuration, bound) -> (lanes, command, key)."""
-        found = {}
+        waveforms = {}
         for row in self._rows("SELECT * FROM waveform"):
             if wrong := misfit(row, tuple[(str,) * 6], "a waveform row"):
                 raise self._refuse(wrong)
-            found[row[:3]] = tuple(map(cleaned, row[3:]))
-        return found
+            waveforms[row[:3]] = tuple(map(cleaned, row[3:]))
+        return waveforms
 
 
 def _no_number(word: str) -> None:
@@ -406,7 +407,7 @@ def _own_tables() -> frozenset[tuple[str, str, str]]:
         return _tables(base)
 
 
-def unproved(proofs: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
+def unproved(proofs: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The rows of proofs that show less than was asked for.
 
     They have a counterexample, or hold no further than their bounded check, though induction was

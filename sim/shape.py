@@ -31,7 +31,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def cleaned(value: object) -> object:
+def cleaned(value: typing.Any) -> typing.Any:
     """Text without control characters, which a terminal obeys and XML forbids, however deep."""
     if isinstance(value, str):
         return _CONTROL.sub("?", value)
@@ -50,10 +50,12 @@ def misfit(value: object, wanted: object, thing: str) -> str | None:
     """
     origin, inner = typing.get_origin(wanted), typing.get_args(wanted)
     if origin in (typing.Union, types.UnionType):
-        found = [misfit(value, kind, thing) for kind in inner]
-        if None in found:
+        misfits = [misfit(value, kind, thing) for kind in inner]
+        if None in misfits:
             return None
-        return _must(thing, " or ".join(map(_named, inner)), value) if len(inner) > 1 else found[0]
+        if len(inner) == 1:
+            return misfits[0]
+        return _must(thing, " or ".join(map(_named, inner)), value)
     if origin is collections.abc.Callable:
         return None if callable(value) else _must(thing, "callable", value)
     if (origin or wanted) in (dict, Mapping):
@@ -85,7 +87,8 @@ def _named(wanted: object) -> str:
         return "a mapping"
     if base is Sequence:
         return "a list"
-    return _NAMES.get(base, f"a {getattr(base, '__name__', base)}")
+    name = _NAMES.get(base) if isinstance(base, type) else None
+    return name or f"a {getattr(base, '__name__', base)}"
 
 
 def _mapping(value: object, inner: tuple, thing: str) -> str | None:

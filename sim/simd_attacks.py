@@ -75,13 +75,13 @@ def kept_attacks(path: Path, setting: Mapping[str, str]) -> list[Attack]:
         lines = path.read_text().split("\n") if path.exists() else []
     except (OSError, UnicodeError) as error:
         raise UserError(f"cannot read {path}: {error}") from None
-    found = []
+    attacks = []
     for number, line in enumerate(lines[:-1], 1):
         try:
             record = json.loads(line)
             if all(record.get(name) == value for name, value in setting.items()):
-                found.append(Attack.of({"text": "", **record["attack"]}))
+                attacks.append(Attack.of({"text": "", **record["attack"]}))
         except (ValueError, TypeError, KeyError, AttributeError):
             raise UserError(f"{path}, line {number}: this is no kernel that the adversary kept"
                             ) from None
-    return found
+    return attacks

@@ -68,10 +68,10 @@ def _words_of(values: np.ndarray, path: Path) -> np.ndarray:
     values = values.reshape(-1)
     if values.dtype.kind == "f":
         with np.errstate(over="ignore"):
-            found = values.astype(np.float32)
-        if (np.isinf(found) & ~np.isinf(values)).any():
+            singles = values.astype(np.float32)
+        if (np.isinf(singles) & ~np.isinf(values)).any():
             raise UserError(f"{path} has a number that is too large for single precision")
-        return found.view(np.uint32)
+        return singles.view(np.uint32)
     if values.dtype.kind not in "iub":
         raise UserError(f"{path} must hold floats or integers, not {values.dtype}")
     wrong = (values < -(1 << 31)) | (values > (1 << 32) - 1) if values.dtype.itemsize > 4 else None

@@ -53,23 +53,23 @@ def timed_grid(grid: Grid, timing: str) -> Grid:
 
 def numbered(option: str, given: list[str] | None, what: str) -> dict[int, str]:
     """Options of the form NUMBER=TEXT."""
-    found: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for setting in given or ():
         number, equals, text = setting.partition("=")
         if not equals or not number.isdecimal() or not text:
             raise UserError(f"{option} takes BUFFER={what}, not {setting!r}")
-        if int(number) in found:
+        if int(number) in texts:
             raise UserError(f"{option} names buffer {int(number)} twice")
-        found[int(number)] = text
-    return found
+        texts[int(number)] = text
+    return texts
 
 
 def sizes_of(given: list[str] | None) -> dict[int, tuple[int, int]]:
     """Options of the form NUMBER=X,Y."""
-    found = {}
+    sizes = {}
     for number, text in numbered("--size", given, "X,Y").items():
         x, comma, y = text.partition(",")
         if not x.isdecimal() or not (y if comma else "1").isdecimal():
             raise UserError(f"--size takes BUFFER=X,Y, whole numbers, not {text!r}")
-        found[number] = int(x), int(y) if comma else 1
-    return found
+        sizes[number] = int(x), int(y) if comma else 1
+    return sizes

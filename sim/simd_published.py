@@ -48,8 +48,8 @@ TABLE_5 = {
 
 def published_cycles(program: Program, grid: Grid, part: Part, policy: Policy) -> int:
     """The published WCET. Raises `NotCovered` outside its scope."""
-    found = published_wcet(program, grid, part)
-    return found.access if policy is Policy.ACCESS else found.compute
+    result = published_wcet(program, grid, part)
+    return result.access if policy is Policy.ACCESS else result.compute
 
 
 def own_cycles(program: Program, grid: Grid, part: Part, policy: Policy, start: str = "idle"

@@ -126,11 +126,11 @@ def _simulated(block: Block, program: Program, grid: Grid, memory: Memory, polic
     with np.load(folder / "ran.npz") as kept:
         for number, words in memory.items():
             words[...] = kept[str(number)]
-    found = Timed(cycles=ran["cycles"], load=ran["load"], refreshes=ran["refreshes"],
+    timed = Timed(cycles=ran["cycles"], load=ran["load"], refreshes=ran["refreshes"],
                   phases=[Phase(*phase) for phase in ran["phases"]])
-    for phase in found.phases:
-        found.busy[phase.resource] += phase.end - phase.start
-    return found
+    for phase in timed.phases:
+        timed.busy[phase.resource] += phase.end - phase.start
+    return timed
 
 
 def _stopped(program: Program, grid: Grid, fault: dict[str, int]) -> str:

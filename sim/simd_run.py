@@ -40,13 +40,13 @@ class SimdRun:
 
 def stored_buffers(program: Program) -> list[int]:
     """The DRAM buffers that some instruction of a program writes."""
-    found = set()
+    buffers = set()
     for instruction in program.instructions:
         operand = instruction.operand("A")
         if (instruction.operation.store and instruction.name.startswith("stg")
                 and operand is not None):
-            found.add(operand.value)
-    return sorted(found)
+            buffers.add(operand.value)
+    return sorted(buffers)
 
 
 def grid_of(program: Program, text: str | None, width: int | None, machine: str) -> Grid:
@@ -89,10 +89,10 @@ def _annotations(program: Program) -> Callable[[list[int]], None] | None:
     if not program.branches:
         return None
     try:
-        found = Annotations(program)
+        annotations = Annotations(program)
     except WcetError:  # routes that no bound is known of: `wcet` says why
         return None
-    return found.check if found.any else None
+    return annotations.check if annotations.any else None
 
 
 def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "golden",

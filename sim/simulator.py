@@ -23,7 +23,7 @@ import cocotb_tools.config
 import find_libpython
 
 from cyclebound.sim.folders import fresh
-from cyclebound.sim.observations import Seen, grouped, read_requests
+from cyclebound.sim.observations import ProbeRecords, grouped, read_requests
 from cyclebound.tb import reads
 from cyclebound.tb.probe import PRINTED
 
@@ -207,7 +207,7 @@ def die_with_parent(parent: int) -> None:
             os._exit(1)
 
 
-def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[Seen]
+def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[ProbeRecords]
                    ) -> tuple[dict[str, str], list[str]]:
     """Fill in what tests observed.
 
@@ -257,9 +257,9 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     if status is None:
         reasons.append(f"the simulator still ran after {limit:g} s, and was stopped")
     try:
-        cases = ElementTree.parse(results).getroot().iter("testcase")
+        cases = [*ElementTree.parse(results).getroot().iter("testcase")]
     except (OSError, ElementTree.ParseError):
-        cases = iter(())
+        cases = []
     for case in cases:
         name = case.get("name", "?")
         problem = next((child for child in case if child.tag in ("failure", "error")), None)
@@ -282,9 +282,9 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     if not reasons and (status or not outcome.tests):
         ended = f"ended with status {status}" if status is None or status >= 0 else \
             f"was ended by {signal.Signals(-status).name}"
-        raised = "" if outcome.tests else _raised(text)
-        reasons.append(f"{raised or f'the simulator {ended}'}"
-                       f"{'' if outcome.tests or raised else ' and reported no test'}; see {log}")
+        imported = "" if outcome.tests else _raised(text)
+        reasons.append(f"{imported or f'the simulator {ended}'}"
+                       f"{'' if outcome.tests or imported else ' and reported no test'}; see {log}")
     ran = {name.partition("/")[0] for name, _ in outcome.tests}
     if not reasons and (missing := [name for name in named if name not in ran]):
         unknown = [name for name in missing
@@ -317,10 +317,10 @@ def reason_of(said: str) -> str:
 def _raised(text: str) -> str:
     """The exception with which a testbench failed to import: the last that a log tells of."""
     told = text.rpartition("Traceback (most recent call last):\n")[2] if "Traceback" in text else ""
-    found = re.search(r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)$", told,
+    error = re.search(r"^([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt)\b.*)$", told,
                       re.MULTILINE)
     where = re.findall(r'^ *File "([^"]+)", line (\d+)', told, re.MULTILINE)
-    if not found or not where:
+    if not error or not where:
         return ""
     path, line = where[-1]
-    return f"the testbench does not import: {Path(path).name}:{line}: {found[1].strip()[:300]}"
+    return f"the testbench does not import: {Path(path).name}:{line}: {error[1].strip()[:300]}"

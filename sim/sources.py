@@ -35,12 +35,12 @@ def sources(pages: tuple[str, ...]) -> str:
     the sources that their blocks name, wherever they are.
     """
     digest = hashlib.sha256()
-    folders = [Path(package.__file__).parent for package in
+    folders = [Path(str(package.__file__)).parent for package in
                (cyclebound.golden, cyclebound.hdl, cyclebound.sim, cyclebound.tb, cyclebound.tools)]
     catalogue.load(pages)
     own = len(folders)
     for page in pages:
-        folders.append(Path(sys.modules[page].__file__).parent)
+        folders.append(Path(str(sys.modules[page].__file__)).parent)
         for block in getattr(sys.modules[page], "BLOCKS", ()):
             if isinstance(block.component, VerilogModule):
                 for name, text in block.component.files().items():
@@ -82,7 +82,7 @@ def files_of(*modules: str) -> frozenset[Path]:
 
     With each module of a model goes what is no code and lies beside it: the tables that it reads.
     """
-    found: set[Path] = set()
+    files: set[Path] = set()
     pending, seen = list(modules), set()
     while pending:
         name = pending.pop()
@@ -91,11 +91,11 @@ def files_of(*modules: str) -> frozenset[Path]:
         seen.add(name)
         path = _file_of(name)
         if path is not None:
-            found |= {path, *_tables(path.parent)}
+            files |= {path, *_tables(path.parent)}
             pending += _imports(name, path)
         if "." in name:
             pending.append(name.rpartition(".")[0])  # a package's own file is run first
-    return frozenset(found)
+    return frozenset(files)
 
 
 def begun(at: int) -> None:
@@ -142,16 +142,16 @@ def _content(path: Path) -> str:
 @functools.cache
 def _imports(name: str, path: Path) -> frozenset[str]:
     """The names of all that a module may import; of ``from a import b`` both a and a.b."""
-    found = set()
+    names = set()
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             start = package[:len(package) - node.level + 1] if node.level else []
             base = ".".join([*start, *([node.module] if node.module else [])])
-            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
-    return frozenset(module for module in found if module.startswith("cyclebound."))
+            names |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return frozenset(module for module in names if module.startswith("cyclebound."))
 
 
 def commit() -> str:

@@ -18,14 +18,14 @@ Tensor = NDArray[np.generic]
 def load_array(path: Path) -> Tensor:
     """An array from a .npy file. Raises `UserError`."""
     try:
-        found = np.load(path, allow_pickle=False)
+        array = np.load(path, allow_pickle=False)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} is no .npy file: {error}") from error
-    if not isinstance(found, np.ndarray):
+    if not isinstance(array, np.ndarray):
         raise UserError(f"{path} must hold one array (.npy), not several")
-    return found
+    return array
 
 
 def load_model(path: Path, x: Tensor | None = None) -> Model:

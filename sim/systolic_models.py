@@ -139,16 +139,16 @@ def model_of_arrays(arrays: Mapping[str, Tensor], x: Tensor | None, name: str = 
     if not rows and x.ndim not in (1, 3):
         raise UserError(f"{name}: the input must be channels x height x width, elements, or rows x "
                         f"elements, not {_by(x.shape)}")
-    found = []
+    stack = []
     for layer, options in layers.items():
         try:
             trained = _of_arrays(layer, options, shape, rows)
         except (TypeError, ValueError) as error:
             raise UserError(str(error)) from error
-        found.append(trained)
+        stack.append(trained)
         shape = (trained.layer.convolution.filters, *trained.layer.output)
     made = (shape[1], shape[0]) if rows else shape if shape[1:] != (1, 1) else shape[:1]
-    return Model(name, tuple(found), x.shape, made, rows)
+    return Model(name, tuple(stack), x.shape, made, rows)
 
 
 def _of_arrays(name: str, options: Mapping[str, Tensor], shape: tuple[int, ...],

@@ -24,20 +24,20 @@ _DOMAINS = {"QGemm": ("com.microsoft",)}
 _KINDS = {tuple: "whole numbers", int: "a whole number", float: "a number", str: "a word"}
 
 
-def _attributes(node: Node, **known: object) -> dict[str, object]:
+def _attributes(node: Node, **defaults: object) -> dict[str, object]:
     """A node's attributes with their defaults; unknown ones are refused."""
     for name in node.attributes:
-        if name not in known:
+        if name not in defaults:
             raise node.refuse(f"attribute {name} is not supported; known are "
-                              f"{', '.join(sorted(known)) or 'none'}")
-        value, kind = node.attributes[name], type(known[name])
+                              f"{', '.join(sorted(defaults)) or 'none'}")
+        value, kind = node.attributes[name], type(defaults[name])
         if kind is tuple:
             right = isinstance(value, list) and all(isinstance(item, int) for item in value)
         else:
             right = isinstance(value, (int, float) if kind is float else kind)
         if not right:
             raise node.refuse(f"attribute {name} must be {_KINDS[kind]}, not {value!r}")
-    return {**known, **node.attributes}
+    return {**defaults, **node.attributes}
 
 
 def _edges(node: Node, given: Mapping[str, object], sizes: Sequence[int], spans: Sequence[int],
@@ -58,10 +58,10 @@ def _edges(node: Node, given: Mapping[str, object], sizes: Sequence[int], spans:
 
 
 def _pair(node: Node, name: str, value: object, default: tuple[int, int]) -> tuple[int, int]:
-    found = tuple(value) if value else default
-    if len(found) != 2 or min(found) < 1:
-        raise node.refuse(f"{name} must be 2 numbers of at least 1, not {list(found)}")
-    return found
+    pair = tuple(value) if value else default
+    if len(pair) != 2 or min(pair) < 1:
+        raise node.refuse(f"{name} must be 2 numbers of at least 1, not {list(pair)}")
+    return pair
 
 
 def _conv(node: Node, chain: Chain) -> None:
@@ -275,10 +275,10 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
     """
     onnx, graph, constants, nodes = _read(path)
     inputs = [tensor for tensor in graph.input if tensor.name not in constants]
-    for thing, found in (("input", inputs), ("output", graph.output)):
-        if len(found) != 1:
-            raise UserError(f"{path.name}: there must be one {thing}, not {len(found)}: "
-                            f"{', '.join(tensor.name for tensor in found) or 'none'}")
+    for thing, tensors in (("input", inputs), ("output", graph.output)):
+        if len(tensors) != 1:
+            raise UserError(f"{path.name}: there must be one {thing}, not {len(tensors)}: "
+                            f"{', '.join(tensor.name for tensor in tensors) or 'none'}")
     shape = _shape(path, inputs[0], x)
     kinds = {onnx.TensorProto.INT8: 0, onnx.TensorProto.UINT8: 128, onnx.TensorProto.FLOAT: -1}
     kind = inputs[0].type.tensor_type.elem_type

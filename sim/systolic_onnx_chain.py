@@ -66,47 +66,47 @@ class Chain:
 
     def number(self, node: Node, place: int, thing: str) -> float:
         """A scale for a whole tensor."""
-        found = self.constant(node, place, thing)
-        if found is None or found.size != 1:
+        array = self.constant(node, place, thing)
+        if array is None or array.size != 1:
             raise node.refuse(f"{thing} must be one number"
-                              + (f", not {found.size}" if found is not None else ""))
-        value = float(found.reshape(-1)[0])
+                              + (f", not {array.size}" if array is not None else ""))
+        value = float(array.reshape(-1)[0])
         if not (math.isfinite(value) and value > 0):
             raise node.refuse(f"{thing} must be above 0, not {value:g}")
         return value
 
     def zero(self, node: Node, place: int, thing: str) -> tuple[int, int]:
         """A zero point for a whole tensor as int8, and the offset of its type."""
-        found = self.constant(node, place, thing)
-        if found is None:
+        array = self.constant(node, place, thing)
+        if array is None:
             return -128, 128  # uint8 is the default
-        if found.size != 1 or found.dtype not in (np.int8, np.uint8):
-            raise node.refuse(f"{thing} must be one number of int8 or uint8, not {found.size} of "
-                              f"{found.dtype}")
-        offset = 128 if found.dtype == np.uint8 else 0
-        return int(found.reshape(-1)[0]) - offset, offset
+        if array.size != 1 or array.dtype not in (np.int8, np.uint8):
+            raise node.refuse(f"{thing} must be one number of int8 or uint8, not {array.size} of "
+                              f"{array.dtype}")
+        offset = 128 if array.dtype == np.uint8 else 0
+        return int(array.reshape(-1)[0]) - offset, offset
 
     def weights(self, node: Node, place: int, zero: int, thing: str, axis: int
                 ) -> NDArray[np.int64]:
         """Weights less their zero points, which must be of int8."""
-        found, zeros = self.constant(node, place, thing), self.constant(
+        array, zeros = self.constant(node, place, thing), self.constant(
             node, zero, f"zero point of {thing}")
-        if found is None or found.dtype not in (np.int8, np.uint8):
+        if array is None or array.dtype not in (np.int8, np.uint8):
             raise node.refuse(f"{thing} must be of int8 or uint8, not "
-                              f"{'left out' if found is None else found.dtype}")
-        if not found.size:
+                              f"{'left out' if array is None else array.dtype}")
+        if not array.size:
             raise node.refuse(f"{thing} must not be empty")
         if zeros is None:
-            zeros = np.zeros((), dtype=found.dtype)
-        if zeros.dtype != found.dtype:
-            raise node.refuse(f"zero point of {thing} must be of {found.dtype}, not {zeros.dtype}")
-        shape = [1] * found.ndim
+            zeros = np.zeros((), dtype=array.dtype)
+        if zeros.dtype != array.dtype:
+            raise node.refuse(f"zero point of {thing} must be of {array.dtype}, not {zeros.dtype}")
+        shape = [1] * array.ndim
         if zeros.size != 1:
-            if zeros.shape != (found.shape[axis],):
-                raise node.refuse(f"zero point of {thing} must be 1 number or {found.shape[axis]}, "
+            if zeros.shape != (array.shape[axis],):
+                raise node.refuse(f"zero point of {thing} must be 1 number or {array.shape[axis]}, "
                                   f"not {zeros.size}")
             shape[axis] = zeros.size
-        values = found.astype(np.int64) - zeros.astype(np.int64).reshape(shape)
+        values = array.astype(np.int64) - zeros.astype(np.int64).reshape(shape)
         if values.size and not -128 <= values.min() <= values.max() <= 127:
             worst = max(values.min(), values.max(), key=abs)
             raise node.refuse(f"{thing} less zero point must be -128 to 127, not {worst}")

@@ -123,7 +123,7 @@ def run_model(model: str | Path | Model, x: NDArray[np.generic] | None = None, *
     if engine == "plan":
         return done
     if engine == "model":
-        beats = program.memory.copy()
+        beats = program.memory.astype(np.int64)
         golden = AcceleratorModel(device, beats)
         for number, command in enumerate(program.commands):
             tell("commands", number, len(program.commands))
@@ -147,18 +147,18 @@ def _planned(model: Model, image: NDArray[np.int8] | None, device: Device,
     conv, ways = first.layer.convolution, [0]
     if conv.groups == 1 and conv.channels % size:
         ways.append(conv.channels)
-    found, refused = [], None
+    programs, refused = [], None
     for together in ways:
         layers = (Trained(replace(first.layer, together=together), first.weights, first.bias),
                   *model.layers[1:])
         try:
-            found.append(program_of(steps_of(layers, image, size), device, memory))
+            programs.append(program_of(steps_of(layers, image, size), device, memory))
         except ValueError as error:
             refused = refused or error
-    if not found:
+    if not programs:
         assert refused is not None
         raise refused
-    return min(found, key=lambda program: program_cycles(program.commands, size, memory))
+    return min(programs, key=lambda program: program_cycles(program.commands, size, memory))
 
 
 def _simulate(program: Program, device: Device, memory: Memory, planned: int, folder: Path,
@@ -172,13 +172,13 @@ def _simulate(program: Program, device: Device, memory: Memory, planned: int, fo
              delay=memory.delay, interval=memory.interval)
     for old in (_PROGRESS, _RESULT):
         (folder / old).unlink(missing_ok=True)
-    found = catalogue.load(()).find("systolic.accelerator")
+    the_block = catalogue.load(()).find("systolic.accelerator")
     # of a whole list of commands that never leaves the accelerator idle, as of a layer's
-    probe = next(binding.probe for binding in found.bounds if binding.what == "layer")
+    probe = next(binding.probe for binding in the_block.bounds if binding.what == "layer")
     claim = Bound("program_cycles", "the schedule of its commands", "this project",
                   lambda: planned, kind="prediction")
     block = replace(
-        found, configurations={"own": Configuration(dict(vars(device)))}, checker=None,
+        the_block, configurations={"own": Configuration(dict(vars(device)))}, checker=None,
         bounds=(BoundBinding("program", claim, probe),), properties=(),
         testbenches=(Testbench("program", "cyclebound.tb.systolic.accelerator_program",
                                max_cycles=2 * planned + 1000),))

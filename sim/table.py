@@ -161,7 +161,7 @@ def print_run(run: Run, console: Console) -> None:
         console.print(Text(cleaned(line), style="red"), soft_wrap=True)
 
 
-def differences(old: Run, new: Run) -> list[dict[str, object]]:
+def differences(old: Run, new: Run) -> list[dict[str, Any]]:
     """Differences between two runs in what they show: whatever is weaker now first.
 
     Each has ``block``, ``configuration``, ``bound`` (what it is about), ``weaker`` (the new run
@@ -241,7 +241,7 @@ def _rank(order: tuple[str, ...], word: str) -> int:
     return order.index(word) if word in order else len(order)
 
 
-def print_differences(changed: list[dict[str, object]], console: Console) -> None:
+def print_differences(changed: list[dict[str, Any]], console: Console) -> None:
     """Print the differences, one row each."""
     if not changed:
         console.print("nothing changed")

@@ -82,9 +82,9 @@ def verilator() -> Verilator:
     if not match or tuple(map(int, match.groups())) < LEAST_VERILATOR:
         raise UserError("Verilator on PATH is too old: need 5.036 or later, "
                         f"found {text.strip()!r}")
-    root = subprocess.run([wrapper, "--getenv", "VERILATOR_ROOT"], capture_output=True,
-                          text=True).stdout.strip()
-    return Verilator(Path(wrapper), Path(root), ".".join(match.groups()))
+    installed = subprocess.run([wrapper, "--getenv", "VERILATOR_ROOT"], capture_output=True,
+                               text=True).stdout.strip()
+    return Verilator(Path(wrapper), Path(installed), ".".join(match.groups()))
 
 
 def versions() -> dict[str, str]:
@@ -94,13 +94,13 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def _versions() -> dict[str, str]:
-    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    installed = {"python": ".".join(map(str, sys.version_info[:3]))}
     for package in _PACKAGES:
         try:
-            found[package] = importlib.metadata.version(package)
+            installed[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            found[package] = "none"
-    return found
+            installed[package] = "none"
+    return installed
 
 
 def child_environment() -> dict[str, str]:

@@ -77,25 +77,25 @@ class Trace(ABC):
         """The full name of the clock: as it is named, or the outermost that is called like one."""
         if named:
             return self.find_name(named)
-        found = sorted((name for name in self.widths if _steps(name)[-1].lower() in CLOCKS),
-                       key=lambda name: len(_steps(name)))
-        if not found:
+        clocks = sorted((name for name in self.widths if _steps(name)[-1].lower() in CLOCKS),
+                        key=lambda name: len(_steps(name)))
+        if not clocks:
             raise UserError(f"no signal of {self.path} is called {', '.join(CLOCKS[:3])} or the "
                             "like; name the clock with --clock")
-        outermost = [name for name in found if len(_steps(name)) == len(_steps(found[0]))]
+        outermost = [name for name in clocks if len(_steps(name)) == len(_steps(clocks[0]))]
         if not self.same(outermost):
             raise UserError(f"{self.path} has several clocks: {', '.join(outermost[:5])}; name one "
                             "with --clock")
-        return found[0]
+        return clocks[0]
 
     def find_name(self, wanted: str) -> str:
         """The full name of a signal, or of the only one with a path that ends so."""
         if wanted in self.widths:
             return wanted
-        found = self._ending(_steps(wanted))
-        if not found:
+        name = self._ending(_steps(wanted))
+        if not name:
             raise self._unknown(wanted)
-        return found
+        return name
 
     def _unknown(self, wanted: str) -> UserError:
         """The error for a signal that is not there, with those that are called nearly so."""
@@ -104,7 +104,7 @@ class Trace(ABC):
             if "$" not in name:
                 names.setdefault(_steps(name)[-1], []).append(name)
         near = difflib.get_close_matches((_steps(wanted) or ("",))[-1], names, n=1, cutoff=0.5)
-        some = names[near[0]] if near else [name for known in names.values() for name in known]
+        some = names[near[0]] if near else [name for group in names.values() for name in group]
         more = f", and {len(some) - 5:,} more" if len(some) > 5 else ""
         hint = ("did you mean " + " or ".join(some[:5]) + more + "?" if near else
                 f"there are {', '.join(some[:5]) or 'none'}{more}")
@@ -113,15 +113,15 @@ class Trace(ABC):
     def _ending(self, steps: tuple[str, ...]) -> str:
         """The signal of which the path ends so; empty if there is none."""
         for start in (_steps(self.scope), ()) if self.scope else ((),):
-            found = self._named.get((*start, *steps), [])
-            if not found:
+            names = self._named.get((*start, *steps), [])
+            if not names:
                 continue
-            whole = [name for name in found if _steps(name) == (*start, *steps)]
-            found = whole or found
-            if not self.same(found):
-                raise LookupError(f"several signals are called so: {', '.join(found[:5])}; name "
+            whole = [name for name in names if _steps(name) == (*start, *steps)]
+            names = whole or names
+            if not self.same(names):
+                raise LookupError(f"several signals are called so: {', '.join(names[:5])}; name "
                                   "more of the path, or its beginning with --scope")
-            return found[0]
+            return names[0]
         return ""
 
     def find(self, path: tuple[Step, ...]) -> object:
@@ -151,8 +151,8 @@ class Trace(ABC):
 
     def count(self, name: str) -> int:
         """Number of bits or elements of that name."""
-        if found := self._ending(_steps(name)):
-            return self.widths[found]
+        if full_name := self._ending(_steps(name)):
+            return self.widths[full_name]
         steps = _steps(name)
         for many in range(4096):
             if not any(len(path) > len(steps) and path[:len(steps)] == steps
@@ -246,18 +246,18 @@ class _Waveform(Trace):
     def _line(self, path: Path) -> dict:
         while (end := self._buffer.find(b"\n")) < 0:
             self._more(path)
-        found = json.loads(self._buffer[:end])
+        message = json.loads(self._buffer[:end])
         del self._buffer[:end + 1]
-        if "error" in found:
-            raise UserError(f"cannot read the trace {path}: {found['error']}")
-        return found
+        if "error" in message:
+            raise UserError(f"cannot read the trace {path}: {message['error']}")
+        return message
 
     def _bytes(self, length: int) -> bytes:
         while len(self._buffer) < length:
             self._more(self.path)
-        found = bytes(self._buffer[:length])
+        taken = bytes(self._buffer[:length])
         del self._buffer[:length]
-        return found
+        return taken
 
     def _more(self, path: Path) -> None:
         pipe = self._process.stdout.fileno()
@@ -323,8 +323,8 @@ class _Sampler:
         at = np.searchsorted(times, edges, side="left")  # changes before each edge
         if isinstance(values, np.ndarray) and width <= _FITS and isinstance(
                 last, int | np.integer):
-            known = np.concatenate((np.array([last], dtype=np.int64), values))
-            return Lane(known[at], Signal(width))
+            history = np.concatenate((np.array([last], dtype=np.int64), values))
+            return Lane(history[at], Signal(width))
         lane = column([int(value) if isinstance(value, int | np.integer) else value
                        for value in (last, *values)], width)
         return Lane(lane.values[at], Signal(width),

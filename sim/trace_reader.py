@@ -17,6 +17,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -120,10 +121,10 @@ class _Pieces:
         """A file with this piece, until another one is asked for."""
         if len(self) == 1:
             return str(self._path)
-        found = self._folder / "piece.fst"
+        path = self._folder / "piece.fst"
         if number != self._made:
             head, *rest = self._rest
-            with self._path.open("rb") as file, found.open("wb") as piece:
+            with self._path.open("rb") as file, path.open("wb") as piece:
                 for kind, begin, size in (head, self._values[number], *rest):
                     file.seek(begin)
                     if kind == 0:  # the header, with its number of blocks of changes
@@ -134,7 +135,7 @@ class _Pieces:
                     for _ in range(0, size, 1 << 20):
                         piece.write(file.read(min(1 << 20, begin + size - file.tell())))
             self._made = number
-        return str(found)
+        return str(path)
 
     def steps(self, number: int) -> int:
         """Number of times in this piece."""
@@ -148,7 +149,7 @@ class _Pieces:
 
 def _blocks(path: Path) -> list[tuple[int, int, int]]:
     """Kind, place and size of each block of an FST file; none if they are not as expected."""
-    found, at, end = [], 0, path.stat().st_size
+    blocks, at, end = [], 0, path.stat().st_size
     with path.open("rb") as file:
         while at < end:
             file.seek(at)
@@ -156,14 +157,14 @@ def _blocks(path: Path) -> list[tuple[int, int, int]]:
             size = 1 + int.from_bytes(head[1:], "big")
             if len(head) < 9 or size < 10 or at + size > end or head[0] > 8:
                 return []
-            found.append((head[0], at, size))
+            blocks.append((head[0], at, size))
             at += size
-    kinds = [kind for kind, *_ in found]
-    return found if kinds[:1] == [0] and kinds.count(0) == 1 and found[0][2] == 330 else []
+    kinds = [kind for kind, *_ in blocks]
+    return blocks if kinds[:1] == [0] and kinds.count(0) == 1 and blocks[0][2] == 330 else []
 
 
 def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str],
-          last: dict[str, object], say: Callable, write: Callable) -> None:
+          last: dict[str, Any], say: Callable, write: Callable) -> None:
     """All chunks of a piece; ``last`` has the values at the end of the one before."""
     first, *others = streams
     begun = dict(last)
@@ -208,7 +209,8 @@ class _Stream:
     """
 
     def __init__(self, path: str, numbers: list[int]) -> None:
-        self.over, self._error, self._closed = False, None, False
+        self.over, self._closed = False, False
+        self._error: BaseException | None = None
         self._columns: dict[str, tuple[list[int], list]] = {}
         self._until: int | None = 0
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
@@ -230,10 +232,10 @@ class _Stream:
     def take(self, key: str) -> tuple[list[int], list]:
         """The times and values of a signal's changes that have been read."""
         times, values = self._columns[key]
-        found = times[:], values[:]
+        changes = times[:], values[:]
         times.clear()
         values.clear()
-        return found
+        return changes
 
     def close(self) -> None:
         """Stop the pass, at whatever point of the file it is."""

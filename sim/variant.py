@@ -18,7 +18,7 @@ from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.shape import row_misfit
 
-__all__ = ["UNCHANGED", "Changes", "Varied", "possible", "proofs_with", "variant", "varied"]
+__all__ = ["UNCHANGED", "Changes", "VariedBlock", "possible", "proofs_with", "variant", "varied"]
 
 _LONGEST = 100  # characters of a configuration's name, which becomes a folder
 
@@ -51,15 +51,15 @@ class Changes:
     def kept(cls, value: object) -> "Changes":
         """The changes that `as_options` wrote into a run's folder. Raises `UserError`."""
         wrong = row_misfit(value, cls, "changes")
-        found = cls() if wrong else cls(tuple(map(tuple, value["settings"])), value["part_file"])
-        name = dict(found.settings).get("part")
-        if not wrong and _is_file("part", name) != bool(found.part_file):
+        changes = cls() if wrong else cls(tuple(map(tuple, value["settings"])), value["part_file"])
+        name = dict(changes.settings).get("part")
+        if not wrong and _is_file("part", name) != bool(changes.part_file):
             wrong = "changes have a part file's name and its text, or neither"
-        if not wrong and found.part_file and Path(name).name != name:
+        if not wrong and changes.part_file and Path(name).name != name:
             wrong = f"the part file in changes must be in no folder, not {name!r}"
         if wrong:
             raise UserError(wrong)
-        return found
+        return changes
 
     def __bool__(self) -> bool:
         return bool(self.settings)
@@ -112,9 +112,9 @@ class Changes:
 
     def words(self, part: Path) -> list[str]:
         """The command line's words for them; ``part`` is the part's file, if there is one."""
-        found = [word for name, value in self.settings if not (self.part_file and name == "part")
+        words = [word for name, value in self.settings if not (self.part_file and name == "part")
                  for word in ("--set", f"{name}={value}")]
-        return [*found, *(["--part", str(part)] if self.part_file else [])]
+        return [*words, *(["--part", str(part)] if self.part_file else [])]
 
 
 UNCHANGED = Changes()
@@ -178,7 +178,7 @@ def _changed(name: str, base: Configuration, values: Mapping[str, object]
 
 
 @dataclass(frozen=True)
-class Varied:
+class VariedBlock:
     """A block whose configurations are all changed.
 
     Attributes
@@ -194,29 +194,30 @@ class Varied:
     refused: tuple[str, ...] = ()
 
 
-def varied(block: Block, changes: Changes) -> Varied:
+def varied(block: Block, changes: Changes) -> VariedBlock:
     """The block with every configuration, testbench, bound and proof for the changed parameters.
 
     A property's instances keep what is independent of it; of others, those are left out that
     say nothing of the changed configurations. Nothing is built; see `possible`.
     """
     if not changes:
-        return Varied(block, {name: name for name in block.configurations})
+        return VariedBlock(block, {name: name for name in block.configurations})
     values = changes.values
     having = {name: configuration for name, configuration in block.configurations.items()
               if values.keys() <= configuration.parameters.keys()}
-    found = {name: _changed(name, configuration, values) for name, configuration in having.items()}
-    names = {name: new for name, (new, _) in found.items()}
+    changed = {name: _changed(name, configuration, values)
+               for name, configuration in having.items()}
+    names = {name: new for name, (new, _) in changed.items()}
 
-    def renamed(known: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if known is None else tuple(names.get(name, name) for name in known)
+    def renamed(listed: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if listed is None else tuple(names.get(name, name) for name in listed)
 
     fpga = block.fpga and (None if block.fpga.configuration not in names else dataclasses.replace(
         block.fpga, configuration=names[block.fpga.configuration]))
-    return Varied(dataclasses.replace(
+    return VariedBlock(dataclasses.replace(
         block, fpga=fpga,
         configurations={new: dataclasses.replace(having[name], parameters=parameters)
-                        for name, (new, parameters) in found.items()},
+                        for name, (new, parameters) in changed.items()},
         testbenches=tuple(dataclasses.replace(
             bench, configurations=renamed(bench.configurations), quick=renamed(bench.quick))
             for bench in block.testbenches),
@@ -227,18 +228,18 @@ def varied(block: Block, changes: Changes) -> Varied:
         pictures=()), names)  # `picture` could not draw them again
 
 
-def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Varied:
+def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> VariedBlock:
     """`varied` without what the component, or the hardware around it in a testbench, refuses.
 
     Raises `UserError` if nothing of it is left, or not all of the configurations ``wanted``.
     """
-    found = varied(block, changes)
+    unchecked = varied(block, changes)
     if not changes:
-        return found
+        return unchecked
     refused: list[str] = []
     configurations, benches = {}, {bench.name: [] for bench in block.testbenches}
-    for name, new in found.names.items():
-        parameters = found.block.configurations[new].parameters
+    for name, new in unchecked.names.items():
+        parameters = unchecked.block.configurations[new].parameters
         try:
             block.make(parameters)
         except UserError as error:
@@ -249,8 +250,8 @@ def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Vari
                 raise UserError(where) from error
             refused += [] if wanted else [where]
             continue
-        configurations[new] = found.block.configurations[new]
-        for bench in found.block.testbenches:
+        configurations[new] = unchecked.block.configurations[new]
+        for bench in unchecked.block.testbenches:
             if not bench.runs_on(new):
                 continue
             own = block.configurations[name].parameters
@@ -264,12 +265,13 @@ def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Vari
                         f"no configuration of {block.name} has {_listed(changes)} to change")
     claims = tuple(dataclasses.replace(claim, instances=tuple(
         instance for instance in claim.instances if _makes(claim, block, instance)))
-        for claim in found.block.properties)
-    return Varied(dataclasses.replace(
-        found.block, configurations=configurations, properties=claims,
+        for claim in unchecked.block.properties)
+    return VariedBlock(dataclasses.replace(
+        unchecked.block, configurations=configurations, properties=claims,
         testbenches=tuple(dataclasses.replace(bench, configurations=tuple(benches[bench.name]))
-                          for bench in found.block.testbenches)),
-        {name: new for name, new in found.names.items() if new in configurations}, tuple(refused))
+                          for bench in unchecked.block.testbenches)),
+        {name: new for name, new in unchecked.names.items() if new in configurations},
+        tuple(refused))
 
 
 def _listed(changes: Changes) -> str:
@@ -310,14 +312,14 @@ def _makes(claim: Property, block: Block, parameters: Mapping[str, object]) -> b
 
 def _instances(claim: Property, values: Mapping[str, object]) -> tuple[dict[str, object], ...]:
     """The property's instances that say something of a block with these values, each once."""
-    found: list[dict[str, object]] = []
+    instances: list[dict[str, object]] = []
     for instance in claim.instances:
         depends = {name: value for name, value in values.items() if name not in claim.independent}
         new = {**instance, **depends}
-        if (depends.keys() <= instance.keys() and new not in found
+        if (depends.keys() <= instance.keys() and new not in instances
                 and ("part" not in depends or _real(instance["part"]))):
-            found.append(new)
-    return tuple(found)
+            instances.append(new)
+    return tuple(instances)
 
 
 def _real(part: object) -> bool:
@@ -336,14 +338,14 @@ def proofs_with(block: Block, values: Mapping[str, object]) -> list[tuple[Proper
     it; one whose instances so become the same is proved once. Raises `UserError` if none is left.
     """
     values = {key: _found(key, value) for key, value in values.items()}
-    found: list[tuple[Property, dict]] = []
+    proofs: list[tuple[Property, dict]] = []
     for claim in block.properties:
         for instance in claim.instances:
             changed = {**instance, **values}
-            if (values.keys() <= instance.keys() and (claim, changed) not in found
+            if (values.keys() <= instance.keys() and (claim, changed) not in proofs
                     and ("part" not in values or _real(instance["part"]))):
-                found.append((claim, changed))
-    if not found:
+                proofs.append((claim, changed))
+    if not proofs:
         raise UserError(f"no property of {block.name} has the "
                         f"{'parameters' if len(values) > 1 else 'parameter'} {', '.join(values)}")
-    return found
+    return proofs

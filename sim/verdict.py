@@ -260,18 +260,20 @@ def judge_bound(block: Block, name: str, configuration: Configuration, binding: 
                                                 item[1].latency, item[1].test != ""))
              for key, groups in kinds.items()}
     pairs = {key: (worst[key][1].latency, allowed[key]) for key in kinds}
-    found = standing(pairs, row.claim, tie=lambda key: worst[key][1].test != "")
-    row.verdict, row.kinds, row.kinds_reached = found.verdict, found.kinds, found.reached
-    row.ratios, row.points = found.ratios, _points({(most, took) for took, most in pairs.values()})
-    row.job, group = worst[found.closest]
-    _at(row, group, allowed[found.closest])
-    if row.worst <= row.allowed:
-        longest = max(kinds, key=lambda key: (worst[key][1].latency, key == found.closest,
+    overall = standing(pairs, row.claim, tie=lambda key: worst[key][1].test != "")
+    row.verdict, row.kinds, row.kinds_reached = overall.verdict, overall.kinds, overall.reached
+    row.ratios = overall.ratios
+    row.points = _points({(most, took) for took, most in pairs.values()})
+    row.job, group = worst[overall.closest]
+    _at(row, group, allowed[overall.closest])
+    latency, most = pairs[overall.closest]
+    if latency <= most:
+        longest = max(kinds, key=lambda key: (worst[key][1].latency, key == overall.closest,
                                               -allowed[key]))
         row.worst, row.allowed = worst[longest][1].latency, allowed[longest]
         row.parameters = worst[longest][1].parameters
     counts: dict[int, int] = {}
-    for _, other in kinds[found.closest]:
+    for _, other in kinds[overall.closest]:
         counts[other.latency] = counts.get(other.latency, 0) + other.count
     row.histogram = sorted(counts.items())
     if row.failed:  # there is no evidence for what is violated
@@ -330,10 +332,10 @@ def _points(pairs: set[tuple[int, int]]) -> list[list[int]]:
 def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: Configuration,
               seen: list[tuple[str, dict]], proofs: Iterable[Proof]) -> None:
     """The strongest evidence there is, checked and not only claimed; weaker one follows it."""
-    found = []
+    evidence = []
     if searched := sorted({job.split("/")[2] for job, _ in seen} & {
             bench.name for bench in block.testbenches if bench.searches}):
-        found.append(("searched", "by " + ", ".join(searched)))
+        evidence.append(("searched", "by " + ", ".join(searched)))
     if binding.exhaustive and configuration.values:
         cases = list(cases_of(binding, configuration))
         names = list(configuration.values)
@@ -347,44 +349,44 @@ def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: 
         else:
             domain = ", ".join(f"{name} {_values(values)}"
                                for name, values in configuration.values.items())
-            found.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}"))
+            evidence.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}"))
             told = {_key(binding, dict(zip(names, case, strict=True))) for case in cases}
             beyond = {_key(binding, p) for _, p in seen if _more(binding, configuration, p)
                       or _key(binding, {name: p.get(name) for name in names}) not in told}
             if beyond:
                 kind = "kind" if len(beyond) == 1 else "kinds"
-                found.insert(1, ("sampled", f"{len(beyond):,} {kind} beside these"))
+                evidence.insert(1, ("sampled", f"{len(beyond):,} {kind} beside these"))
     kinds = {_key(binding, parameters) for _, parameters in seen}
     covered, words = _proved(block, binding, configuration, proofs)
     if words:
         whole = kinds <= covered
-        found.insert(0 if whole else len(found), ("proved" if whole else "proved in part",
-                                                  "; ".join(words)))
-    if (missing := _undrawn(binding, configuration, kinds)):
-        found.append(("never drawn", ", ".join(missing)))
-    if found and found[0][0] in ("proved", "exhaustive", "searched"):
-        row.evidence = found[0][0]
-        found[0] = "", found[0][1]
-    row.domain = "; ".join(f"{kind}: {what}" if kind else what for kind, what in found)
+        evidence.insert(0 if whole else len(evidence), ("proved" if whole else "proved in part",
+                                                        "; ".join(words)))
+    if (undrawn := _undrawn(binding, configuration, kinds)):
+        evidence.append(("never drawn", ", ".join(undrawn)))
+    if evidence and evidence[0][0] in ("proved", "exhaustive", "searched"):
+        row.evidence = evidence[0][0]
+        evidence[0] = "", evidence[0][1]
+    row.domain = "; ".join(f"{kind}: {what}" if kind else what for kind, what in evidence)
 
 
 def _undrawn(binding: BoundBinding, configuration: Configuration, kinds: Iterable[str]
              ) -> list[str]:
     """Values that no request had, of parameters that may have few, and that the bound covers."""
     seen = [json.loads(kind) for kind in sorted(kinds)]
-    found = []
+    lines = []
     for name, within in binding.bound.ranges.items():
         if (name in configuration.parameters or within.least is None or within.most is None
                 or within.most - within.least >= _FEW):
             continue
-        drawn = {kind.get(name, binding.bound.default_of(name)) for kind in seen}
+        occurred = {kind.get(name, binding.bound.default_of(name)) for kind in seen}
         missing = [value for value in range(within.least, within.most + 1)
-                   if value not in drawn and any(
+                   if value not in occurred and any(
                        _speaks_of(binding, {**configuration.parameters, **kind, name: value})
                        for kind in seen[::1 + len(seen) // _SOME])]
         if missing:
-            found.append(f"{name} {_values(missing)}")
-    return found
+            lines.append(f"{name} {_values(missing)}")
+    return lines
 
 
 def _more(binding: BoundBinding, configuration: Configuration, parameters: Mapping[str, object]
@@ -444,15 +446,16 @@ def _is_the_block(block: Block, claim: Property, parameters: Mapping[str, object
     """
     key = block.component, claim.top, json.dumps(parameters, sort_keys=True, default=repr)
     if key not in _TOPS:
-        found = []
+        components = []
         try:
-            for make in (block.make, lambda values: claim.top(**values)):
-                found.append(make(parameters))
-            _TOPS[key] = len({to_rtlil(one, name="top") for one in found}) == 1
+            components.append(block.make(parameters))
+            assert claim.top is not None  # else there is nothing to compare
+            components.append(claim.top(**parameters))
+            _TOPS[key] = len({to_rtlil(one, name="top") for one in components}) == 1
         except Exception:  # the block cannot have these parameters, so it is another
             _TOPS[key] = False
         finally:
-            for component in found:
+            for component in components:
                 leave_unused(component)
     return _TOPS[key]
 

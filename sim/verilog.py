@@ -16,6 +16,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from amaranth.hdl import CombinationalCycle, DriverConflict
 
@@ -138,7 +139,7 @@ def export(block: Block, parameters: Mapping[str, object]) -> Export:
         run_yosys("read_rtlil explicit.il; write_verilog -noattr -norename top.v", Path(folder))
         text = (Path(folder) / "top.v").read_text()
     modules = _top_first(readable(re.sub(r"\A/\*.*?\*/\s*", "", text), made), core)
-    head = re.search(rf"^module {core} \((.*?)^\);", modules, re.DOTALL | re.MULTILINE)[1]
+    head = _there(rf"^module {core} \((.*?)^\);", modules, re.DOTALL | re.MULTILINE)[1]
     clocks = {clock: what for clock, what in _CLOCKS.items()
               if re.search(rf"^  input  wire {clock},?$", head, re.MULTILINE)}
     outside = shell(name, core, ports, clocks, says) if core != name else ""
@@ -151,13 +152,21 @@ def export(block: Block, parameters: Mapping[str, object]) -> Export:
                   block.summary, parameters)
 
 
+def _there(pattern: str, text: str, flags: int = re.MULTILINE) -> re.Match[str]:
+    """The first match of a pattern that every such text has."""
+    match = re.search(pattern, text, flags)
+    if match is None:
+        raise LookupError(f"yosys wrote a text without {pattern!r}")
+    return match
+
+
 def _in_order(text: str, module: str, names: list[str]) -> str:
     """RTLIL whose module has its ports in this order."""
     places = {name: number for number, name in enumerate(names, 1)}
-    begin = re.search(rf"^module \\{module}$", text, re.MULTILINE).start()
-    end = re.compile(r"^end$", re.MULTILINE).search(text, begin).start()
+    begin = _there(rf"^module \\{module}$", text).start()
+    end = begin + _there(r"^end$", text[begin:]).start()
     body = re.sub(r"^(  wire .*(?:input|output) )\d+( (?:signed )?\\(\S+))$",
-                  lambda found: f"{found[1]}{places[found[3]]}{found[2]}",
+                  lambda match: f"{match[1]}{places[match[3]]}{match[2]}",
                   text[begin:end], flags=re.MULTILINE)
     return text[:begin] + body + text[end:]
 
@@ -172,12 +181,13 @@ def _claims(block: Block, parameters: Mapping[str, object]) -> list[dict]:
     """The claims, in cycles or with the parameters that they need."""
     rows = []
     for observed in block.bounds:
-        row = {"claim": observed.bound.kind, "name": observed.bound.name, "of": observed.what,
-               "formula": observed.bound.formula, "source": observed.bound.source,
-               "environment": observed.bound.environment, "value": None, "needs": None,
-               "unit": observed.probe.counts if observed.probe else "cycles",
-               "first": observed.probe.start if observed.probe else None,
-               "last": observed.probe.end if observed.probe else None}
+        row: dict[str, Any] = {
+            "claim": observed.bound.kind, "name": observed.bound.name, "of": observed.what,
+            "formula": observed.bound.formula, "source": observed.bound.source,
+            "environment": observed.bound.environment, "value": None, "needs": None,
+            "unit": observed.probe.counts if observed.probe else "cycles",
+            "first": observed.probe.start if observed.probe else None,
+            "last": observed.probe.end if observed.probe else None}
         try:
             row["value"] = cycles_of(observed.bound, parameters)
         except NotCovered as error:
@@ -225,12 +235,12 @@ def lint(made: Export, unused_inputs: Iterable[str] = ()) -> list[str]:
 
     ``unused_inputs``: ports that are known not to be read.
     """
-    known = [f"'{port}'" for port in unused_inputs]
+    quoted = [f"'{port}'" for port in unused_inputs]
     said = warnings(made.text, made.name)
     every = re.sub(r"/\* verilator lint_o\w+ UNUSEDSIGNAL \*/", "", made.text)
     said += [line for line in warnings(every, made.name)
              if line.startswith("UNUSEDSIGNAL") and _of_port(line, every, made.core)
-             and not any(port in line for port in known)]
+             and not any(port in line for port in quoted)]
     return list(dict.fromkeys(said))
 
 
@@ -243,8 +253,8 @@ def warnings(text: str, top: str) -> list[str]:
             [str(tool.binary), "--lint-only", "-Wall", "--top-module", top, f"{top}.v"],
             cwd=folder, env={**os.environ, "VERILATOR_ROOT": str(tool.root)},
             capture_output=True, text=True)
-    found = re.findall(r"^%(?:Warning|Error)(?:-(\w+))?: (.*)", done.stderr, re.MULTILINE)
-    said = [f"{code or 'ERROR'}: {words}" for code, words in found
+    matches = re.findall(r"^%(?:Warning|Error)(?:-(\w+))?: (.*)", done.stderr, re.MULTILINE)
+    said = [f"{code or 'ERROR'}: {words}" for code, words in matches
             if not words.startswith("Exiting due to")]
     return said or ([done.stderr.strip()] if done.returncode else [])
 

@@ -36,16 +36,16 @@ class _Bits:
     @classmethod
     def read(cls, text: str, widths: dict[str, int]) -> "_Bits":
         chunks = []
-        for found in _CHUNK.finditer(text):
-            if found["bits"]:
-                size, bits = found["bits"].split("'")
+        for match in _CHUNK.finditer(text):
+            if match["bits"]:
+                size, bits = match["bits"].split("'")
                 chunks.append((bits.rjust(int(size), bits[0]), int(size) - 1, 0))
-            elif found["number"]:
-                chunks.append((format(int(found["number"]) & 0xFFFFFFFF, "032b"), 31, 0))
+            elif match["number"]:
+                chunks.append((format(int(match["number"]) & 0xFFFFFFFF, "032b"), 31, 0))
             else:
-                high = (int(found["high"]) if found["high"] else widths[found["name"]] - 1)
-                low = (int(found["low"]) if found["low"] else high if found["high"] else 0)
-                chunks.append((found["name"], high, low))
+                high = (int(match["high"]) if match["high"] else widths[match["name"]] - 1)
+                low = (int(match["low"]) if match["low"] else high if match["high"] else 0)
+                chunks.append((match["name"], high, low))
         return cls(tuple(chunks))
 
     @property
@@ -212,7 +212,7 @@ def explicit_widths(text: str) -> str:
     operands differ in sign, for which yosys gives no rule. No wire is signed, since an expression
     over signed wires would be: each cell says itself how it takes its operands.
     """
-    return _MODULE.sub(lambda found: f"module {found[1]}\n{_module(found[2])}end\n", text)
+    return _MODULE.sub(lambda match: f"module {match[1]}\n{_module(match[2])}end\n", text)
 
 
 def _module(body: str) -> str:
@@ -220,14 +220,14 @@ def _module(body: str) -> str:
         r"^  wire (?:width (\d+) )?(?:(?:offset|input|output) \d+ )*(?:signed )?(\S+)$", body,
         re.MULTILINE)}
 
-    def one(found: re.Match) -> str:
-        if found[1] not in _WIDENED:
-            return found[0]
-        cell = _Cell(found[1], found[2],
-                     dict(re.findall(r"^    parameter (?:signed )?(\S+) (.*)$", found[3],
+    def one(match: re.Match) -> str:
+        if match[1] not in _WIDENED:
+            return match[0]
+        cell = _Cell(match[1], match[2],
+                     dict(re.findall(r"^    parameter (?:signed )?(\S+) (.*)$", match[3],
                                      re.MULTILINE)),
                      {name: _Bits.read(signal, widths) for name, signal in re.findall(
-                         r"^    connect \\(\S+) (.*)$", found[3], re.MULTILINE)})
+                         r"^    connect \\(\S+) (.*)$", match[3], re.MULTILINE)})
         _widen(cell)
         return str(cell)
 

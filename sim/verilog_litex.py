@@ -19,7 +19,7 @@ def litex_module(made: Export, verilog: str) -> str:
 
     Tested with LiteX 2024.12.
     """
-    axi = {port.name: found for port in made.ports if (found := _AXI.fullmatch(port.name))}
+    axi = {port.name: match for port in made.ports if (match := _AXI.fullmatch(port.name))}
     others = [port for port in made.ports if port.name not in axi]
     title = "".join(word.capitalize() for word in made.name.split("_"))
     pins = [f"i_{clock}={what}()," for clock, what in (("clk", "ClockSignal"),

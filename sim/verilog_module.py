@@ -61,26 +61,26 @@ class VerilogModule:
         files, own = self.files(), parameters
         if self._vhdl(files):  # GHDL has put in the values of generics
             files, own = self._as_verilog(files, parameters), {}
-        known = self._described({})["parameters"] if own else {}
+        defined = self._described({})["parameters"] if own else {}
         for name in own:
-            if name not in known:
+            if name not in defined:
                 raise ValueError(f"{self.top} has no parameter {name}; it has "
-                                 f"{', '.join(known) or 'none'}")
-        found = self._described(parameters)
-        return VerilogComponent(self.top, files, found["ports"], own, parameters,
-                                clock=self._named(found["ports"], "clock", self._clock, CLOCKS),
-                                reset=self._named(found["ports"], "reset", self._reset, RESETS))
+                                 f"{', '.join(defined) or 'none'}")
+        described = self._described(parameters)
+        return VerilogComponent(self.top, files, described["ports"], own, parameters,
+                                clock=self._named(described["ports"], "clock", self._clock, CLOCKS),
+                                reset=self._named(described["ports"], "reset", self._reset, RESETS))
 
     def files(self) -> dict[str, str]:
         """The sources by their names."""
-        found = {}
+        files = {}
         for source in self._sources:
             path = next((folder / source for folder in (Path(), *map(Path, sys.path))
                          if (folder / source).is_file()), None)
             if path is None:
                 raise UserError(f"there is no source {source} in the current folder or on sys.path")
-            found[path.name] = path.read_text(errors="replace")
-        return found
+            files[path.name] = path.read_text(errors="replace")
+        return files
 
     @staticmethod
     def _vhdl(files: Mapping[str, str]) -> bool:
@@ -107,15 +107,15 @@ class VerilogModule:
                 raise UserError(f"top must be a module's name, not {self.top!r}")
             run_on_sources(files, f"read_verilog -sv -I. {reads}; proc; write_json known.json",
                            folder)
-            known = json.loads((folder / "known.json").read_text())["modules"]
-            if self.top not in known:
+            parsed = json.loads((folder / "known.json").read_text())["modules"]
+            if self.top not in parsed:
                 raise UserError(f"{', '.join(files)} has no module {self.top}; it has "
-                                f"{', '.join(sorted(known)) or 'none'}")
+                                f"{', '.join(sorted(parsed)) or 'none'}")
             run_on_sources(files, f"read_verilog -sv -I. {reads}; hierarchy -top {self.top}"
                            f"{changed}; proc; write_json ports.json", folder)
             modules = json.loads((folder / "ports.json").read_text())["modules"]
-            module = next(found for found in modules.values() if "top" in found["attributes"])
-            defaults = known[self.top].get("parameter_default_values", {})
+            module = next(module for module in modules.values() if "top" in module["attributes"])
+            defaults = parsed[self.top].get("parameter_default_values", {})
             (folder / "module.json").write_text(json.dumps({
                 "ports": {name: (port["direction"], len(port["bits"]), bool(port.get("signed")))
                           for name, port in module["ports"].items()},

@@ -72,14 +72,14 @@ def plain_names(text: str) -> tuple[str, frozenset[str]]:
         new = _free(plain_name(name), taken)
         taken.add(new)
         public[name] = new
-    text = _TOKEN.sub(lambda found: f"\\{public[found[1]]}" if found[0][0] == "\\"
-                      and found[1] in public else found[0], f"\n{text}")[1:]
+    text = _TOKEN.sub(lambda match: f"\\{public[match[1]]}" if match[0][0] == "\\"
+                      and match[1] in public else match[0], f"\n{text}")[1:]
     made: set[str] = set()
 
-    def module(found: re.Match) -> str:
-        body, names = _private(found[2], taken)
+    def module(match: re.Match) -> str:
+        body, names = _private(match[2], taken)
         made.update(names)
-        return f"module {found[1]}\n{body}end\n"
+        return f"module {match[1]}\n{body}end\n"
 
     return _MODULE.sub(module, text), frozenset(made)
 
@@ -138,6 +138,6 @@ def _private(body: str, public: set[str]) -> tuple[str, set[str]]:
         cells[cell] = _free(f"cell_{number}", public | used)
         used.add(cells[cell])
     every = {**names, **cells}
-    text = _TOKEN.sub(lambda found: f"\\{every[found[0]]}" if found[0] in every else found[0],
+    text = _TOKEN.sub(lambda match: f"\\{every[match[0]]}" if match[0] in every else match[0],
                       f"\n{body}")[1:]
     return text, used - set(cells.values())

@@ -110,15 +110,15 @@ def described(component: wiring.Component) -> dict[str, str]:
     """The description of each member, from the section "Members" of a component's docstring."""
     section = re.search(r"^Members\n-+\n(.*?)(?=^\S.*\n-+\n|\Z)", inspect.getdoc(component) or "",
                         re.DOTALL | re.MULTILINE)
-    found: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     names: list[str] = []
     for line in (section[1] if section else "").splitlines():
         if line and not line.startswith(" "):
             names = [name.strip() for name in line.partition(" : ")[0].split(",")]
         elif line.strip():
             for name in names:
-                found[name] = f"{found.get(name, '')} {line.strip()}".strip()
-    return found
+                descriptions[name] = f"{descriptions.get(name, '')} {line.strip()}".strip()
+    return descriptions
 
 
 def ports_of_fields(component: wiring.Component) -> list[Port]:

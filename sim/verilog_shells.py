@@ -79,8 +79,8 @@ class Shell:
 def _streams(ports: Iterable[Port]) -> list[str]:
     """The paths of all streams, in order."""
     paths = dict.fromkeys(port.path for port in ports)
-    found = {path.rpartition(".")[0]: None for path in paths if path.endswith((".valid", ".ready"))}
-    return [path for path in found if f"{path}.valid" in paths and f"{path}.ready" in paths]
+    stems = {path.rpartition(".")[0]: None for path in paths if path.endswith((".valid", ".ready"))}
+    return [path for path in stems if f"{path}.valid" in paths and f"{path}.ready" in paths]
 
 
 def axi_stream(made: Export) -> Shell:
@@ -91,12 +91,12 @@ def axi_stream(made: Export) -> Shell:
     pins: list[Pin] = []
     done: set[str] = set()
     for port in made.ports:
-        found = next((path for path in streams if port.path.startswith(f"{path}.")), None)
-        if found is None:
+        stream = next((path for path in streams if port.path.startswith(f"{path}.")), None)
+        if stream is None:
             pins.append(Pin(port.name, port.direction, port.width, (port,), port.says))
-        elif found not in done:
-            done.add(found)
-            pins += _stream(found, made.ports)
+        elif stream not in done:
+            done.add(stream)
+            pins += _stream(stream, made.ports)
     name = f"{made.name}_axis"
     return Shell(name, f"{_module(name, made, pins)}\n{made.text}", tuple(pins))
 
@@ -110,8 +110,8 @@ def _stream(path: str, ports: list[Port]) -> list[Pin]:
     last = own.pop("payload.last") if last is not None and last.width == 1 else None
     name = path.replace(".", "_")
     stem = f"{'s' if valid.direction == 'input' else 'm'}_axis_{name}"
-    found = [Pin(f"{stem}_tvalid", valid.direction, 1, (valid,), ""),
-             Pin(f"{stem}_tready", ready.direction, 1, (ready,), "")]
+    pins = [Pin(f"{stem}_tvalid", valid.direction, 1, (valid,), ""),
+            Pin(f"{stem}_tready", ready.direction, 1, (ready,), "")]
     if own:
         parts = tuple(sorted(own.values(), key=lambda port: port.offset))
         bits = sum(port.width for port in parts)
@@ -122,11 +122,11 @@ def _stream(path: str, ports: list[Port]) -> list[Pin]:
             says.append(f"{field or 'payload'} [{high}:{at}]" if port.width > 1
                         else f"{field or 'payload'} [{at}]")
             at += port.width
-        found.append(Pin(f"{stem}_tdata", valid.direction, -(-bits // 8) * 8, parts,
-                         "; ".join(says)))
+        pins.append(Pin(f"{stem}_tdata", valid.direction, -(-bits // 8) * 8, parts,
+                        "; ".join(says)))
     if last is not None:
-        found.append(Pin(f"{stem}_tlast", valid.direction, 1, (last,), ""))
-    return found
+        pins.append(Pin(f"{stem}_tlast", valid.direction, 1, (last,), ""))
+    return pins
 
 
 def _module(name: str, made: Export, pins: list[Pin]) -> str:
@@ -194,7 +194,7 @@ def wishbone(made: Export) -> Shell:
 def _memories(made: Export) -> dict[str, list[str]]:
     """Paths to a memory's banks, by requester: those of `MemoryPort`, which the block has."""
     ports = {port.path: port for port in made.ports}
-    found: dict[str, list[str]] = {}
+    prefixes: dict[str, list[str]] = {}
     for path in ports:
         prefix = path.removesuffix(".request.payload.write")
         if prefix == path or not {f"{prefix}.{end}" for end in (
@@ -203,13 +203,13 @@ def _memories(made: Export) -> dict[str, list[str]]:
             continue
         # ports[r][b]: requester r, bank b; ports[r] alone has one bank
         requester = prefix.rpartition(".")[0] if re.search(r"\.\d+\.\d+$", prefix) else prefix
-        found.setdefault(requester, []).append(prefix)
-    for banks in found.values():
+        prefixes.setdefault(requester, []).append(prefix)
+    for banks in prefixes.values():
         width = ports[f"{banks[0]}.request.payload.data"].width
         if width not in _WIDTHS:
             raise UserError(f"{made.block} has words of {width} bits; a Wishbone bus has "
                             f"{', '.join(map(str, _WIDTHS[:-1]))} or {_WIDTHS[-1]}")
-    return found
+    return prefixes
 
 
 def _map_says(registers: RegisterMap, fields: list[tuple[Port, ...]]) -> list[str]:

@@ -21,7 +21,7 @@ _DECLARED = re.compile(r"^  (input|output|wire|reg) (?:(\[\d+:\d+\]) )?(\w+)"
 
 def readable(text: str, made: frozenset[str]) -> str:
     """``text`` with each wire that ``made`` names, and that is read once, replaced by its value."""
-    return _MODULE.sub(lambda found: _module(found[1], found[2], found[3], made), text)
+    return _MODULE.sub(lambda match: _module(match[1], match[2], match[3], made), text)
 
 
 def _module(name: str, ports: str, body: str, made: frozenset[str]) -> str:
@@ -30,11 +30,11 @@ def _module(name: str, ports: str, body: str, made: frozenset[str]) -> str:
     declared: list[str] = []
     rest: list[str] = []
     for line in lines:
-        found = _DECLARED.match(line)
-        if not found:
+        match = _DECLARED.match(line)
+        if not match:
             rest.append(line)
             continue
-        what, bits, port, deep, value = found.groups()
+        what, bits, port, deep, value = match.groups()
         shape = f"{bits} " if bits else ""
         if what in ("input", "output"):
             heads[port] = f"  {what:6} wire {shape}{port}"
@@ -56,17 +56,18 @@ def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> l
     for line in lines:
         if _DECLARED.match(line):
             continue
-        found = _ASSIGN.match(line)
-        for word in _WORD.finditer(found[2] if found else line):
+        assigned = _ASSIGN.match(line)
+        for word in _WORD.finditer(assigned[2] if assigned else line):
             uses[word[0]] = uses.get(word[0], 0) + 1
-            if line[word.end(0) + (found.start(2) if found else 0):].lstrip().startswith("["):
+            if line[word.end(0) + (assigned.start(2) if assigned else 0):].lstrip().startswith("["):
                 sliced.add(word[0])
     bodies: dict[str, str] = {}
     for line in lines:
-        found = _ASSIGN.match(line)
-        if (found and found[1] in made and found[1] not in ports and found[1] not in sliced
-                and uses.get(found[1]) == 1 and "$signed" not in found[2]):
-            bodies[found[1]] = found[2]
+        assigned = _ASSIGN.match(line)
+        if (assigned and assigned[1] in made and assigned[1] not in ports
+                and assigned[1] not in sliced and uses.get(assigned[1]) == 1
+                and "$signed" not in assigned[2]):
+            bodies[assigned[1]] = assigned[2]
     whole: dict[str, str] = {}  # what each stands for, with what it reads put in
     kept: set[str] = set()      # too long to stand elsewhere
 
@@ -79,20 +80,20 @@ def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> l
             if len(text) + len(inside) - len(word) > _LONGEST:
                 kept.add(word)
                 continue
-            text = re.sub(rf"(?<![\w'$]){word}(?!\w)", lambda _, new=inside: new, text)
+            text = re.sub(rf"(?<![\w'$]){word}(?!\w)", inside.replace("\\", r"\\"), text)
         return text
 
     for first in bodies:  # what is read comes before what reads it, however deep
         pending = [first]
         while pending:
-            unread = [] if pending[-1] in whole else [
+            inner = [] if pending[-1] in whole else [
                 word for word in _WORD.findall(bodies[pending[-1]])
                 if word in bodies and word not in whole]
-            if unread:
-                pending += unread
+            if inner:
+                pending += inner
                 continue
-            word = pending.pop()
-            whole.setdefault(word, put(bodies[word]))
+            read = pending.pop()
+            whole.setdefault(read, put(bodies[read]))
     done = []
     for line in lines:
         name = _named(line, bodies)

@@ -19,7 +19,7 @@ import pywellen
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tb.bench import PERIOD_NS
 
-__all__ = ["Shown", "Value", "render", "sample", "signals_of"]
+__all__ = ["SignalWindow", "Value", "render", "sample", "signals_of"]
 
 Value = int | float | str | None  # a string has x or z bits; None: nothing is known yet
 
@@ -86,24 +86,24 @@ class _Trace:
     def find(self, wanted: str) -> list[str]:
         """The full names of what is wanted: a path, a unique bare name, or either with a ``*``."""
         if wanted.endswith("*"):
-            found = [name for name in self.variables if "$" not in _leaf(name)
+            names = [name for name in self.variables if "$" not in _leaf(name)
                      and any(fnmatchcase(name, start + wanted.replace("[", "[[]"))
                              and "." not in name[len(start) + len(wanted) - 1:]
                              for start in ("", "top."))]
-            if found:
-                return found
+            if names:
+                return names
             raise unknown("signal", wanted.rstrip("*."), _short(self.variables))
         for name in (wanted, f"top.{wanted}"):
             if name in self.variables:
                 return [name]
-        found = [name for name in self.variables if name.endswith(f".{wanted}")]
-        if not found:
+        names = [name for name in self.variables if name.endswith(f".{wanted}")]
+        if not names:
             if near := [n for n in self.variables if _leaf(n) == _leaf(wanted)]:
                 raise UserError(f"no signal {wanted!r}; did you mean {near[0]}?")
             raise unknown("signal", wanted, _short(self.variables))
-        if len(found) > 1:
-            raise UserError(f"signal {wanted!r} is ambiguous: {', '.join(sorted(found))}")
-        return found
+        if len(names) > 1:
+            raise UserError(f"signal {wanted!r} is ambiguous: {', '.join(sorted(names))}")
+        return names
 
     def value(self, name: str, cycle: int) -> Value:
         """The value that a flip-flop samples at the end of the cycle."""
@@ -223,7 +223,7 @@ def _around(trace: _Trace, path: object, signals: Sequence[str], first: int, las
 
 
 @dataclass(frozen=True)
-class Shown:
+class SignalWindow:
     """A request in a waveform file, for other pictures than `render`'s.
 
     Attributes
@@ -243,7 +243,7 @@ class Shown:
 
     @classmethod
     def of(cls, path: Path, signals: Sequence[str], first: int, last: int,
-           margin: int) -> "Shown":
+           margin: int) -> "SignalWindow":
         """Select the signals and cycles of a trace to draw. Arguments and errors as of `render`."""
         trace = _Trace(path)
         names, cycles = _around(trace, path, signals, first, last, margin)
@@ -262,14 +262,14 @@ def _lanes(trace: _Trace, names: list[str], runs: tuple[range, ...]) -> list:
 
 def _segments(trace: _Trace, name: str, run: range) -> list[tuple[int, int, Value]]:
     """Stretches of equal values, each with the cycle it begins in and the one after its end."""
-    found: list[tuple[int, int, Value]] = []
+    segments: list[tuple[int, int, Value]] = []
     for cycle in run:
         value = trace.value(name, cycle)
-        if found and found[-1][2] == value:
-            found[-1] = found[-1][0], cycle + 1, value
+        if segments and segments[-1][2] == value:
+            segments[-1] = segments[-1][0], cycle + 1, value
         else:
-            found.append((cycle, cycle + 1, value))
-    return found
+            segments.append((cycle, cycle + 1, value))
+    return segments
 
 
 def _labels(trace: _Trace, names: list[str]) -> list[tuple[str, str]]:
@@ -278,13 +278,13 @@ def _labels(trace: _Trace, names: list[str]) -> list[tuple[str, str]]:
     shared = 0
     while all(len(path) > shared + 1 and path[shared] == paths[0][shared] for path in paths):
         shared += 1
-    found = []
+    labels = []
     for name, path in zip(names, paths, strict=True):
         width, text = trace.variables[name].bitwidth, ".".join(path[shared:])
         bits = f"[{width - 1}:0]" if width and width > 1 else ""
         room = 38 - len(bits)
-        found.append((text if len(text) <= room else "…" + text[1 - room:], bits))
-    return found
+        labels.append((text if len(text) <= room else "…" + text[1 - room:], bits))
+    return labels
 
 
 def _text(value: Value, width: int | None) -> str:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cyclebound.sim.shape import cleaned, row_misfit
-from cyclebound.sim.waveform import Shown, Value
+from cyclebound.sim.waveform import SignalWindow, Value
 
 __all__ = ["Lanes", "gtkwave", "lanes_of", "read_lanes", "surfer"]
 
@@ -75,7 +75,7 @@ def lanes_of(path: Path, signals: Sequence[str], first: int, last: int, *, title
 
     Raises `UserError` for signals that the waveform lacks, or if it ends before the request.
     """
-    shown = Shown.of(path, signals, first, last, margin)
+    shown = SignalWindow.of(path, signals, first, last, margin)
     start, stop = shown.cycles.start, shown.cycles.stop
     keep = _MOST
     while True:
@@ -110,21 +110,21 @@ def read_lanes(text: str) -> Lanes | None:
     if (row_misfit(row, Lanes, "lanes") or not isinstance(row, dict)
             or row["version"] != VERSION):
         return None
-    found = Lanes(**row)
-    if not (0 <= found.first <= found.last and found.ticks > 0 and 1 <= len(found.runs) <= 2
-            and found.lanes and 0 < found.cycles < 1 << 40 and found.ticks < 1 << 40):
+    lanes = Lanes(**row)
+    if not (0 <= lanes.first <= lanes.last and lanes.ticks > 0 and 1 <= len(lanes.runs) <= 2
+            and lanes.lanes and 0 < lanes.cycles < 1 << 40 and lanes.ticks < 1 << 40):
         return None
-    ends = [0, *(cycle for run in found.runs for cycle in run)]
+    ends = [0, *(cycle for run in lanes.runs for cycle in run)]
     if any(a > b for a, b in itertools.pairwise(ends)) or ends[-1] > 1 << 40:
         return None
-    if not re.fullmatch(r"[\w.-]+", found.file):
+    if not re.fullmatch(r"[\w.-]+", lanes.file):
         return None
-    for _, path, width, changes in found.lanes:
+    for _, path, width, changes in lanes.lanes:
         if not 1 <= width <= 1 << 16 or any(not _VALUE.fullmatch(word) for _, word in changes):
             return None
         if not path or any(sign in path for sign in "\n\t\""):
             return None
-    return found
+    return lanes
 
 
 def surfer(lanes: Lanes) -> str:

@@ -297,9 +297,9 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
             bench.close()
 
     del run.__wrapped__  # cocotb looks at the signature: it must see the one of `run`
-    found = cocotb.test()(run)
-    found.scenario = function
-    return found
+    test = cocotb.test()(run)
+    test.scenario = function
+    return test
 
 
 def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,

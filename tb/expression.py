@@ -46,7 +46,11 @@ class ExpressionError(ValueError):
         The expression, if the column is known.
     column : int
         From 1; 0: it is not known.
+    role : str
+        Which of a probe's expressions it is; empty if that is not known.
     """
+
+    role = ""
 
     def __init__(self, what: str, text: str = "", column: int = 0) -> None:
         super().__init__(f"column {column} of {text!r}: {what}" if column else what)
@@ -186,12 +190,12 @@ def parse(text: str) -> Expression:
         raise ExpressionError(error.msg, text.strip(), error.offset or 1) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"{text[:60]!r}: {error}") from None
-    found = Expression(text.strip(), tree)
+    expression = Expression(text.strip(), tree)
     try:
-        _check(found, tree)
+        _check(expression, tree)
     except RecursionError:
         raise ExpressionError(f"{text[:60]!r}: nested too deeply") from None
-    return found
+    return expression
 
 
 def _check(whole: Expression, node: ast.expr) -> None:

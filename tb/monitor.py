@@ -129,9 +129,9 @@ class BoundMonitor:
         try:
             return getattr(handle, step)
         except AttributeError:
-            known = [child._name for child in handle] if hasattr(handle, "__iter__") else []
-            near = difflib.get_close_matches(step, known, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known[:12])}"
+            names = [child._name for child in handle] if hasattr(handle, "__iter__") else []
+            near = difflib.get_close_matches(step, names, n=1, cutoff=0.5)
+            hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(names[:12])}"
             raise LookupError(f"no signal {step!r} in {handle._name}{hint}") from None
 
     @staticmethod
@@ -170,10 +170,10 @@ class BoundMonitor:
                     keep(str(value))
             if len(self._times) >= _CHUNK:
                 self._look()
-                found = self._finding()
-                if found.verdict in ("violated", "wrong"):
-                    self._print(found)
-                    raise AssertionError(found.detail)
+                finding = self._finding()
+                if finding.verdict in ("violated", "wrong"):
+                    self._print(finding)
+                    raise AssertionError(finding.detail)
 
     def _look(self) -> None:
         """Find the requests in the cycles that have been kept."""
@@ -204,16 +204,16 @@ class BoundMonitor:
             for probe in self._probes:
                 self._tally.add(probe.under_way(self._cycle - 1, 0))
             self._checked = True
-        found = self._finding()
-        self._print(found)
-        if found.failed:
-            raise AssertionError(f"{found.verdict}: {found.detail}")
-        return found
+        finding = self._finding()
+        self._print(finding)
+        if finding.failed:
+            raise AssertionError(f"{finding.verdict}: {finding.detail}")
+        return finding
 
-    def _print(self, found: Finding) -> None:
+    def _print(self, finding: Finding) -> None:
         screen = Console(file=sys.stdout, width=110, markup=False, emoji=False)
-        screen.print(table([found], f"Measured against bound in {self._cycle:,} cycles"))
-        for line in histogram_lines(found):
+        screen.print(table([finding], f"Measured against bound in {self._cycle:,} cycles"))
+        for line in histogram_lines(finding):
             screen.print(f"  {line}", highlight=False)
 
 

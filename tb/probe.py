@@ -564,13 +564,13 @@ def _value(m, text, target, index, declared, label, kept):
         m.d.sync += before.eq(value)
         return value
 
-    def nth(number, each):
-        number, each = Value.cast(number), Value.cast(each)
-        before = register(Signal(range((1 << len(each)) + (1 << len(number)))), "sum")
+    def nth(number, divisor):
+        number, divisor = Value.cast(number), Value.cast(divisor)
+        before = register(Signal(range((1 << len(divisor)) + (1 << len(number)))), "sum")
         upto = Signal.like(before, name=f"{label}_upto_{len(kept)}")
         m.d.comb += upto.eq(before + number)
-        m.d.sync += before.eq(Mux(upto >= each, upto - each, upto))
-        return upto >= each
+        m.d.sync += before.eq(Mux(upto >= divisor, upto - divisor, upto))
+        return upto >= divisor
 
     def every(cycles):
         if not isinstance(cycles, Const) or cycles.value < 1:
@@ -588,20 +588,20 @@ def _value(m, text, target, index, declared, label, kept):
                                         lambda name: _many(getattr(target, name))))
 
 
-def _many(found):
-    return found if isinstance(found, int) else len(found)
+def _many(part):
+    return part if isinstance(part, int) else len(part)
 
 
-def _at(found, path):
+def _at(part, path):
     """Follow a path of fields and indexes; where a slice chooses several elements, concatenate."""
     for number, step in enumerate(path):
         if isinstance(step, slice):
-            return Cat(_at(found[element], path[number + 1:])
-                       for element in range(len(found))[step])
-        if isinstance(step, str) and not isinstance(found, Value):
-            found = found[step] if isinstance(found, data.View) else getattr(found, step)
+            return Cat(_at(part[element], path[number + 1:])
+                       for element in range(len(part))[step])
+        if isinstance(step, str) and not isinstance(part, Value):
+            part = part[step] if isinstance(part, data.View) else getattr(part, step)
         elif isinstance(step, int):
-            found = found[step]
+            part = part[step]
         else:
-            raise LookupError(f"a signal of {len(found)} bits has no field {step}")
-    return found
+            raise LookupError(f"a signal of {len(part)} bits has no field {step}")
+    return part

@@ -16,11 +16,11 @@ from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.sampled import Chunk, SampledExpression
 
-__all__ = ["Ended", "SampledProbe", "between_resets", "places"]
+__all__ = ["EndedRequests", "SampledProbe", "between_resets", "places"]
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedRequests:
     """Requests, in the order in which they ended.
 
     Attributes
@@ -93,12 +93,12 @@ class SampledProbe:
             if not text:
                 return None
             try:
-                found = SampledExpression(text, find, index, counts)
+                sampled = SampledExpression(text, find, index, counts)
             except ExpressionError as error:
                 error.role = role
                 raise
-            self.names |= found.names
-            return found
+            self.names |= sampled.names
+            return sampled
 
         self._start = expression(probe.start, "start")
         self._end = expression(probe.end, "end")
@@ -119,23 +119,23 @@ class SampledProbe:
         self._ticked = self._turn = 0
         self.reset()
 
-    def reset(self) -> Ended:
+    def reset(self) -> EndedRequests:
         """Reset, as in hardware: no request is under way, and the past is 0.
 
         Returns the requests that it cuts off: one that has exceeded its bound by then has broken
         it, though it never ends.
         """
-        found = self.under_way(*self._last, cut_off=True)
-        for each in (self._start, self._end, self._starts, self._ends, *self._ids, self._ticks,
-                     self._ahead, *self._shows):
-            if each is not None:
-                each.reset()
+        cut_off = self.under_way(*self._last, cut_off=True)
+        for state in (self._start, self._end, self._starts, self._ends, *self._ids, self._ticks,
+                      self._ahead, *self._shows):
+            if state is not None:
+                state.reset()
         self.cut_off += len(self._queue) + len(self._slots)
         self._queue, self._slots = deque(), {}
         self._more = self._over = self._ticked = self._turn = 0
-        return found
+        return cut_off
 
-    def feed(self, chunk: Chunk, *, sequentially: bool = False) -> Ended:
+    def feed(self, chunk: Chunk, *, sequentially: bool = False) -> EndedRequests:
         """The requests that end in the next cycles, in which there is no reset."""
         length = len(chunk)
         start = self._events("start", self._start, chunk)
@@ -150,15 +150,15 @@ class SampledProbe:
         ahead = None if self._ahead is None else self._ahead.of(chunk).values
         shown = [self._shown(show, chunk, start, name)
                  for name, show in zip(self._probe.request, self._shows, strict=True)]
-        found = None
+        ended = None
         if not (sequentially or self._starts or self._ends or self._ids[0]):
-            found = self._at_once(chunk, start, end, before, upto, shown, ahead)
-        if found is None:
-            found = self._one_by_one(chunk, start, end, before, upto, shown, ahead)
+            ended = self._at_once(chunk, start, end, before, upto, shown, ahead)
+        if ended is None:
+            ended = self._one_by_one(chunk, start, end, before, upto, shown, ahead)
         if length:
             self._ticked = int(upto[-1])
             self._last = chunk.first + length - 1, int(chunk.times[-1])
-        return found
+        return ended
 
     def _events(self, role: str, expression: SampledExpression, chunk: Chunk) -> np.ndarray:
         """The cycles in which it is true; unknown is false, and after the first known cycle a
@@ -192,7 +192,7 @@ class SampledProbe:
 
     def _at_once(self, chunk: Chunk, start: np.ndarray, end: np.ndarray, before: np.ndarray,
                  upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None
-                 ) -> Ended | None:
+                 ) -> EndedRequests | None:
         """All requests of the chunk with array arithmetic: the k-th end is that of the k-th start.
 
         None if they are no proper sequence, which is then looked at one by one.
@@ -232,17 +232,19 @@ class SampledProbe:
         self._queue = deque(
             _Begun(int(first[n]), int(ticked[n]), int(times[n]), 1, parameters[n].tolist())
             for n in range(many, len(first)))
-        return Ended(first[:many], last, latency,
-                     np.column_stack((times[:many], chunk.times[closes])), parameters[:many])
+        return EndedRequests(first[:many], last, latency,
+                             np.column_stack((times[:many], chunk.times[closes])),
+                             parameters[:many])
 
     def _one_by_one(self, chunk: Chunk, start: np.ndarray, end: np.ndarray, before: np.ndarray,
-                    upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None) -> Ended:
+                    upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None
+                    ) -> EndedRequests:
         """The requests of a chunk, counted as `ProbeCounter` counts, event by event."""
         starts = None if self._starts is None else self._starts.of(chunk).values
         ends = None if self._ends is None else self._ends.of(chunk).values
         ids = [None if id_ is None else id_.of(chunk) for id_ in self._ids]
         by_id = ids[0] is not None
-        found, parameters = [], []
+        ended, parameters = [], []
         for at in np.flatnonzero(start | end).tolist():
             cycle = chunk.first + at
             begins = bool(start[at]) and self._more == 0
@@ -278,7 +280,7 @@ class SampledProbe:
                                   + (0 if ahead is None else int(ahead[at])))
                 self._turn = now
                 self.ended += 1
-                found.append((head.cycle, cycle, latency, head.time, int(chunk.times[at])))
+                ended.append((head.cycle, cycle, latency, head.time, int(chunk.times[at])))
                 parameters.append(head.parameters)
             if by_id:
                 self._keep_by_id(cycle, fresh, head if closes else None, named)
@@ -290,11 +292,11 @@ class SampledProbe:
                     self._queue.append(fresh)
                 if closes:
                     self._queue.popleft()
-        rows = np.array(found, dtype=np.int64).reshape(-1, 5)
+        rows = np.array(ended, dtype=np.int64).reshape(-1, 5)
         wide = any(abs(value) >= 1 << 63 for row in parameters for value in row)
-        return Ended(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
-                     np.array(parameters, dtype=object if wide else np.int64).reshape(
-                         len(found), len(shown)))
+        return EndedRequests(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
+                             np.array(parameters, dtype=object if wide else np.int64).reshape(
+                                 len(ended), len(shown)))
 
     _seen: set[int] = frozenset()
 
@@ -314,7 +316,7 @@ class SampledProbe:
                 self._slots[named[0]] = fresh
             self._seen = {*self._seen, named[0]} if self._midway else self._seen
 
-    def under_way(self, last: int, time: int, *, cut_off: bool = False) -> Ended:
+    def under_way(self, last: int, time: int, *, cut_off: bool = False) -> EndedRequests:
         """The requests that have not ended by the cycle ``last``, the latest that was fed.
 
         Of requests in turn only the first one's latency counts already.
@@ -326,18 +328,19 @@ class SampledProbe:
         rows = np.array([(request.cycle, last, self._ticked - max(request.ticked, since),
                           request.time, time) for request in kept],
                         dtype=np.int64).reshape(-1, 5)
-        return Ended(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
-                     np.array([request.parameters for request in kept], dtype=object).reshape(
-                         len(kept), len(self._shows)), ended=False, cut_off=cut_off)
+        parameters = np.array([request.parameters for request in kept], dtype=object)
+        return EndedRequests(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
+                             parameters.reshape(len(kept), len(self._shows)),
+                             ended=False, cut_off=cut_off)
 
 
 def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]:
     """Each assignment of the probe's index letters; ``many`` knows the numbers that have names."""
-    found: list[dict[str, int]] = [{}]
+    assignments: list[dict[str, int]] = [{}]
     for letter, count in probe.over.items():
-        found = [{**place, letter: number} for place in found
-                 for number in range(count if isinstance(count, int) else many(count))]
-    return iter(found)
+        assignments = [{**place, letter: number} for place in assignments
+                       for number in range(count if isinstance(count, int) else many(count))]
+    return iter(assignments)
 
 
 def between_resets(chunk: Chunk, reset: SampledExpression | None) -> Iterator[tuple[Chunk, bool]]:

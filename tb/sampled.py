@@ -91,8 +91,8 @@ class Lane:
 
         def part(values: np.ndarray) -> np.ndarray:
             # of a wide value, a narrow part is narrow again
-            found = values >> start & mask
-            return found.astype(np.int64) if stop - start <= _FITS else found
+            bits = values >> start & mask
+            return bits.astype(np.int64) if stop - start <= _FITS else bits
 
         return Lane(part(self.values), Signal(stop - start),
                     None if self.unknown is None else part(self.unknown))
@@ -277,21 +277,21 @@ class SampledExpression:
         functions = {name: getattr(self, f"_{name}") for name in
                      ("past", "any", "count", "first", "held", "nth", "every")}
         try:
-            found = constant(self._parsed.value(self._resolve, functions, self._numbers,
+            value = constant(self._parsed.value(self._resolve, functions, self._numbers,
                                                 self._counts), length)
         except RecursionError:
             raise ExpressionError(f"{self._parsed.text[:60]!r}: nested too deeply") from None
         if self._chunk is None:
             self.reset()
-        return found
+        return value
 
     def _resolve(self, path: tuple[Step, ...]) -> Lane | int:
-        found = self._find(path)
-        if isinstance(found, int):
-            return found
-        if isinstance(found, list):  # elements side by side, the first one lowest
-            return _side_by_side([self._select(*part) for part in found], self._length)
-        return self._select(*found)
+        signal = self._find(path)
+        if isinstance(signal, int):
+            return signal
+        if isinstance(signal, list):  # elements side by side, the first one lowest
+            return _side_by_side([self._select(*part) for part in signal], self._length)
+        return self._select(*signal)
 
     def _select(self, name: str, width: int, rest: tuple[Step, ...]) -> Lane:
         self.names[name] = width
@@ -356,30 +356,30 @@ class SampledExpression:
         kept, now, when = self._keeps(), self._lane(now), self._lane(when)
         if not len(now):
             return now
-        known = now.unknown if now.unknown is not None else np.zeros(len(now), now.values.dtype)
+        doubtful = now.unknown if now.unknown is not None else np.zeros(len(now), now.values.dtype)
         at = np.maximum.accumulate(np.where(when.events, np.arange(len(now)), -1))
         values = np.where(at >= 0, now.values[at], kept.get("value", 0)).astype(now.values.dtype)
-        unknown = np.where(at >= 0, known[at], kept.get("unknown", 0)).astype(now.values.dtype)
+        unknown = np.where(at >= 0, doubtful[at], kept.get("unknown", 0)).astype(now.values.dtype)
         kept["value"], kept["unknown"] = values[-1], unknown[-1]
         return Lane(values, now.like, unknown)
 
-    def _nth(self, number: object, each: object) -> Lane:
-        kept, number, each = self._keeps(), self._lane(number), self._lane(each)
+    def _nth(self, number: object, every: object) -> Lane:
+        kept, number, every = self._keeps(), self._lane(number), self._lane(every)
         reached, total = np.zeros(len(number), np.int64), kept.get("sum", 0)
-        if len(number) and (each.values == (many := int(each.values[0]))).all() and many > 0 and (
+        if len(number) and (every.values == (many := int(every.values[0]))).all() and many > 0 and (
                 number.values <= many).all():
             upto = total + np.cumsum(number.values)
             reached = upto // many - np.concatenate(([total], upto[:-1])) // many
             total = int(upto[-1] % many)
         else:
-            for cycle, (more, least) in enumerate(zip(number.values.tolist(), each.values.tolist(),
+            for cycle, (more, least) in enumerate(zip(number.values.tolist(), every.values.tolist(),
                                                       strict=True)):
                 total += more
                 if total >= least:
                     reached[cycle] = 1
                     total -= least
         kept["sum"] = total
-        return number._wholly(reached, Signal(1), number, each)
+        return number._wholly(reached, Signal(1), number, every)
 
     def _every(self, cycles: object) -> Lane:
         if not isinstance(cycles, int) or cycles < 1:

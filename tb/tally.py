@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cyclebound.golden.bound import Bound, NotCovered
-from cyclebound.tb.requests import Ended
+from cyclebound.tb.requests import EndedRequests
 
 __all__ = ["Finding", "Standing", "Tally", "histogram_lines", "ratio", "standing", "table"]
 
@@ -159,7 +159,8 @@ class Tally:
     fixed : mapping
         Arguments of the bound that are the same for all requests.
     names : sequence of str
-        The arguments that differ from request to request, in the order of `Ended.parameters`.
+        The arguments that differ from request to request, in the order of
+        `EndedRequests.parameters`.
     """
 
     def __init__(self, name: str, bound: Bound, fixed: Mapping[str, int],
@@ -168,7 +169,7 @@ class Tally:
         self._kinds: dict[tuple[int, ...], _Kind] = {}
         self._unfinished = self._cut_off = 0
 
-    def add(self, seen: Ended) -> None:
+    def add(self, seen: EndedRequests) -> None:
         """Add these requests to the tally."""
         if not len(seen.latency):
             return
@@ -192,7 +193,7 @@ class Tally:
         for parameters, which in distinct.items():
             self._add(self._kinds.setdefault(parameters, _Kind()), seen, which)
 
-    def _add(self, kind: _Kind, seen: Ended, which: object) -> None:
+    def _add(self, kind: _Kind, seen: EndedRequests, which: object) -> None:
         latency = seen.latency[which]
         longest, shortest = int(np.argmax(latency)), int(np.argmin(latency))
 
@@ -265,12 +266,12 @@ class Tally:
                           f"none of {self._unfinished + self._cut_off} requests ended within the "
                           "trace")
             return
-        found = standing({key: (worst[0], allowed) for key, (allowed, worst) in shown.items()},
-                         row.kind)
-        row.verdict, row.kinds, row.kinds_reached = found.verdict, found.kinds, found.reached
-        row.ratios = found.ratios
-        allowed, worst = shown[found.closest]
-        self._show(row, found.closest, worst, allowed)
+        overall = standing({key: (worst[0], allowed) for key, (allowed, worst) in shown.items()},
+                           row.kind)
+        row.verdict, row.kinds, row.kinds_reached = overall.verdict, overall.kinds, overall.reached
+        row.ratios = overall.ratios
+        allowed, worst = shown[overall.closest]
+        self._show(row, overall.closest, worst, allowed)
         if row.failed:
             said = "predicted" if row.kind == "prediction" else "bound"
             row.detail = (f"{self.name} with {_words(row.parameters)} took {worst[0]:,} cycles, "
@@ -302,20 +303,20 @@ _STYLE = {"exact": "green", "right": "green", "held": "cyan"}
 
 def table(rows: Iterable[Finding], title: str = "") -> Table:
     """The verdicts, for a terminal."""
-    found = Table(title=title or None, title_justify="left")
+    verdicts = Table(title=title or None, title_justify="left")
     for name, justify in (("requests of", "left"), ("claim", "left"), ("requests", "right"),
                           ("worst", "right"), ("allowed", "right"),
                           ("loosest / median / tightest", "left"), ("verdict", "left")):
-        found.add_column(name, justify=justify)
+        verdicts.add_column(name, justify=justify)
     for row in rows:
-        found.add_row(
+        verdicts.add_row(
             row.name, f"{row.kind} {row.bound} = {row.formula}"
             if row.formula != row.bound else f"{row.kind} {row.bound}",
             f"{row.requests:,}", "-" if row.worst is None else f"{row.worst:,}",
             "-" if row.allowed is None else f"{row.allowed:,}",
             " / ".join(f"{ratio:.2f}" for ratio in row.ratios) or "-",
             Text(row.verdict, style=_STYLE.get(row.verdict, "bold red")))
-    return found
+    return verdicts
 
 
 def histogram_lines(row: Finding) -> list[str]:

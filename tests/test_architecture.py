@@ -21,6 +21,7 @@ OURS_OUTSIDE = {"golden": {"numpy", "scipy", "networkx", "ortools"}, "hdl": {"am
 # Modules that say how long hardware takes, and names of such numbers.
 PREDICTS = re.compile(r"(^|_)(bounds?|budget|models?|part|timing|wcet)$")
 LATENCY = re.compile(r"(^|_)(CYCLES?|DELAYS?|LATENCY|LATENCIES|STAGES?|TIMES?)$", re.IGNORECASE)
+OF_OTHERS = {"AXIInterface"}  # in docstrings: LiteX's
 # How long a DRAM device needs is no prediction: a controller must keep to it, whatever it is.
 DEVICE_RULES = {"cyclebound.golden.dram.timing.part_named"}
 
@@ -100,6 +101,32 @@ def is_prediction(node):
     return isinstance(node, ast.ClassDef) and node.name.endswith("Model")
 
 
+@cache
+def names_of_ours():
+    """All names that some module defines, uses or imports, and those of the modules."""
+    names = OF_OTHERS | {part for path in WRITTEN
+                         for part in path.relative_to(ROOT).with_suffix("").parts}
+    fields = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.FunctionDef: "name",
+              ast.AsyncFunctionDef: "name", ast.ClassDef: "name"}
+    for path in WRITTEN:
+        for node in ast.walk(tree(path)):
+            if field := fields.get(type(node)):
+                names.add(getattr(node, field))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                names |= set(node.value.split("."))  # a name may be made from its text
+            elif isinstance(node, ast.alias):
+                names |= set(node.name.split("."))
+    return names
+
+
+def references(path):
+    """Names between single backticks of docstrings that are nowhere."""
+    texts = [ast.get_docstring(node) or "" for node in ast.walk(tree(path)) if isinstance(
+        node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {name for name in re.findall(r"(?<!`)`([A-Za-z_][\w.]*\w)`(?!`)", "\n".join(texts))
+            if not names_of_ours().issuperset(name.split("."))}
+
+
 def offenders(rule, paths):
     """What is against the rule, by file."""
     return {named(path): sorted(said) for path in paths if (said := rule(path))}
@@ -120,6 +147,10 @@ def test_models_and_hardware_need_little_from_others():
 def test_hardware_knows_no_model_no_bound_and_no_latency():
     """Else two descriptions that agree would be one: a number that both read is not measured."""
     assert offenders(models_and_bounds, sorted((ROOT / "hdl").rglob("*.py"))) == {}
+
+
+def test_docstrings_refer_to_what_is_there():
+    assert offenders(references, WRITTEN) == {}
 
 
 @pytest.mark.parametrize(("rule", "folder", "text", "says"), [
@@ -158,6 +189,8 @@ def test_hardware_knows_no_model_no_bound_and_no_latency():
     (models_and_bounds, "hdl", "from cyclebound.golden.dataflow.operations import *",
      ["cyclebound.golden.dataflow.operations.*"]),
     (models_and_bounds, "hdl", "from cyclebound.golden.noc.shmac_packet import DATA_BITS", []),
+    (references, "golden", '"""See `golden.bound.Bound`, ``text`` and `nowhere' + '_at_all`."""',
+     ["nowhere" + "_at_all"]),
 ])
 def test_a_rule_names_what_is_against_it(tmp_path, monkeypatch, rule, folder, text, says):
     path = tmp_path / folder / "made.py"

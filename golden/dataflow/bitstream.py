@@ -129,7 +129,7 @@ def connect(grid: Grid, values: Mapping[Node, Mapping[str, int]],
                     raise ValueError(f"port {port} of {node} must have one input, not "
                                      f"{switches[node][port]} and {entered}")
                 here, entered = peer
-            if here.switch or not route.links:
+            if here.switch or entered is None:  # there is no link
                 raise ValueError(f"net {net.name} must end at a unit, not at {here}")
             last = route.links[-1]
             if operand_at.setdefault(last, route.operand) != route.operand:

@@ -259,7 +259,7 @@ def diamond_balanced(*, threads: Threads, stages: Stages) -> int:
 @bound(formula="2 * threads + 3 * (stages + 2) - 1", source="SGMF, Figure 6 and section 4.4",
        environment="tokens are always there, and results are taken at once")
 def diamond_unbalanced(*, threads: Threads, stages: Stages) -> int:
-    """`diamond_stream`, if a thread is completed "every other cycle", as the paper says.
+    """`diamond_balanced`, but with a thread completed "every other cycle", as the paper says.
 
     The paper assumes units of a single cycle with a single token each: the shorter path holds one
     thread while the longer one holds two. Here, a path holds as many threads as its pipelines and

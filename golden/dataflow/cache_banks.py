@@ -54,17 +54,17 @@ class CacheModel:
 
     def responses(self) -> list[tuple[int, int] | None]:
         """The answer to each unit in this cycle: tag and word. Call it first in a cycle."""
-        found: list[tuple[int, int] | None] = []
+        answers: list[tuple[int, int] | None] = []
         for unit, queues in enumerate(self._due):
             # a miss is never late
             ripe = next((queue for queue in queues if queue and queue[0][0] <= self._now), None)
-            found.append(None)
+            answers.append(None)
             if ripe is not None:
                 _, tag, word, address = ripe.popleft()
-                found[-1] = tag, word if address is None else int(self.words[address])
-                asked = self._asked.pop((unit, found[-1][0]))
+                answers[-1] = tag, word if address is None else int(self.words[address])
+                asked = self._asked.pop((unit, answers[-1][0]))
                 self.worst = max(self.worst, self._now - asked + 1)
-        return found
+        return answers
 
     def step(self, requests: Sequence[Access | None]) -> list[bool]:
         """End the cycle in which the units make these requests; returns which are taken."""

@@ -89,7 +89,7 @@ class ComputeUnitModel:
         self.needed = sum(1 << k for k in range(operands_of(operation)) if k not in self.literals)
         self.buffer = TokenBufferModel(operands=OPERANDS, depth=depth, needed=self.needed,
                                        epochs=epochs)
-        self._pipeline = PipelineModel(PIPELINE_STAGES)
+        self._pipeline: PipelineModel[tuple[int, int]] = PipelineModel(PIPELINE_STAGES)
 
     @property
     def shown(self) -> tuple[int, int] | None:

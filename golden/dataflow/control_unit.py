@@ -79,16 +79,17 @@ class ControlUnitModel:
         delays = self.function == Control.DELAY
         token = self.token
         owed = self._owed or set(self._all)
-        shown = tuple(token if k in owed else None for k in range(2))
+        shown = token if 0 in owed else None, token if 1 in owed else None
         left = {k for k in owed if not ready[k]} if token is not None else set()
         self._owed = left
         leaves = token is not None and not left
         if delays:
-            taken = (offers[0] is not None and len(self._queue) < self.slots, False, False)
+            offer = offers[0] if len(self._queue) < self.slots else None
+            taken: tuple[bool, ...] = (offer is not None, False, False)
             if leaves:
                 self._queue.popleft()
-            if taken[0]:
-                self._queue.append(offers[0])
+            if offer is not None:
+                self._queue.append(offer)
         else:
             taken = self.buffer.step(offers, not left).taken
         return ControlResult(taken, shown)

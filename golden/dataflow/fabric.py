@@ -108,8 +108,9 @@ class FabricModel:
         self.grid = grid
         self.units = {node: _Unit(grid.kind(node), settings, depth)
                       for node, settings in configuration.units.items()}
-        self.switches = {node: SwitchModel(PORTS, choices)
-                         for node, choices in configuration.switches.items()}
+        self.switches: dict[Node, SwitchModel[tuple[int, int]]] = {
+            node: SwitchModel(PORTS, choices)
+            for node, choices in configuration.switches.items()}
         self._peers = {(node, port): (peer, entry) for node, port, peer, entry in grid.links()}
         self.loads = grid.of_kind(Kind.LOAD_STORE)
         self.started = False
@@ -172,10 +173,10 @@ class FabricModel:
                 tokens[operand] = offers.get((node, port))
             if unit.kind == Kind.LOAD_STORE:
                 number = self.loads.index(node)
-                found = unit.model.step(tokens, result_ready=ready[0], enable_ready=ready[1],
-                                        request_ready=requests_taken[number],
-                                        response=responses[number])
-                faults[number] = found.fault
+                outputs = unit.model.step(tokens, result_ready=ready[0], enable_ready=ready[1],
+                                          request_ready=requests_taken[number],
+                                          response=responses[number])
+                faults[number] = outputs.fault
             elif unit.kind == Kind.CONTROL:
                 unit.model.step(tokens, [ready[0], True])
             else:

@@ -72,6 +72,6 @@ def fabric_completion(*, threads: Threads, depth: Depth, fill: Part, interval: P
     three come from the mapped kernel, the longest time of an access, and the longest wait for its
     bank, by `golden.dataflow.wcet.estimate`, before anything runs. The derivation is
     docs/dataflow-wcet.md: each step of a unit, switch or delay is made in the first cycle in which
-    all it waits for is there, and that are steps of older tokens, or of the same further upstream.
+    all it waits for is there: steps of older tokens, or of the same token further upstream.
     """
     return fill + (-(-threads // depth) - 1) * interval + rest

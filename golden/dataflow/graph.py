@@ -124,12 +124,12 @@ class Graph:
 
     def consumers(self) -> dict[Token, list[tuple[int, int]]]:
         """By token, the tasks that take it, each with the operand."""
-        found: dict[Token, list[tuple[int, int]]] = {}
+        consumers: dict[Token, list[tuple[int, int]]] = {}
         for number, task in self.tasks.items():
             for k, operand in enumerate(task.operands):
                 if isinstance(operand, Token):
-                    found.setdefault(operand, []).append((number, k))
-        return found
+                    consumers.setdefault(operand, []).append((number, k))
+        return consumers
 
     def edges(self) -> Iterator[tuple[Token, int, int]]:
         """Token, task and operand that it goes to."""
@@ -144,14 +144,14 @@ class Graph:
         def visit(number: int) -> None:
             stack = [(number, False)]
             while stack:
-                each, ready = stack.pop()
-                if each in done:
+                task, ready = stack.pop()
+                if task in done:
                     continue
                 if ready:
-                    done[each] = self.tasks[each]
+                    done[task] = self.tasks[task]
                     continue
-                stack.append((each, True))
-                stack += [(operand.task, False) for operand in reversed(self.tasks[each].operands)
+                stack.append((task, True))
+                stack += [(operand.task, False) for operand in reversed(self.tasks[task].operands)
                           if isinstance(operand, Token)]
 
         for number in self.tasks:

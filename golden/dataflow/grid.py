@@ -120,6 +120,13 @@ class Grid:
         """The units of a kind, row by row."""
         return tuple(unit for unit in self.units if self.kind(unit) == kind)
 
+    def end(self, node: Node, port: int) -> Node:
+        """The node at the other end of a port's link, which is not at the edge."""
+        there = self.peer(node, port)
+        if there is None:
+            raise ValueError(f"port {port} of {node} is at the edge")
+        return there[0]
+
     def peer(self, node: Node, port: int) -> tuple[Node, int] | None:
         """The other end of a port's link: a node and its port; None at the edge."""
         if port >= 4:

@@ -117,7 +117,7 @@ def interpret(graph: Graph, memory: Mapping[str, np.ndarray], threads: int,
             tokens[result] = (_control(task, values) if isinstance(task.function, Control)
                               else _operate(task.function, values))
     if shared is not None:
-        shared += [found for name, made in accesses.items() if (found := _shared(name, made))]
+        shared += [places for name, made in accesses.items() if (places := _shared(name, made))]
     return faults
 
 

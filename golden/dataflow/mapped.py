@@ -57,7 +57,7 @@ class Mapped:
         values = {self.places[number]: _settings(task, threads, buffers)
                   for number, task in self.graph.tasks.items()}
         needed = sum(1 << path.operand for net in self.nets for path in net.routes
-                     if self.grid.peer(*path.links[-1])[0] == self.places[SINK])
+                     if self.grid.end(*path.links[-1]) == self.places[SINK])
         values[self.places[SINK]] = {"needed": needed, "threads": threads}
         return connect(self.grid, values, self.nets)
 

@@ -12,10 +12,10 @@ _WORDS = (np.dtype(np.uint32), np.dtype(np.int32), np.dtype(np.float32))
 
 
 def _flat(name: str, array: object) -> np.ndarray:
-    found = np.asarray(array)
-    if found.ndim != 1:
-        raise ValueError(f"array {name} must have one dimension, not {found.ndim}")
-    return found
+    flat = np.asarray(array)
+    if flat.ndim != 1:
+        raise ValueError(f"array {name} must have one dimension, not {flat.ndim}")
+    return flat
 
 
 def array_bits(name: str, array: np.ndarray) -> np.ndarray:
@@ -51,13 +51,13 @@ def _singles(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind not in "fiu":
         raise TypeError(f"array {name} must be of numbers, not {array.dtype}")
     with np.errstate(over="ignore"):
-        found = array.astype(np.float32)
+        singles = array.astype(np.float32)
     wide = array.astype(np.longdouble)
-    wrong = ~((found.astype(np.longdouble) == wide) | (np.isnan(wide) & np.isnan(found)))
+    wrong = ~((singles.astype(np.longdouble) == wide) | (np.isnan(wide) & np.isnan(singles)))
     if wrong.any():
         raise ValueError(f"array {name}: {array[wrong][0]!s} is no number in single precision; "
                          "round it with astype(numpy.float32)")
-    return found.view(np.uint32)
+    return singles.view(np.uint32)
 
 
 def _integers(name: str, array: np.ndarray) -> np.ndarray:
@@ -83,9 +83,9 @@ def with_spills(names: Iterable[str], arrays: Mapping[str, np.ndarray],
 
     Raises `ValueError` if one of those that the kernel accesses is missing.
     """
-    found = {name: array_bits(name, array) for name, array in arrays.items()}
+    memory = {name: array_bits(name, array) for name, array in arrays.items()}
     for name in names:
-        if not name.startswith(("$", "#")) and name not in found:
+        if not name.startswith(("$", "#")) and name not in memory:
             raise ValueError(f"there is no array {name}, which the kernel accesses")
-        found.setdefault(name, np.zeros(threads, np.uint32))
-    return found
+        memory.setdefault(name, np.zeros(threads, np.uint32))
+    return memory

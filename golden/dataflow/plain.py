@@ -169,8 +169,8 @@ def _single(function, compares: bool):
         number = _float(other)
         if number is NotImplemented:
             return number
-        found = function(self.number, number)
-        return bool(found) if compares else Single(found)
+        result = function(self.number, number)
+        return bool(result) if compares else Single(result)
 
     def backwards(self, other):
         number = _float(other)

@@ -41,19 +41,19 @@ def residence(threads: Sequence[tuple[int, int]], *, depth: int) -> tuple[int, l
     while len(shown) < len(threads):
         offer = (waiting[0], waiting[0]) if waiting else None
         tag = due.get(now)
-        found = unit.step([offer, None, None], result_ready=True, enable_ready=True,
-                          request_ready=True, response=None if tag is None else (tag, 0))
-        if offer is not None and found.taken[0]:
+        outputs = unit.step([offer, None, None], result_ready=True, enable_ready=True,
+                            request_ready=True, response=None if tag is None else (tag, 0))
+        if offer is not None and outputs.taken[0]:
             taken[waiting.pop(0)] = now
-        if found.result is not None and found.result is not before:
-            shown[found.result[0]] = now
-        before = found.result
-        if found.request is not None:
-            tid = found.request.address
+        if outputs.result is not None and outputs.result is not before:
+            shown[outputs.result[0]] = now
+        before = outputs.result
+        if outputs.request is not None:
+            tid = outputs.request.address
             wanted = now + cycles[tid] - 1
             when = next(cycle for cycle in chain(range(wanted, now, -1), count(wanted + 1))
                         if cycle not in due)
-            due[when], cycles[tid] = found.request.tag, when - now + 1
+            due[when], cycles[tid] = outputs.request.tag, when - now + 1
         now += 1
     epochs = [range(first, first + depth) for first in range(0, len(threads), depth)]
     return (max(max(shown[tid] for tid in epoch) - max(taken[tid] for tid in epoch) + 1

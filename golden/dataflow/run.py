@@ -123,12 +123,12 @@ def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int
     for cycle in range(limit):
         responses = cache.responses()
         taken = cache.step(fabric.requests())
-        found = fabric.step(start=cycle == 0, requests_taken=taken, responses=responses)
-        faults += [Fault(unit, names[unit], *token) for unit, token in enumerate(found.faults)
+        outputs = fabric.step(start=cycle == 0, requests_taken=taken, responses=responses)
+        faults += [Fault(unit, names[unit], *token) for unit, token in enumerate(outputs.faults)
                    if token is not None]
         if tell is not None and cycle % 128 == 0:
             tell(min(sink.model.ended for sink in sinks))
-        if found.done:
+        if outputs.done:
             return Part(cycle + 1, cache, {node: unit.sent for node, unit in fabric.units.items()},
                         faults)
     raise RuntimeError(f"threads were still under way after {limit} cycles")

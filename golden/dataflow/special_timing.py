@@ -28,9 +28,9 @@ def cycles(function: Special, a: int, b: int) -> int:
         magnitude = (1 << 32) - a if a & _SIGN else a
         return magnitude.bit_length() + _BESIDES[function] if a and b else AT_ONCE
     magnitudes = [a & ~_SIGN, b & ~_SIGN][:1 + (function == Special.FDIV)]
-    known = any(value == 0 or value >= _INFINITY for value in magnitudes)
+    trivial = any(value == 0 or value >= _INFINITY for value in magnitudes)
     negative = function == Special.FSQRT and a & _SIGN
-    return AT_ONCE if known or negative else longest(function)
+    return AT_ONCE if trivial or negative else longest(function)
 
 
 def overtaken(*, depth: int, blocks: int, younger: int) -> int:

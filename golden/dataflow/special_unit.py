@@ -61,7 +61,7 @@ class SpecialUnitModel:
     def step(self, offers: Sequence[tuple[int, int] | None], ready: bool) -> SpecialUnitResult:
         """One cycle: a token (thread, value) or None on each operand; ``ready`` for the result."""
         shown = self.shown
-        able = {tid % self._depth: tid for tid, value in self.threads.items()
+        able = {tid % self._depth: (tid, value) for tid, value in self.threads.items()
                 if value is not None and tid % self._depth not in self._left}
         # what blocks have, one of them in a cycle
         over = sum(1 << k for k, block in enumerate(self._blocks)
@@ -74,20 +74,23 @@ class SpecialUnitModel:
         grant = self._collect.step(over, accept=True)
         if grant:
             number = grant.bit_length() - 1
-            _, tid, value = self._blocks[number]
-            self.threads[tid], self._blocks[number] = value, None
+            block = self._blocks[number]
+            if block is not None:
+                _, tid, value = block
+                self.threads[tid], self._blocks[number] = value, None
         # the thread that leaves
         if shown is None or ready:
             grant = self._turn.step(sum(1 << entry for entry in able), accept=True)
             self.shown = None
             if grant:
-                tid = able[grant.bit_length() - 1]
-                self.shown = tid, self.threads.pop(tid)
+                tid, value = able[grant.bit_length() - 1]
+                self.shown = tid, value
+                del self.threads[tid]
                 self._left.add(tid % self._depth)
                 if len(self._left) == self._depth:
                     self._left = set()
         # the thread that enters
-        if enters:
+        if enters and firing is not None:
             a, b = (self._literals.get(k, value) for k, value in enumerate(firing.values))
             when = self._now + cycles(self._function, a, b) - 1
             self._blocks[free[0]] = when, firing.tid, evaluate(self._function, (a, b))

@@ -2,13 +2,16 @@
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import Generic, TypeVar
 
 __all__ = ["PLACES", "SwitchModel"]
+
+T = TypeVar("T")
 
 PLACES = 2  # tokens that wait at an input
 
 
-class SwitchModel:
+class SwitchModel(Generic[T]):
     """Each input is a queue of tokens, each with those outputs that have not had it.
 
     Parameters
@@ -22,7 +25,7 @@ class SwitchModel:
     def __init__(self, ports: int, choices: Mapping[int, int]) -> None:
         self.users = [frozenset(o for o, i in choices.items() if i == source and o != source)
                       for source in range(ports)]
-        self.queues: list[deque[tuple[object, set[int]]]] = [deque() for _ in range(ports)]
+        self.queues: list[deque[tuple[T, set[int]]]] = [deque() for _ in range(ports)]
 
     @property
     def empty(self) -> bool:
@@ -34,16 +37,16 @@ class SwitchModel:
         return [len(queue) < PLACES for queue in self.queues]
 
     @property
-    def shown(self) -> list[object | None]:
+    def shown(self) -> list[T | None]:
         """The token on offer at each output, or None."""
-        found: list[object | None] = [None] * len(self.queues)
+        offers: list[T | None] = [None] * len(self.queues)
         for queue in self.queues:
             if queue:
                 for output in queue[0][1]:
-                    found[output] = queue[0][0]
-        return found
+                    offers[output] = queue[0][0]
+        return offers
 
-    def step(self, offers: Sequence[object | None], ready: Sequence[bool]) -> list[object | None]:
+    def step(self, offers: Sequence[T | None], ready: Sequence[bool]) -> list[T | None]:
         """One cycle: a token or None at each input, who takes outputs. Returns what is shown."""
         shown, room = self.shown, self.ready
         for queue in self.queues:

@@ -33,6 +33,7 @@ class ThreadSinkModel:
         """One cycle: the tokens (thread, value) that arrive. Returns whether all have ended."""
         done = self.done
         for operand, left in self._left.items():
-            if offers[operand] is not None:
-                left.remove(offers[operand][0])
+            offer = offers[operand]
+            if offer is not None:
+                left.remove(offer[0])
         return done

@@ -94,6 +94,6 @@ class TokenBufferModel:
                     values[k] = self.waiting[k].pop(tid)
                 self._offered = Firing(tid, tuple(values))
         for k, offer in enumerate(offers):
-            if taken[k]:
+            if taken[k] and offer is not None:
                 self.waiting[k][offer[0]] = offer[1]
         return TokenBufferResult(taken, shown)

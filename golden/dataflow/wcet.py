@@ -83,13 +83,13 @@ class _Operand:
 def _hops(mapped: Mapped) -> dict[tuple[Token, int, int | None], int]:
     """Number of switches from a token's unit to an operand (None: the sink) of a consumer."""
     names = {unit: number for number, unit in mapped.places.items()}
-    found = {}
+    hops = {}
     for net in mapped.nets:
         token = Token(names[net.unit], net.channel)
         for path in net.routes:
-            user = names[mapped.grid.peer(*path.links[-1])[0]]
-            found[token, user, None if user == SINK else path.operand] = len(path.links) - 1
-    return found
+            user = names[mapped.grid.end(*path.links[-1])]
+            hops[token, user, None if user == SINK else path.operand] = len(path.links) - 1
+    return hops
 
 
 def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
@@ -110,7 +110,7 @@ def _trees(mapped: Mapped) -> dict[Token, list[_Queue | _Operand]]:
                     queues[link] = _Queue(PLACES)
                     after.append(queues[link])
                 after = queues[link].after
-            user = names[mapped.grid.peer(*path.links[-1])[0]]
+            user = names[mapped.grid.end(*path.links[-1])]
             after.append(delays[user] if user in delays else _Operand(user))
     return {token: tree for token, tree in trees.items() if token.task not in delays}
 
@@ -164,7 +164,7 @@ class _Unit:
         own = not self.in_order or isinstance(task.function, (Memory, Special))
         self.order = number if own else None
         self.ends = [end for tree in trees for end in _operands(tree)]
-        # by consumer: places and queues on the ways to it
+        # by consumer: places and queues on the paths to it
         self.paths: dict[int, list[tuple[int, int]]] = {}
         for operand, places, queues in self.ends:
             self.paths.setdefault(operand.user, []).append((places, queues))
@@ -311,16 +311,16 @@ class _Times:
     def period(self) -> int:
         """Cycles between the last two epochs, if the same for all that later steps depend on;
         else 0."""
-        reach, depth, found = self.reach, self.depth, set()
+        reach, depth, periods = self.reach, self.depth, set()
         for steps in self.lists():
             if steps:
                 if len(steps) < reach + depth:
                     return 0
-                found |= {later - earlier for later, earlier in
-                          zip(steps[-reach:], steps[-reach - depth:-depth], strict=True)}
-                if len(found) > 1:
+                periods |= {later - earlier for later, earlier in
+                            zip(steps[-reach:], steps[-reach - depth:-depth], strict=True)}
+                if len(periods) > 1:
                     return 0
-        return found.pop()
+        return periods.pop()
 
     def repeat(self, epochs: int, period: int) -> None:
         """Append so many epochs, each later by the period than the one before."""

@@ -1,4 +1,4 @@
-"""Golden model of the DRAM controller with AXI4 in and DFI out: two models that are there already.
+"""Golden model of the DRAM controller with AXI4 in and DFI out, from those of its two ends.
 
 What a burst means is said by `AxiBurst`, `apply_write` and `read_lanes`; what must be on DFI, and
 what the device then holds, by `DfiDevice`. The testbench compares every byte of both.

@@ -62,15 +62,15 @@ class AxiBurst:
     def transfers(self) -> list[range]:
         """The byte addresses of each transfer, in order. An unaligned first one is shorter."""
         width, count = 1 << self.size, self.length + 1
-        found, aligned = [], self.address // width * width
+        ranges, aligned = [], self.address // width * width
         for number in range(count):
             start = aligned + (0 if self.type == AxiType.FIXED else number * width)
             if self.type == AxiType.WRAP:
                 block = self.address // (width * count) * width * count
                 start = block + (start - block) % (width * count)
-            found.append(range(max(start, self.address) if number == 0 or
-                               self.type == AxiType.FIXED else start, start + width))
-        return found
+            ranges.append(range(max(start, self.address) if number == 0 or
+                                self.type == AxiType.FIXED else start, start + width))
+        return ranges
 
     @property
     def legal(self) -> bool:
@@ -120,12 +120,12 @@ def apply_write(memory: dict[int, int], burst: AxiBurst, data: list[int],
 
 def read_lanes(memory: dict[int, int], burst: AxiBurst) -> list[tuple[int, int]]:
     """For each transfer of a legal read: the bus, and a mask of the bits that mean something."""
-    found = []
+    lanes = []
     for addresses in burst.transfers:
         word = mask = 0
         for address in addresses:
             lane = 8 * (address % DATA_BYTES)
             word |= memory.get(address, 0) << lane
             mask |= 0xFF << lane
-        found.append((word, mask))
-    return found
+        lanes.append((word, mask))
+    return lanes

@@ -31,7 +31,7 @@ _ANYWHERE = ("the tile begins at any word; requests before it were any, and the 
              "refresh, waits")
 
 
-def check_request(bursts: object, write: object) -> None:
+def check_request(bursts: int, write: int) -> None:
     """Raise `NotCovered` unless there is a burst at least, and ``write`` is 0 or 1."""
     check_count("bursts", bursts)
     check_count("write", write, least=0)
@@ -187,11 +187,11 @@ def tile_issue_delay(*, part: str | Part, bursts: Bursts, write: Write) -> int:
     derivation of its own; the two agree wherever it speaks (``tests/dram/test_tile_chains.py``).
     """
     device = _checked(part, write, {"bursts": bursts})
-    found = longest_run(device, bursts=bursts, write=bool(write))
-    if found is None:
+    longest = longest_run(device, bursts=bursts, write=bool(write))
+    if longest is None:
         raise NotCovered(f"bursts must be at most {device.bursts}, those of {device.name}, "
                          f"not {bursts}")
-    return found.delay
+    return longest.delay
 
 
 @bound(formula="max over first words a of LID(a, words, period, count), each by the arbiter's "
@@ -218,10 +218,10 @@ def tile_2d_issue_delay(*, part: str | Part, words: Words, period: Period, count
     total = (count - 1) * period + words
     if period == words or count == 1:
         fewest = -(-total // BURST_WORDS)
-        found = [longest_run(device, bursts=bursts, write=bool(write))
-                 for bursts in range(fewest, most_bursts(words=total) + 1)]
-        if total <= device.bursts * BURST_WORDS and found[0] is not None:
-            return max(run.delay for run in found if run is not None)
+        runs = [longest_run(device, bursts=bursts, write=bool(write))
+                for bursts in range(fewest, most_bursts(words=total) + 1)]
+        if total <= device.bursts * BURST_WORDS and runs[0] is not None:
+            return max(run.delay for run in runs if run is not None)
     else:
         fewest = max(count * words // BURST_WORDS,
                      min(count, total // max(period, BURST_WORDS)))

@@ -255,9 +255,9 @@ def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, BankOpera
         room = coming is not None and not any(len(queues[bank]) > FIFO_DEPTH for bank, _ in coming)
         again = room
         if wake <= cycle:
-            bank = arbiter.choose(cycle)
-            if bank is not None:
-                yield arbiter.issue(cycle, bank)
+            chosen = arbiter.choose(cycle)
+            if chosen is not None:
+                yield arbiter.issue(cycle, chosen)
                 again = coming is not None  # it may have made room
             wake = arbiter.next_time()
         following = max(cycle + 1, comes if room else 0) if again else _NEVER

@@ -164,11 +164,11 @@ class CommandGeneratorCycleModel:
         for bank, queue in enumerate(self.queues):
             if pops >> bank & 1:
                 queue.popleft()
-        if entered is not None:
+        if entered is not None and work is not None:
             for bank, operation in work[1]:
                 self.queues[bank].append(operation)
         if self._work is None and held is not None and (held.last or offer is not None):
-            after = None if held.last else offer.address
+            after = None if held.last or offer is None else offer.address
             self._work = held, self._policy.step(held.address, after, write=held.write,
                                                  indexed=held.indexed)
             self._held = None

@@ -61,8 +61,9 @@ _INDEX_KNOWN = 4  # from taking the index that shows a burst not to be the last,
 _INDEX_END = 3    # from taking the end of no indexes to the end of the request
 
 
-def words_moved(mapping: Mapping | None, request: BufferRequest, indexes: Sequence[int] = (),
-                targets: Sequence[int] = ()) -> tuple[Refusal, np.ndarray, np.ndarray]:
+def words_moved(mapping: Mapping | None, request: BufferRequest,
+                indexes: Sequence[int] | np.ndarray = (),
+                targets: Sequence[int] | np.ndarray = ()) -> tuple[Refusal, np.ndarray, np.ndarray]:
     """Carry out a request: its refusal, and the addresses and targets of the words it moves.
 
     Both are arrays of int64 of the same length, line after line or index after index; without a
@@ -137,22 +138,22 @@ class _Run:
 
     def take(self, element: Element, cycle: int) -> None:
         """An index is taken. A burst may enter once the next one is known to be another."""
-        found = index_iterator.bursts_of(self._indexed, [element])
-        if not found and not element.end:
+        bursts = index_iterator.bursts_of(self._indexed, [element])
+        if not bursts and not element.end:
             self.verdict = Refusal.INDEX
             return
-        known = cycle + _INDEX_KNOWN
-        self._unknown += found
+        decided = cycle + _INDEX_KNOWN
+        self._unknown += bursts
         if element.end:
             self._complete = True
             for burst in self._unknown[:-1]:
-                self._enter(known, burst, last=False)
+                self._enter(decided, burst, last=False)
             for burst in self._unknown[-1:]:
-                self._enter(known + 1, burst, last=True)
+                self._enter(decided + 1, burst, last=True)
             if not self._unknown:
                 self.last = cycle + _INDEX_END
         elif len(self._unknown) == 3:
-            self._enter(known, self._unknown.pop(0), last=False)
+            self._enter(decided, self._unknown.pop(0), last=False)
 
     def _enter(self, cycle: int, burst: Burst, *, last: bool) -> None:
         after = None if last else burst.address  # of an indexed request, only the end matters
@@ -169,12 +170,12 @@ class _Run:
                     self._arbiter.push(bank, entry)
                 self._queued[entries[-1][0]].append(burst)
         self._lengths = [len(queue) for queue in self._arbiter.queues]
-        bank = self._arbiter.choose(cycle)
-        if bank is None:
+        chosen = self._arbiter.choose(cycle)
+        if chosen is None:
             return None
         self.last = cycle
-        issued = self._arbiter.issue(cycle, bank)
-        return issued, self._queued[bank].popleft() if issued.op in CAS else None
+        issued = self._arbiter.issue(cycle, chosen)
+        return issued, self._queued[chosen].popleft() if issued.op in CAS else None
 
 
 @dataclass(frozen=True)

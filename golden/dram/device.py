@@ -134,10 +134,10 @@ class DramDevice:
 
     def _broken(self, rule: str, text: str, previous: Issued | None = None,
                 following: Issued | None = None, missing: int = 0) -> None:
-        found = DramViolation(rule, text, previous=previous, following=following, missing=missing)
-        self.violations.append(found)
+        broken = DramViolation(rule, text, previous=previous, following=following, missing=missing)
+        self.violations.append(broken)
         if self.strict:
-            raise found
+            raise broken
 
     # Commands
 

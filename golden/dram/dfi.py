@@ -15,6 +15,7 @@ Ref: DFI 2.1 and 3.1, frequency ratios; JESD79-3F, 3.3.1 (power-up), 3.4.3 (mode
 import dataclasses
 
 from cyclebound.golden.dram.timing import Part
+from cyclebound.golden.parameters import check_integer
 
 __all__ = ["CAS_PHASE", "RATIOS", "ROW_PHASE", "WRITE_RECOVERIES", "DfiPhy", "dfi_part",
            "mode_registers"]
@@ -59,11 +60,7 @@ class DfiPhy:
 
     def __post_init__(self) -> None:
         for name, least in (("wrlat", 0), ("wrdata", 0), ("rddata_en", 0), ("rdlat", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name} must be an integer, not {value!r}")
-            if not least <= value <= _MOST:
-                raise ValueError(f"{name} must be from {least} to {_MOST}, not {value}")
+            check_integer(name, getattr(self, name), least, _MOST)
 
     def turn(self, ratio: int) -> int:
         """Controller clocks from a read to a write so that their data do not meet on the chip.

@@ -159,17 +159,17 @@ class DfiChecker:
 
         Raises `DfiViolation`.
         """
-        found = []
+        commands = []
         for number, (phase, word) in enumerate(zip(phases, words, strict=True)):
             self._complete |= bool(init_complete)
             self._levels(phase)
             command = self._command(phase)
             if command is not None:
-                found.append(command)
+                commands.append(command)
             self._enables(phase)
             self._returned(number, word)
             self.clock += 1
-        return found
+        return commands
 
     def finish(self) -> None:
         """The end of a test: no word may be missing."""
@@ -356,7 +356,7 @@ class DfiDevice:
 
     def words(self) -> list[DfiWord]:
         """The words that the PHY drives in the coming clock; call it once, before `step`."""
-        found = [DfiWord()] * self.ratio
+        driven = [DfiWord()] * self.ratio
         now = self.checker.clock
         for number in range(self.ratio):
             if not self._back or self._come % self.ratio != number:
@@ -364,17 +364,17 @@ class DfiDevice:
             first = self._back[0]
             late = now + number + self.ratio > first.deadline
             if first.ready <= now + number and (now >= self._holds or late):
-                found[number] = DfiWord(1, first.data)
+                driven[number] = DfiWord(1, first.data)
                 self._back.popleft()
                 self._come += 1
-        return found
+        return driven
 
     def step(self, phases: Sequence[DfiPhase], words: Sequence[DfiWord], *,
              init_complete: bool = True) -> None:
         """One controller clock."""
         base = self.checker.clock
-        found = self.checker.step(phases, words, init_complete=init_complete)
-        for command in found:
+        commands = self.checker.step(phases, words, init_complete=init_complete)
+        for command in commands:
             if isinstance(command.op, Command):
                 self._waiting.append(command)
                 if self.record:

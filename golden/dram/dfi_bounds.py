@@ -75,8 +75,8 @@ def _longest(seen: Part, bursts: int, write: bool) -> int:
     """The longest of all first bursts in a row of all banks: the tile's own, or the front end's."""
     longest = 0
     for first in range(seen.bursts_per_sweep):
-        found = schedule(seen, range(first, first + bursts), write=write)
-        longest = max(longest, found.issue_delay, found.commands[-1].cycle + TILE_LEAD + 1)
+        tile = schedule(seen, range(first, first + bursts), write=write)
+        longest = max(longest, tile.issue_delay, tile.commands[-1].cycle + TILE_LEAD + 1)
     return longest
 
 
@@ -125,7 +125,7 @@ def dfi_completion(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrda
     As `controller_completion`; and every completion is held back until a read's last words are on
     the chip (`dfi_completion_delay`). The next request does not wait for that.
     """
-    known: dict = {"part": part, "ratio": ratio, "wrlat": wrlat, "wrdata": wrdata,
-                   "rddata_en": rddata_en, "rdlat": rdlat}
-    alone = tile_issue_delay.function(part=dfi_seen(**known), bursts=bursts, write=write)
-    return 17 + alone + dfi_completion_delay(**known)
+    system: dict = {"part": part, "ratio": ratio, "wrlat": wrlat, "wrdata": wrdata,
+                    "rddata_en": rddata_en, "rdlat": rdlat}
+    alone = tile_issue_delay.function(part=dfi_seen(**system), bursts=bursts, write=write)
+    return 17 + alone + dfi_completion_delay(**system)

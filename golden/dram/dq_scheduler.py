@@ -85,8 +85,8 @@ class DqSchedulerModel:
 
     def _issue(self, issue: Issue) -> None:
         start = self._cycle + (self._part.nCWD if issue.write else self._part.nCAS)
-        found = self._kept.get((issue.bank, issue.slot))
-        if found is None:
+        descriptor = self._kept.get((issue.bank, issue.slot))
+        if descriptor is None:
             raise ValueError(f"cycle {self._cycle}: slot {issue.slot} of bank {issue.bank} "
                              "holds no descriptor")
         if not self.free(issue.write):
@@ -94,9 +94,9 @@ class DqSchedulerModel:
         for first in range(0, BURST_WORDS, BEAT_WORDS):
             now = start + first // BEAT_WORDS
             words = range(first, first + BEAT_WORDS)
-            beat = DataBeat(sum(1 << word - first for word in words if found.mask >> word & 1),
-                            tuple(found.targets[word] for word in words),
-                            found.destination, found.transform)
+            beat = DataBeat(sum(1 << word - first for word in words if descriptor.mask >> word & 1),
+                            tuple(descriptor.targets[word] for word in words),
+                            descriptor.destination, descriptor.transform)
             self._bus[now] = issue, beat
             if issue.write:  # the answer to a fetch is on the pins one cycle later
                 self._fetches[now - 1 - self._latency] = beat

@@ -49,11 +49,11 @@ def top_wait(*, priorities: Sequence[int], limits: Sequence[int], port: Port) ->
     if priorities[port] != max(priorities) or limits[port]:
         raise NotCovered(f"port {port} must have the greatest priority and no limit")
     equals = sum(priority == priorities[port] for priority in priorities)
-    found = 0
+    total = 0
     for _ in range(1000):
-        before, found = found, equals + sum(-(-found // (limit + 1)) for limit in limits if limit)
-        if found == before:
-            return found
+        before, total = total, equals + sum(-(-total // (limit + 1)) for limit in limits if limit)
+        if total == before:
+            return total
     raise NotCovered("ports that starve must leave grants to others: their limits are too low")
 
 

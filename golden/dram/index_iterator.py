@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cyclebound.golden.dram.request import BURST_WORDS, COUNT_BITS, Burst, Destination
 
-__all__ = ["Element", "IndexIteratorModel", "IndexedTile", "Shown", "bursts_of"]
+__all__ = ["Element", "IndexIteratorModel", "IndexedTile", "IteratorOutputs", "bursts_of"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def bursts_of(tile: IndexedTile, elements: Iterable[Element]) -> list[Burst]:
 
 
 @dataclass(frozen=True)
-class Shown:
+class IteratorOutputs:
     """Outputs of the iterator in one cycle.
 
     ``empty`` and ``refused`` mean something where ``done`` is set: no burst was issued; an index
@@ -87,14 +87,15 @@ class IndexIteratorModel:
         self._offer: Burst | None = None
         self._issued = 0
         self._nothing = self._done = False
-        self._finished: deque[Shown] = deque()
+        self._finished: deque[IteratorOutputs] = deque()
 
-    def step(self, tile: IndexedTile | None, element: Element | None, *, ready: bool) -> Shown:
+    def step(self, tile: IndexedTile | None, element: Element | None, *,
+             ready: bool) -> IteratorOutputs:
         """One cycle, in which these are offered, and ``ready`` takes a burst."""
         if self._tile is None:
-            done = self._finished.popleft() if self._finished else Shown(False, False)
+            done = self._finished.popleft() if self._finished else IteratorOutputs(False, False)
             self._tile, self._taken, self._issued = tile, [], 0
-            return Shown(True, False, None, done.done, done.empty, done.refused)
+            return IteratorOutputs(True, False, None, done.done, done.empty, done.refused)
         burst, nothing = self._offer, self._nothing
         free = burst is None or ready
         released = self._released()
@@ -113,19 +114,19 @@ class IndexIteratorModel:
             self._judging = element if takes else None
         if nothing or (burst is not None and burst.last and ready):
             legal = len(bursts_of(self._tile, self._taken))
-            self._finished.append(Shown(False, False, None, True, legal == 0,
-                                        legal < len(self._taken) - 1))
+            self._finished.append(IteratorOutputs(False, False, None, True, legal == 0,
+                                                  legal < len(self._taken) - 1))
             self._tile, self._nothing = None, False
-        return Shown(False, takes, burst)
+        return IteratorOutputs(False, takes, burst)
 
     def _released(self) -> Burst | None:
         """The burst that the element under judgement releases."""
         if self._tile is None or self._judging is None:
             return None
-        known = bursts_of(self._tile, [*self._taken, self._judging])
+        bursts = bursts_of(self._tile, [*self._taken, self._judging])
         if self._judging.end:
-            return known[-1] if known else None
-        settled = known[:-1]  # what follows the last one is not known yet
+            return bursts[-1] if bursts else None
+        settled = bursts[:-1]  # what follows the last one is not known yet
         if len(settled) <= self._issued:
             return None
         burst = settled[self._issued]

@@ -13,12 +13,12 @@ from cyclebound.golden.csv_rows import read_rows
 from cyclebound.golden.dram.bounds import recovery
 from cyclebound.golden.dram.timing import PARTS, Part
 
-__all__ = ["FILE", "Known", "known_delays", "longest_known"]
+__all__ = ["FILE", "IndexedDelay", "known_delays", "longest_known"]
 
 FILE = Path(__file__).with_name("indexed_longest.csv")
 
 
-class Known(NamedTuple):
+class IndexedDelay(NamedTuple):
     """The exact delay of the longest request of this kind, in clocks."""
 
     part: str
@@ -30,10 +30,10 @@ class Known(NamedTuple):
 
 
 @cache
-def known_delays() -> tuple[Known, ...]:
+def known_delays() -> tuple[IndexedDelay, ...]:
     """Every line of the table of searched requests."""
-    return tuple(Known(**row) for row in read_rows(
-        FILE, {"part": _part, **dict.fromkeys(Known._fields[1:], int)}))
+    return tuple(IndexedDelay(**row) for row in read_rows(
+        FILE, {"part": _part, **dict.fromkeys(IndexedDelay._fields[1:], int)}))
 
 
 def _part(name: str) -> str:
@@ -49,7 +49,7 @@ def longest_known(part: Part, *, bursts: int, rows: int, write: int) -> int | No
     cycles in which the same read would activate and read, since these are decided before a bank
     has to recover: it takes longer than the read by the difference of their recoveries.
     """
-    def longer(row: Known) -> int:
+    def longer(row: IndexedDelay) -> int:
         recovers = recovery(part, write) - recovery(part, row.write)
         return row.delay + (bursts - row.bursts) * part.nCCD_L + recovers
 

@@ -88,7 +88,7 @@ class PageControllerModel:
                 self._send(Command.REF, None)
                 done, self._refreshing, closed = True, False, True
             self._compared = 0
-        elif compared:
+        elif compared and request is not None:
             command = self._next(request)
             if self._legal(command, request.bank):
                 self._send(command, request)

@@ -74,16 +74,16 @@ class _File:
         except RecursionError:
             self.refuse("must be TOML: too many tables or lists in each other")
 
-    def names(self, where: str, found: Iterable[str], known: tuple[str, ...],
+    def names(self, where: str, given: Iterable[str], allowed: tuple[str, ...],
               needed: tuple[str, ...]) -> None:
         """Refuse unknown names, and then missing ones."""
-        found = list(found)
-        for name in found:
-            if name not in known:
-                close = difflib.get_close_matches(name, known, 1)
-                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+        given = list(given)
+        for name in given:
+            if name not in allowed:
+                close = difflib.get_close_matches(name, allowed, 1)
+                hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(allowed)}"
                 self.refuse(f"unknown {_shown(name)} in {where}; {hint}")
-        missing = [name for name in needed if name not in found]
+        missing = [name for name in needed if name not in given]
         if missing:
             self.refuse(f"{where} must have {', '.join(missing)}")
 
@@ -178,10 +178,11 @@ def load_part(path: str | PathLike[str]) -> Part:
         file.count(f"{name} in clocks",
                    number.cycles(counts["tck_ps"], maximum=name in MAXIMA), 0)
     try:
-        found = part_of(name=part["name"], generation=part["generation"], numbers=numbers, **counts)
+        device = part_of(name=part["name"], generation=part["generation"], numbers=numbers,
+                         **counts)
     except ValueError as error:
         file.refuse(str(error))
-    if found.nBURST != BEATS:
+    if device.nBURST != BEATS:
         file.refuse(f"nBURST must be {BEATS} clocks, for a burst is eight beats at double data "
-                    f"rate, not {found.nBURST}")
-    return found
+                    f"rate, not {device.nBURST}")
+    return device

@@ -41,13 +41,13 @@ class Rules:
 
     def order(self, waiting: Iterable[QueuedRequest]) -> list[QueuedRequest]:
         """The order in which requests leave if none come; ties go to the first."""
-        left, found = list(waiting), []
+        left, order = list(waiting), []
         while left:
             best = min(left, key=self.key)
             left.remove(best)
             self.issue(best)
-            found.append(best)
-        return found
+            order.append(best)
+        return order
 
 
 class ReorderCoreModel:

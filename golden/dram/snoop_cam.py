@@ -74,9 +74,9 @@ class SnoopCamModel:
             raise ValueError("at most one of load, snoop, fetch and read in a cycle")
         answer: Store | tuple[int, bool] | None = None
         if fetch is not None:
-            found = {word: min(lanes) for word, lanes in self._matches(fetch[1], fetch[0]) if lanes}
-            answer = Store(sum(1 << word for word in found),
-                           tuple(self._data[found[word]] if word in found else 0
+            first = {word: min(lanes) for word, lanes in self._matches(fetch[1], fetch[0]) if lanes}
+            answer = Store(sum(1 << word for word in first),
+                           tuple(self._data[first[word]] if word in first else 0
                                  for word in range(BEAT_WORDS)))
         if read is not None:
             answer = self._data[read], self._hit[read]

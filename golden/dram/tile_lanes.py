@@ -35,8 +35,8 @@ class Lines:
     def following(self, first: np.ndarray, burst: np.ndarray) -> np.ndarray:
         """The next bursts that hold words of tiles from word ``first`` on; -1 after the last."""
         line = -(-(BURST_WORDS * (burst + 1) - first - self.words + 1) // self.period)
-        found = np.maximum(burst + 1, (first + line * self.period) // BURST_WORDS)
-        return np.where(line < self.count, found, -1)
+        bursts = np.maximum(burst + 1, (first + line * self.period) // BURST_WORDS)
+        return np.where(line < self.count, bursts, -1)
 
 
 def issue_delays(part: Part, lines: Lines, first: np.ndarray, *, write: bool,
@@ -147,7 +147,8 @@ class _Lanes:
         self.room = (self.burst >= 0) & ~full[self.to_bank, lanes] & ~(
             self.with_sibling & full[self.to_bank ^ 1, lanes])
 
-    def _append(self, bank: np.ndarray, at: np.ndarray, operation: np.ndarray) -> None:
+    def _append(self, bank: np.ndarray, at: np.ndarray,
+                operation: np.ndarray | np.uint8) -> None:
         length = self.length[bank, at]
         self.entries[bank, (self.head[bank, at] + length) % _RING, at] = operation
         self.length[bank, at] = length + 1

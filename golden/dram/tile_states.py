@@ -68,6 +68,12 @@ class _Resumed(CommandArbiterModel):
             if queue:
                 self.due[bank] = self._earliest(bank)
 
+    def proceed(self, now: int) -> None:
+        """Issue what is chosen at ``now``."""
+        chosen = self.choose(now)
+        if chosen is not None:
+            self.issue(now, chosen)
+
     def kept(self, pair: int, now: int) -> tuple:
         """The state at ``now``, if the last burst was one of the ``pair`` of banks."""
         def left(times: Iterable[int], more: int = 0) -> tuple[int, ...]:
@@ -78,7 +84,7 @@ class _Resumed(CommandArbiterModel):
             if queue:
                 step, is_open = self._step[bank], not queue[0].activate or self._step[bank] == 0
             else:
-                step, is_open = 0, bank & ~1 == pair and self.touched >> (bank & 1) & 1
+                step, is_open = 0, bank & ~1 == pair and bool(self.touched >> (bank & 1) & 1)
             codes = tuple(None if operation.precharge_only
                           else (operation.activate, operation.close)
                           for operation in queue)
@@ -132,8 +138,8 @@ class TileStates:
             keys = np.unique(states[missing].astype(np.int64) * self._tokens + tokens[missing])
             for key in keys.tolist():
                 state, token = divmod(key, self._tokens)
-                found, took = self._follow(state, token)
-                self._after[state, token], self._took[state, token] = found, took
+                following, took = self._follow(state, token)
+                self._after[state, token], self._took[state, token] = following, took
             after = self._after[states, tokens]
         return after, self._took[states, tokens]
 
@@ -178,7 +184,7 @@ class TileStates:
             room = all(len(arbiter.queues[other]) <= FIFO_DEPTH for other, _ in pushes)
             wake = arbiter.next_time()
             if wake <= now:
-                arbiter.issue(now, arbiter.choose(now))
+                arbiter.proceed(now)
             now = now + 1 if room or wake <= now else wake
         for other, operation in pushes:
             arbiter.push(other, operation)
@@ -191,7 +197,7 @@ class TileStates:
         now = 0
         while arbiter.due:
             now = max(now, arbiter.next_time())
-            arbiter.issue(now, arbiter.choose(now))
+            arbiter.proceed(now)
             now += 1
         return arbiter.rest
 

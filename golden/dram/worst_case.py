@@ -71,8 +71,8 @@ def worst_issue_delay(*, part: str | Part, bursts: int, write: int,
                                  f"clocks by the arbiter's states, and {delay} by its model")
         return delay, start
     starts = list(alignments(device, bursts))
-    found = _delays(device, starts, bursts, write, report)
-    return max(zip(found, starts, strict=True), key=lambda found: (found[0], -found[1]))
+    delays = _delays(device, starts, bursts, write, report)
+    return max(zip(delays, starts, strict=True), key=lambda pair: (pair[0], -pair[1]))
 
 
 def mean_issue_delay(*, part: str | Part, bursts: int, write: int,
@@ -83,10 +83,10 @@ def mean_issue_delay(*, part: str | Part, bursts: int, write: int,
     """
     device = part_named(part)
     check_request(bursts, write)
-    found = _followed(device, bursts, write)
-    if found is None:
-        found = list(_delays(device, range(device.bursts_per_sweep), bursts, write, report))
-    return float(sum(found) / len(found))
+    followed = _followed(device, bursts, write)
+    delays = (list(_delays(device, range(device.bursts_per_sweep), bursts, write, report))
+              if followed is None else followed)
+    return float(sum(delays) / len(delays))
 
 
 def _followed(part: Part, bursts: int, write: int) -> np.ndarray | None:

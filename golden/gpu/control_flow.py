@@ -79,8 +79,8 @@ class Flow:
     @property
     def loops(self) -> tuple[Loop, ...]:
         """All loops of all functions, each header once; outer ones before those inside."""
-        found = {loop.line: loop for function in self.functions for loop in function.loops}
-        return tuple(sorted(found.values(), key=lambda loop: -len(loop.body)))
+        loops = {loop.line: loop for function in self.functions for loop in function.loops}
+        return tuple(sorted(loops.values(), key=lambda loop: -len(loop.body)))
 
     def executions(self, loops: Mapping[int, int]) -> dict[int, int]:
         """How often a thread executes each instruction that is reached, at most.
@@ -93,17 +93,17 @@ class Flow:
         """
         activations = dict.fromkeys((function.entry for function in self.functions), 0)
         activations[self.functions[0].entry] = 1
-        found = dict.fromkeys(self.reached, 0)
+        executions = dict.fromkeys(self.reached, 0)
         for function in self.functions:
             for number in function.body:
                 times = activations[function.entry]
                 for loop in function.loops:
                     if number in loop.body:
                         times *= loops[loop.line]
-                found[number] += times
+                executions[number] += times
                 if number in function.calls:
                     activations[function.calls[number]] += times
-        return found
+        return executions
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _step(kernel: Kernel, number: int, instruction: Instruction, opcode: Opcode 
     always = instruction.unconditional and not _has_predicate(instruction)
     if instruction.guard is not None and instruction.guard.never:
         kind = "data"
-    found: set[int] = set()
+    successors: set[int] = set()
     calls, problem = None, ""
     if kind == "call" and instruction.opcode == "RET":
         if not called:
@@ -200,11 +200,11 @@ def _step(kernel: Kernel, number: int, instruction: Instruction, opcode: Opcode 
         calls, problem = _callee(kernel, instruction, following, index)
         always = False
     elif kind == "branch":
-        found, problem = _goals(kernel, instruction, index)
+        successors, problem = _goals(kernel, instruction, index)
         always = always and not {"DIV", "CONV"} & set(instruction.modifiers)
     elif kind != "exit":
         if instruction.opcode == "WARPSYNC" and "COLLECTIVE" in instruction.modifiers:
-            found, problem = _goals(kernel, instruction, index)
+            successors, problem = _goals(kernel, instruction, index)
         always = False
     if problem or not always:
         if following is None:
@@ -212,8 +212,8 @@ def _step(kernel: Kernel, number: int, instruction: Instruction, opcode: Opcode 
                 f"{kernel.name} goes on after its last instruction, {instruction.name}: the "
                 "listing was cut off")
         else:
-            found = found | {following}
-    return _Step(frozenset(found), calls, problem)
+            successors = successors | {following}
+    return _Step(frozenset(successors), calls, problem)
 
 
 def _has_predicate(instruction: Instruction) -> bool:

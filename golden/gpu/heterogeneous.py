@@ -25,8 +25,8 @@ from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer
 from cyclebound.golden.systolic.accelerator_plan import Device, plan_layer
 
-__all__ = ["Cell", "CpuTile", "Given", "Gpu", "Mapped", "Resource", "SimD", "Systolic", "Transfer",
-           "best_mapping", "table_of"]
+__all__ = ["Cell", "CpuTile", "GivenResource", "Gpu", "Mapped", "Resource", "SimD", "Systolic",
+           "Transfer", "best_mapping", "table_of"]
 
 MEASURED = "RTL"
 MODELLED = "model"
@@ -161,7 +161,7 @@ class SimD:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenResource:
     """A resource whose cycles a user states."""
 
     name: str

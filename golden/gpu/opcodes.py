@@ -91,15 +91,15 @@ cbu trap: BPT IDE NANOSLEEP NANOTRAP RPCMOV RTT
 
 
 def _opcodes(table: str) -> dict[str, Opcode]:
-    found, pipeline, kind = {}, "", ""
+    opcodes, pipeline, kind = {}, "", ""
     for word in table.split():
         if word in PIPELINES or word == "-":
             pipeline = word
         elif word.endswith(":"):
             kind = word[:-1]
         else:
-            found[word] = Opcode(word, None if pipeline == "-" else pipeline, kind)
-    return found
+            opcodes[word] = Opcode(word, None if pipeline == "-" else pipeline, kind)
+    return opcodes
 
 
 OPCODES = _opcodes(_TABLE)

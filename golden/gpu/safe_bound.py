@@ -184,27 +184,27 @@ def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
         By line of a loop's first instruction: how often it is executed at most each time the loop
         is entered.
     """
-    found = list(flow.problems)
+    reasons = list(flow.problems)
     for number in sorted(flow.reached):
         instruction = kernel.instructions[number]
         opcode = opcode_of(instruction.name, opcodes)
         if opcode is None:
-            found.append(f"line {instruction.line}: {instruction.name} is not known")
+            reasons.append(f"line {instruction.line}: {instruction.name} is not known")
         elif opcode.kind in _REFUSED and not any(
                 problem.startswith(f"line {instruction.line}:") for problem in flow.problems):
-            found.append(f"line {instruction.line}: {instruction.name}: {_REFUSED[opcode.kind]}")
+            reasons.append(f"line {instruction.line}: {instruction.name}: {_REFUSED[opcode.kind]}")
         elif opcode.kind == "barrier" and not _of_all_threads(instruction):
-            found.append(f"line {instruction.line}: {instruction.name}: a barrier of some of a "
-                         "block's threads, or one that is told by a register, is not bounded")
+            reasons.append(f"line {instruction.line}: {instruction.name}: a barrier of some of a "
+                           "block's threads, or one that is told by a register, is not bounded")
     lines = {loop.line for loop in flow.loops}
-    found += [f"line {line}: a loop without a bound; give the executions of its first instruction "
-              f"as --loop {line}=N" for line in sorted(lines - set(loops))]
-    found += [f"--loop {line}: no loop begins at line {line}" + (
+    reasons += [f"line {line}: a loop without a bound; give the executions of its first "
+                f"instruction as --loop {line}=N" for line in sorted(lines - set(loops))]
+    reasons += [f"--loop {line}: no loop begins at line {line}" + (
         f"; loops begin at {', '.join(map(str, sorted(lines)))}" if lines else "")
         for line in sorted(set(loops) - lines)]
-    found += [f"--loop {line}: executions must be at least 1, not {count}"
-              for line, count in sorted(loops.items()) if count < 1]
-    return tuple(found)
+    reasons += [f"--loop {line}: executions must be at least 1, not {count}"
+                for line, count in sorted(loops.items()) if count < 1]
+    return tuple(reasons)
 
 
 def _of_all_threads(barrier: Instruction) -> bool:
@@ -273,18 +273,18 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
     readings = [block]
     if reserved_counted and block.shared >= limits.shared_reserved > 0:
         readings.append(replace(block, shared=block.shared - limits.shared_reserved))
-    found = []
+    bounds = []
     for size, reading in product(carve_outs, readings):
         resident = occupancy(reading, limits, carve_out=size).blocks
         if resident:
-            found.append(_total(kernel, launch, block, limits, machine, work, resident, size,
-                                barriers=barriers, balanced=balanced, spread=spread,
-                                coalesced=coalesced, reconverges=reconverges, loops=loops,
-                                delays=delays or {}, followed=followed))
-    if not found:
+            bounds.append(_total(kernel, launch, block, limits, machine, work, resident, size,
+                                 barriers=barriers, balanced=balanced, spread=spread,
+                                 coalesced=coalesced, reconverges=reconverges, loops=loops,
+                                 delays=delays or {}, followed=followed))
+    if not bounds:
         raise NotSafe(((f"a block of {block.threads} threads with {block.registers} registers and "
                        f"{block.shared} bytes of shared memory does not launch"),))
-    return max(found, key=lambda bound: bound.cycles)
+    return max(bounds, key=lambda bound: bound.cycles)
 
 
 def _work(kernel: Kernel, number: int, times: int, machine: Machine, active: int, *,
@@ -379,7 +379,7 @@ def _total(kernel: Kernel, launch: Launch, block: BlockResources, limits: Comput
 def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool],
                  delays: Mapping[str, int]) -> tuple[str, ...]:
     """Every sentence that the number depends on; NVIDIA promises none of them."""
-    found = [
+    facts = [
         (f"The kernel is alone on the device, all {launch.sms} SMs take blocks, and the clock of "
         "SMs and memory is constant: no preemption, no throttling, no ECC replay."),
         "Dispatch is work-conserving: a block waits only while no SM has room for it.",
@@ -400,31 +400,31 @@ def _assumptions(machine: Machine, launch: Launch, used: Mapping[str, bool],
         f"{machine.overhead} cycles."),
     ]
     if delays:
-        found.append("Latencies that were given: " + ", ".join(
+        facts.append("Latencies that were given: " + ", ".join(
             f"{name} {cycles}" for name, cycles in sorted(delays.items())) + " cycles.")
     if used["cached"]:
-        found.append(f"Code of up to {machine.instruction_cache} bytes stays in an SM once it was "
+        facts.append(f"Code of up to {machine.instruction_cache} bytes stays in an SM once it was "
                      "fetched, and each line is fetched once in each wave.")
     if used["split"]:
-        found.append("The warps of an SM are spread evenly over its schedulers (--spread).")
+        facts.append("The warps of an SM are spread evenly over its schedulers (--spread).")
     if used["barriers"]:
-        found.append("All warps of a block execute the same barriers in the same order, as CUDA "
+        facts.append("All warps of a block execute the same barriers in the same order, as CUDA "
                      "demands.")
     if used["calls"]:
-        found.append("A call returns to the instruction after it, whose address the kernel loads.")
+        facts.append("A call returns to the instruction after it, whose address the kernel loads.")
     if used["noted"]:
-        found.append("The listing notes every place that a branch in a register may go to.")
+        facts.append("The listing notes every place that a branch in a register may go to.")
     if used["reconverges"]:
-        found.append("The threads of a warp come together again where their paths do, so that a "
+        facts.append("The threads of a warp come together again where their paths do, so that a "
                      "warp issues no instruction more often than one of its threads may.")
     if used["coalesced"]:
-        found.append("The threads of a warp access consecutive bytes, without bank conflicts "
+        facts.append("The threads of a warp access consecutive bytes, without bank conflicts "
                      "(--coalesced).")
     if used["balanced"]:
-        found.append("No SM runs more blocks than its share of the waves (--balanced).")
+        facts.append("No SM runs more blocks than its share of the waves (--balanced).")
     elif used["several"]:
-        found.append("(None on balance: one SM may run all blocks' work but for latencies.)")
+        facts.append("(None on balance: one SM may run all blocks' work but for latencies.)")
     if used["loops"]:
-        found.append("No loop is executed more often than --loop says; no loop waits for another "
+        facts.append("No loop is executed more often than --loop says; no loop waits for another "
                      "kernel or the host.")
-    return tuple(found)
+    return tuple(facts)

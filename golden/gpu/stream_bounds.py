@@ -92,16 +92,16 @@ def stream_bounds(gpu: Gpu, streams: Sequence[Stream], *, blocking: bool = True)
     services: dict[str, list[int]] = {}
     # higher priorities first: lower ones read how often they may come in between
     for stream in sorted(streams, key=lambda stream: not stream.high):
-        found = []
+        times = []
         for number, operation in enumerate(stream.operations):
             service = _service(stream, number, operation, streams, of)
             if service is None:
                 return StreamBounds(rule, (), f"{operation.name} of {stream.name}: streams of high "
                                     "priority may keep it waiting for ever")
-            found.append(service)
-        services[stream.name] = found
-        if stream.period is not None and sum(found) > stream.period:
-            return StreamBounds(rule, (), f"stream {stream.name} may take {sum(found)}, more than "
+            times.append(service)
+        services[stream.name] = times
+        if stream.period is not None and sum(times) > stream.period:
+            return StreamBounds(rule, (), f"stream {stream.name} may take {sum(times)}, more than "
                                 f"its period of {stream.period}: launches may pile up")
     return StreamBounds(rule, tuple(
         OperationBound(stream.name, operation.name, of(stream, number),

@@ -17,6 +17,7 @@ Which SM gets a block is not documented: it is a choice of the simulation.
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 __all__ = ["BlockRun", "Gpu", "Operation", "OperationRun", "Run", "Stream", "simulate"]
 
@@ -243,7 +244,7 @@ def simulate(gpu: Gpu, streams: Sequence[Stream],
 
 def _launches(streams: Sequence[Stream], releases: Mapping[str, Sequence[Sequence[int]]] | None
               ) -> list[OperationRun]:
-    found = []
+    launches: list[tuple[Any, int, int, OperationRun]] = []  # first, its time
     for place, stream in enumerate(streams):
         lists = ([[operation.release for operation in stream.operations]] if releases is None
                  else releases.get(stream.name, []))
@@ -257,12 +258,12 @@ def _launches(streams: Sequence[Stream], releases: Mapping[str, Sequence[Sequenc
                     raise ValueError(f"launches of {stream.name} must be in order: {time} after "
                                      f"{last}")
                 last = time
-                found.append((time, place, len(found), OperationRun(
+                launches.append((time, place, len(launches), OperationRun(
                     stream, operation, 0, time, left=max(1, operation.blocks),
                     unassigned=operation.blocks)))
-    for order, (_, _, _, run) in enumerate(sorted(found, key=lambda each: each[:3])):
+    for order, (_, _, _, run) in enumerate(sorted(launches, key=lambda launch: launch[:3])):
         run.order = order
-    return [run for *_, run in found]
+    return [run for *_, run in launches]
 
 
 def _end(state: _State, waiting: dict[str, deque[OperationRun]], run: OperationRun,

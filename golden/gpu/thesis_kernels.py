@@ -50,10 +50,10 @@ class CountRow:
 
 def steps_of_counts(rows: Iterable[CountRow], *, first: int = 1) -> list[Step]:
     """The instructions that a count table stands for, in its order."""
-    steps = []
+    steps: list[Step] = []
     for row in rows:
         for number in range(row.count):
-            accesses = ()
+            accesses: tuple[Access, ...] = ()
             if row.space:
                 read_only = row.space == "read-only"
                 accesses = (Access("global" if read_only else row.space, read_only=read_only),)

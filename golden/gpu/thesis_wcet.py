@@ -340,7 +340,8 @@ def estimate(steps: Sequence[Step], *, warps: Fraction | int, options: Options,
     loads = [sum(map(memory.delay, step.accesses)) for step in steps]
     sizes = _sizes(steps, options.pipelines)
     largest = max(sizes, key=sizes.__getitem__) if sizes else None
-    ratio = Fraction(sizes[largest] * len(sizes), sum(sizes.values())) if sizes else Fraction(0)
+    ratio = (Fraction(0) if largest is None else
+             Fraction(sizes[largest] * len(sizes), sum(sizes.values())))
     taken = ratio > options.alpha if options.branch is None else options.branch == "saturated"
     saturated = largest if taken else None
     charges = tuple(_charge(step, load, warps, saturated, options)
@@ -351,7 +352,8 @@ def estimate(steps: Sequence[Step], *, warps: Fraction | int, options: Options,
 
 def _sizes(steps: Iterable[Step], among: Sequence[str]) -> dict[str, int]:
     """Instructions of each pipeline that has any."""
-    return dict(Counter(step.pipeline for step in steps if step.pipeline in among))
+    return dict(Counter(step.pipeline for step in steps
+                        if step.pipeline is not None and step.pipeline in among))
 
 
 def _charge(step: Step, load: int, warps: Fraction, saturated: str | None, options: Options

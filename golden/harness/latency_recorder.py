@@ -62,8 +62,8 @@ class RecorderModel:
     @property
     def histogram(self) -> list[int]:
         """Requests of each latency; the last bin holds all from ``bins - 1`` on."""
-        found = Counter(min(latency, self.bins - 1) for latency in self.latencies)
-        return [found[latency] for latency in range(self.bins)]
+        counts = Counter(min(latency, self.bins - 1) for latency in self.latencies)
+        return [counts[latency] for latency in range(self.bins)]
 
     @property
     def stamps(self) -> list[tuple[int, int]]:

@@ -21,6 +21,7 @@ class RoundRobinModel:
     def step(self, requests: int, accept: bool) -> int:
         """One cycle: the one-hot grant for these requests."""
         asking = [who for who in self._queue if requests >> who & 1]
+        winner: int | None
         if self._held in asking:
             winner = self._held
         else:

@@ -118,9 +118,9 @@ def traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth, flits: F
     `golden.noc.traversal_alike`; both hold. The first one is the lesser where packets follow
     others that take another path.
     """
-    found = _traversal(rows, columns, delta, depth, flits, pattern, hot)
+    networks = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
-        return min(network.bound(str(divmod(source, columns))) for network in found)
+        return min(network.bound(str(divmod(source, columns))) for network in networks)
     except ValueError as error:
         raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from cyclebound.golden.noc.units import Clock, Duration
 from cyclebound.golden.noc.visible_timing import timing
+from cyclebound.golden.parameters import check_integer
 from cyclebound.golden.sram.bounds import eq1
 
 __all__ = ["Path", "Transaction", "row_conflict", "row_hit"]
@@ -31,12 +32,7 @@ def row_hit() -> Duration:
 
 def _check_integers(thing: object, least: dict[str, int]) -> None:
     for name, low in least.items():
-        value = getattr(thing, name)
-        words = name.replace("_", " ")
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise TypeError(f"{words} must be an integer, not {value!r}")
-        if value < low:
-            raise ValueError(f"{words} must be at least {low}, not {value}")
+        check_integer(name.replace("_", " "), getattr(thing, name), low)
 
 
 @dataclass(frozen=True)

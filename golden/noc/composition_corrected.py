@@ -74,13 +74,13 @@ def arrivals(transaction: Transaction, ready: int) -> list[int]:
     """
     path, spacing = transaction.path, _spacing(transaction)
     crossing = int(path.packet_crossing.amount)
-    when, found = ready, []
+    when, cycles = ready, []
     for _ in range(transaction.packets):
         if when % path.period + crossing > path.window:  # it would not arrive in this window
             when += path.period - when % path.period
-        found.append(when + crossing - ready)
+        cycles.append(when + crossing - ready)
         when += spacing
-    return found
+    return cycles
 
 
 def end_to_end(transaction: Transaction, request: Duration, *, signal: int = 1) -> Stages:

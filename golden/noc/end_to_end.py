@@ -166,12 +166,12 @@ def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
 
     The last one, DDR3, has the rest: from the last packet's arrival to the last beat.
     """
-    found: dict[str, float] = {
+    shares: dict[str, float] = {
         "fill": fill(nbytes=path.nbytes, requesters=path.requesters),
         "first_packet": first_packet(requesters=path.requesters),
         "flow": arrivals(path, ready)[-1]}
     whole = written(path, ready, quarters=quarters, cap=cap, part=part) * quarters / 4
-    return {**found, "dram": whole - sum(found.values())}
+    return {**shares, "dram": whole - sum(shares.values())}
 
 
 @bound(formula="N_trans = 1: span(t_1 + t_2 + read + arrival + 66) + 6 + nCWD + nBURST; else max "

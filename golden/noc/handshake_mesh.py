@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from cyclebound.golden.noc.handshake_router import HandshakeRouterModel
 from cyclebound.golden.noc.routes import Mesh, Port, Tile
 from cyclebound.golden.noc.shmac_kernel import Kernel
-from cyclebound.golden.noc.shmac_packet import ShmacPort
+from cyclebound.golden.noc.shmac_packet import ShmacPacket, ShmacPort
 from cyclebound.golden.noc.shmac_tile import CoreModel, SlaveModel
 
 __all__ = ["HandshakeMeshModel", "TileEvents"]
@@ -55,7 +56,7 @@ class HandshakeMeshModel:
     """
 
     def __init__(self, mesh: Mesh, *, words: int = 16, late: bool = False,
-                 make: Callable[..., HandshakeRouterModel] = HandshakeRouterModel,
+                 make: Callable[..., Any] = HandshakeRouterModel,
                  **router: object) -> None:
         self.mesh = mesh
         self.routers: dict[Tile, HandshakeRouterModel] = {}
@@ -74,24 +75,25 @@ class HandshakeMeshModel:
     def step(self, kernels: Mapping[Tile, Kernel]) -> dict[Tile, TileEvents]:
         """One cycle, and what is to be seen in it."""
         offers = {tile: router.offers for tile, router in self.routers.items()}
-        arriving: dict[Tile, dict[int, object]] = {tile: {} for tile in self.routers}
+        arriving: dict[Tile, dict[int, ShmacPacket]] = {tile: {} for tile in self.routers}
         ready = {tile: [False] * len(ShmacPort) for tile in self.routers}
         for tile in self.routers:
             for port in _LINKS:
                 there = self.mesh.neighbour(tile, port)
-                if there is not None and offers[tile][port] is not None:
-                    arriving[there][port.opposite] = offers[tile][port]
+                offer = offers[tile][port]
+                if there is not None and offer is not None:
+                    arriving[there][port.opposite] = offer
                     ready[tile][port] = self.routers[there].link_ready(port.opposite)
             ready[tile][MASTER] = True
         events = {}
         landed = {slave.packet.initiator for slave in self.slaves.values()
-                  if slave.arrives and slave.packet.write}
+                  if slave.arrives and slave.packet is not None and slave.packet.write}
         for tile, router in self.routers.items():
             core, slave = self.cores[tile], self.slaves[tile]
             request, response = core.request, slave.response
-            for port, packet in ((MASTER, request), (SLAVE, response)):
+            for own, packet in ((MASTER, request), (SLAVE, response)):
                 if packet is not None:
-                    arriving[tile][port] = packet
+                    arriving[tile][own] = packet
             told = router.acknowledges(ready[tile])
             passed = response is not None and told[SLAVE]
             ready[tile][SLAVE] = slave.ready(passed)

@@ -81,8 +81,8 @@ class HandshakeRouterModel:
     @property
     def offers(self) -> list[ShmacPacket | None]:
         """The packets on offer at the outputs."""
-        return [self._inputs[output.owner].packet if self._due(output) and not output.void else None
-                for output in self._outputs]
+        return [None if output.owner is None or output.void or not self._due(output)
+                else self._inputs[output.owner].packet for output in self._outputs]
 
     def _due(self, state: _Output) -> bool:
         return state.owner is not None and self.cycle >= state.granted + OUT_CYCLES
@@ -100,16 +100,16 @@ class HandshakeRouterModel:
         """The acknowledge of each input in this cycle; outputs' offers are taken as in ``ready``.
         """
         gone = {output.owner for output in self._leaving(ready)}
-        found = []
+        acknowledges = []
         for port, input_port in enumerate(self._inputs):
             judged = input_port.packet is not None and self.cycle == input_port.taken + IN_CYCLES
             if port < ShmacPort.MASTER:
-                found.append(input_port.packet is None)
+                acknowledges.append(input_port.packet is None)
             elif port == ShmacPort.SLAVE and self._passed:
-                found.append(port in gone or (judged and input_port.output is None))
+                acknowledges.append(port in gone or (judged and input_port.output is None))
             else:
-                found.append(judged)
-        return found
+                acknowledges.append(judged)
+        return acknowledges
 
     def step(self, offers: Mapping[int, ShmacPacket], ready: Sequence[bool],
              slave_busy: bool) -> None:
@@ -123,23 +123,24 @@ class HandshakeRouterModel:
             if input_port.packet is None and port in offers:
                 self._inputs[port] = _Input(offers[port], now)
             elif input_port.packet is not None and now == input_port.taken + _CHECKED:
-                self._judge(port, input_port, waited)
+                self._judge(port, input_port, input_port.packet, waited)
             elif (input_port.packet is not None and input_port.output is None
                     and now == input_port.taken + IN_CYCLES):
                 input_port.packet = None
         for state in leaving:
-            self._inputs[state.owner] = _Input()
+            if state.owner is not None:
+                self._inputs[state.owner] = _Input()
             state.owner, state.granted, state.void = None, _NEVER, False
         self.cycle += 1
 
-    def _judge(self, port: int, state: _Input, waited: bool) -> None:
-        found = fault(port, state.packet, self._position, self._connected, waited)
-        self.malformed += found == "malformed"
-        self.unroutable += found == "unroutable"
-        if found is None:
-            state.output = dimension_order(self._position, state.packet.destination,
-                                           response=state.packet.response)
-            if port == ShmacPort.MASTER and state.packet.answered:
+    def _judge(self, port: int, state: _Input, packet: ShmacPacket, waited: bool) -> None:
+        wrong = fault(port, packet, self._position, self._connected, waited)
+        self.malformed += wrong == "malformed"
+        self.unroutable += wrong == "unroutable"
+        if wrong is None:
+            state.output = dimension_order(self._position, packet.destination,
+                                           response=packet.response)
+            if port == ShmacPort.MASTER and packet.answered:
                 self.outstanding = True
 
     def _grant(self, output: int, state: _Output, waited: bool) -> None:

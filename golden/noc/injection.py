@@ -31,9 +31,9 @@ def begins(sizes: Sequence[int], at: int, *, period: int, length: int, crossing:
 
     The packets after it are ready in time: they are read while it waits and leaves.
     """
-    found, now = [], 0
+    cycles, now = [], 0
     for flits in sizes:
         now += wait(at + now, flits + crossing, period=period, length=length)
-        found.append(now)
+        cycles.append(now)
         now += flits
-    return found
+    return cycles

@@ -1,6 +1,7 @@
 """Golden model of a mesh: router models, and the links between them."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from cyclebound.golden.noc.routes import Mesh, Port, Tile
 from cyclebound.golden.noc.wormhole_router import Flit, RouterModel
@@ -19,7 +20,7 @@ class MeshModel:
         Parameters of `RouterModel`, the same for all.
     """
 
-    def __init__(self, mesh: Mesh, **router: object) -> None:
+    def __init__(self, mesh: Mesh, **router: Any) -> None:
         self.mesh = mesh
         self.routers: dict[Tile, RouterModel] = {}
         for tile in mesh.tiles:
@@ -45,9 +46,9 @@ class MeshModel:
                 arriving[tile][Port.LOCAL] = offers[tile]
             for port in list(Port)[:Port.LOCAL]:
                 there = self.mesh.neighbour(tile, port)
-                if there is not None and router.offers[port] is not None:
-                    arriving[there][port.opposite] = router.offers[port]
-                    taken[tile][port] = self.routers[there].ready(port.opposite,
-                                                                  router.offers[port])
+                offer = router.offers[port]
+                if there is not None and offer is not None:
+                    arriving[there][port.opposite] = offer
+                    taken[tile][port] = self.routers[there].ready(port.opposite, offer)
         for tile, router in self.routers.items():
             router.step(arriving[tile], taken[tile])

@@ -100,8 +100,8 @@ class SenderModel:
         """Whether a word would be taken in this cycle."""
         if self._now is None or not self._due or self.cycle < self._since + _SETUP:
             return False
-        unread = min(len(self._flits), self._size)  # words of the packet that leaves
-        return self._bad or len(self._words) + unread < 2 * self._payload
+        leaving = min(len(self._flits), self._size)  # words of the packet that leaves
+        return self._bad or len(self._words) + leaving < 2 * self._payload
 
     @property
     def ends(self) -> bool:
@@ -202,7 +202,7 @@ class ReceiverModel:
 
     def step(self, flit: Flit | None, ready: bool) -> None:
         """One cycle: what the network offers, and whether the word on offer is taken."""
-        taken = flit is not None and self.ready
+        taken = flit if self.ready else None
         if ready:
             self.offer = None
         if self._leaving:
@@ -210,29 +210,29 @@ class ReceiverModel:
                 self.offer = self._leaving.popleft()
         elif self._packets and self._packets[0][0] < self.cycle:
             self._leaving.extend(self._packets.popleft()[1])
-        if taken:
-            self._take(flit)
+        if taken is not None:
+            self._take(taken)
         self.cycle += 1
 
     def _take(self, flit: Flit) -> None:
-        inside = self._arriving is not None
+        arriving = self._arriving
         alone = flit.first and flit.last   # an abort, or a packet of nothing
         if flit.first:
-            self.malformed += inside or (alone and not self._lost)
+            self.malformed += arriving is not None or (alone and not self._lost)
             self._arriving, self._lost = None if alone else [], False
-        elif not inside:
+        elif arriving is None:
             self.malformed += not self._lost
             self._lost = not flit.last
-        elif (flit.last and not self._arriving) or len(self._arriving) > self._payload:
+        elif (flit.last and not arriving) or len(arriving) > self._payload:
             self.malformed += 1
             self._arriving, self._lost = None, not flit.last
         else:
-            self._arriving.append(flit.data)
+            arriving.append(flit.data)
             if flit.last:
-                self._complete()
+                self._complete(arriving)
 
-    def _complete(self) -> None:
-        header, *words = self._arriving
+    def _complete(self, packet: list[int]) -> None:
+        header, *words = packet
         self._arriving = None
         ends = bool(header & self._end)
         self._packets.append((self.cycle, [

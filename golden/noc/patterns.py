@@ -19,17 +19,17 @@ def pattern(mesh: Mesh, number: int, hot: Tile = (0, 0)) -> dict[Tile, Tile]:
     if number < 0:
         raise ValueError(f"pattern must be at least 0, not {number}")
     if number == HOTSPOT:
-        found = dict.fromkeys(mesh.tiles, hot)
+        goals = dict.fromkeys(mesh.tiles, hot)
     elif number == TRANSPOSE:
         if mesh.rows != mesh.columns:
             raise ValueError(f"mesh must be square for a transpose, not {mesh.rows} x "
                              f"{mesh.columns}")
-        found = {tile: tile[::-1] for tile in mesh.tiles}
+        goals = {tile: tile[::-1] for tile in mesh.tiles}
     else:
         ends = mesh.tiles
         random.Random(number).shuffle(ends)
-        found = dict(zip(mesh.tiles, ends, strict=True))
-    return {source: destination for source, destination in found.items() if source != destination}
+        goals = dict(zip(mesh.tiles, ends, strict=True))
+    return {source: destination for source, destination in goals.items() if source != destination}
 
 
 def crowd(mesh: Mesh, number: int, longest: int) -> tuple[dict[str, Stream], int]:

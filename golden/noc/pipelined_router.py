@@ -42,7 +42,7 @@ class PipelinedRouterModel:
     @property
     def inside(self) -> int:
         """Packets in the router."""
-        return sum(map(len, [*self._queues, *self._granted]))
+        return sum(map(len, self._queues)) + sum(map(len, self._granted))
 
     @property
     def offers(self) -> list[ShmacPacket | None]:
@@ -63,17 +63,17 @@ class PipelinedRouterModel:
         """One cycle: what is offered at the inputs, and whether each output's offer is taken."""
         taken = [port for port in offers if self.link_ready(port)]
         waited, leaving = self.outstanding, []
-        for queue, offer, goes in zip(self._granted, self.offers, ready, strict=True):
+        for granted_queue, offer, goes in zip(self._granted, self.offers, ready, strict=True):
             if offer is not None and goes:
-                queue.popleft()
+                granted_queue.popleft()
         wants: list[int | None] = [None] * len(ShmacPort)
         for port, queue in enumerate(self._queues):
             if not queue:
                 continue
-            found = fault(port, queue[0], self._position, self._connected, waited)
-            self.malformed += found == "malformed"
-            self.unroutable += found == "unroutable"
-            if found is not None:
+            wrong = fault(port, queue[0], self._position, self._connected, waited)
+            self.malformed += wrong == "malformed"
+            self.unroutable += wrong == "unroutable"
+            if wrong is not None:
                 leaving.append(port)
             else:
                 wants[port] = dimension_order(self._position, queue[0].destination,

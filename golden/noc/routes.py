@@ -13,6 +13,8 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from cyclebound.golden.parameters import check_integer
+
 if TYPE_CHECKING:  # imported by what uses them: half a second of every command
     import networkx as nx
 
@@ -50,12 +52,8 @@ class Mesh:
     columns: int
 
     def __post_init__(self) -> None:
-        for name in ("rows", "columns"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name} must be an integer, not {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
+        check_integer("rows", self.rows, 1)
+        check_integer("columns", self.columns, 1)
 
     def __contains__(self, tile: object) -> bool:
         return (isinstance(tile, tuple) and len(tile) == 2
@@ -70,8 +68,8 @@ class Mesh:
         """The tile next to a port, or None at the edge and for ``LOCAL``."""
         if port is Port.LOCAL:
             return None
-        found = tile[0] + _STEP[port][0], tile[1] + _STEP[port][1]
-        return found if found in self else None
+        beside = tile[0] + _STEP[port][0], tile[1] + _STEP[port][1]
+        return beside if beside in self else None
 
     @property
     def graph(self) -> nx.DiGraph:
@@ -174,5 +172,5 @@ def routes_between(mesh: Mesh, source: Tile, destination: Tile, *,
         yield (source,)
         return
     shortest = abs(source[0] - destination[0]) + abs(source[1] - destination[1])
-    found = nx.all_simple_paths(mesh.graph, source, destination, cutoff=shortest + detour)
-    yield from sorted((tuple(path) for path in found), key=lambda path: (len(path), path))
+    paths = nx.all_simple_paths(mesh.graph, source, destination, cutoff=shortest + detour)
+    yield from sorted((tuple(path) for path in paths), key=lambda path: (len(path), path))

@@ -89,7 +89,7 @@ def _after_write() -> int:
     return IN_CYCLES + OUT_CYCLES + RELEASE_CYCLES - (1 + IN_CYCLES) - 1
 
 
-def _way(links: int) -> int:
+def _path(links: int) -> int:
     """Cycles in the routers of a path, in one direction."""
     return (IN_CYCLES + OUT_CYCLES) * (links + 1)
 
@@ -110,7 +110,7 @@ def read_lifetime(*, links: Links, after_write: AfterWrite = 0) -> int:
     All of these latencies are given, by Figure 5.7. RTL that is given others than the thesis' takes
     another time. The sum is 27 and 47 in Table 4.4, too.
     """
-    return (1 + _way(links) + TO_MEMORY_CYCLES + MEMORY_CYCLES + _way(links) + TO_CORE_CYCLES
+    return (1 + _path(links) + TO_MEMORY_CYCLES + MEMORY_CYCLES + _path(links) + TO_CORE_CYCLES
             + after_write * _after_write())
 
 
@@ -120,10 +120,10 @@ def read_lifetime(*, links: Links, after_write: AfterWrite = 0) -> int:
 def write_lifetime(*, links: Links) -> int:
     """A write's life, counted as `read_lifetime`, until it is on its way from router to memory.
 
-    1 cycle in the adapter, 5 + 5 in each router, 1 to the memory. It is 22 in Table 4.4, which
-    leaves no other cycle than this one for a write to end in.
+    1 cycle in the adapter, 5 + 5 in each router, 1 to the memory. Table 4.4 has 22, so that this
+    is the cycle in which the thesis counts a write as ended.
     """
-    return 1 + _way(links) + TO_MEMORY_CYCLES
+    return 1 + _path(links) + TO_MEMORY_CYCLES
 
 
 @prediction(

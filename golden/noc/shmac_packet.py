@@ -73,16 +73,16 @@ class ShmacPacket:
 
     def word(self, *, address_bits: int = ADDRESS_BITS, data_bits: int = DATA_BITS) -> int:
         """Its bits, in the order of the attributes, the first one lowest."""
-        found = at = 0
+        bits = at = 0
         for field in fields(self):
             value, width = getattr(self, field.name), 1
             if isinstance(value, tuple):
                 value, width = value[1] | value[0] << COORDINATE_BITS, 2 * COORDINATE_BITS
             elif field.name in ("address", "data"):
                 width = address_bits if field.name == "address" else data_bits
-            found |= (value & (1 << width) - 1) << at
+            bits |= (value & (1 << width) - 1) << at
             at += width
-        return found
+        return bits
 
 
 def dimension_order(here: Tile, there: Tile, *, response: bool) -> ShmacPort:

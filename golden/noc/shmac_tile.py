@@ -166,7 +166,8 @@ class CoreModel:
         if response is not None:
             self._until, self.data = now + TO_CORE_CYCLES, response.data
         if self._busy == "fetch" and self.kernel.bypass:
-            if now == self._until - TO_CORE_CYCLES:  # the word of the cycle before
+            # the word of the cycle before
+            if self._until is not None and now == self._until - TO_CORE_CYCLES:
                 self.data = self._word
             self._word = memory.word(self.count)
         if self._until != now:

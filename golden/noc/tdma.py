@@ -27,6 +27,7 @@ from cyclebound.golden.noc.routes import (
     check_route,
     routes_between,
 )
+from cyclebound.golden.parameters import check_integer
 
 if TYPE_CHECKING:  # imported by what uses them: half a second of every command
     from ortools.sat.python import cp_model
@@ -54,11 +55,7 @@ class Network:
 
     def __post_init__(self) -> None:
         for name in ("period", "hop_cycles", "payload_flits", "flit_bytes", "mhz"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name.replace('_', ' ')} must be an integer, not {value!r}")
-            if value < 1:
-                raise ValueError(f"{name.replace('_', ' ')} must be at least 1, not {value}")
+            check_integer(name.replace("_", " "), getattr(self, name), 1)
 
 
 @dataclass(frozen=True)
@@ -183,8 +180,8 @@ def solve(network: Network, flows: Iterable[Flow], *, detour: int = 0,
                              if given is not None else
                              list(routes_between(network.mesh, flow.source, flow.destination,
                                                  detour=detour)))
-    found = _solve(network, flows, choice)
-    return found if found is not None else _explain(network, flows, choice)
+    table = _solve(network, flows, choice)
+    return table if table is not None else _explain(network, flows, choice)
 
 
 def _solve(network: Network, flows: list[Flow],

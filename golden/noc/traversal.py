@@ -9,10 +9,11 @@ traversal bound is made of"; the names here are those used there.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from cyclebound.golden.noc.deadlock import find_deadlock
 from cyclebound.golden.noc.routes import Channel, Mesh, Route, channels, check_route
+from cyclebound.golden.parameters import check_integer
 
 __all__ = ["Stream", "Traversal"]
 
@@ -41,12 +42,9 @@ class Stream:
     pauses: int = 0
 
     def __post_init__(self) -> None:
-        for name, value, lowest in (("flits", self.flits, 1), ("least flits", self.least, 1),
-                                    ("pauses", self.pauses, 0)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name} of a stream must be an integer, not {value!r}")
-            if value < lowest:
-                raise ValueError(f"{name} of a stream must be at least {lowest}, not {value}")
+        check_integer("flits of a stream", self.flits, 1)
+        check_integer("least flits of a stream", self.least, 1)
+        check_integer("pauses of a stream", self.pauses, 0)
         if self.least > self.flits:
             raise ValueError(f"least flits of a stream must be at most {self.flits}, its flits, "
                              f"not {self.least}")
@@ -133,7 +131,7 @@ class Traversal:
     def _once(self, what: Callable[..., T], *key: object) -> T:
         if (what.__name__, *key) not in self._known:
             self._known[what.__name__, *key] = what(*key)
-        return self._known[what.__name__, *key]
+        return cast(T, self._known[what.__name__, *key])
 
     def _longest(self, group: Group) -> int:
         return max(self._streams[name].longest for name in group)
@@ -181,11 +179,11 @@ class Traversal:
 
     def _apart(self, channel: Channel, run: _Run) -> int:
         """Delay by packets on several routes, each taken at its worst."""
-        found = self._any(channel, run.unknown) + sum(
+        delay = self._any(channel, run.unknown) + sum(
             number * self._packet(channel, group) for group, number in run.whole)
         if run.last is not None:
-            return found + self._begun(run.last, channel, run.part)
-        return found - self._saved(channel, run)
+            return delay + self._begun(run.last, channel, run.part)
+        return delay - self._saved(channel, run)
 
     def _packet(self, channel: Channel, group: Group) -> int:
         """A whole packet of a group leaves FIFO(channel)."""
@@ -251,12 +249,12 @@ class Traversal:
                                      for name in group)
                         for group, number in run.whole) <= run.cut
         either = run.mixed or exhausted
-        known: dict[int, int] = {}
+        least: dict[int, int] = {}
 
         def saved(cut: int) -> int:
             if cut <= 0:
                 return 0
-            if cut not in known:
+            if cut not in least:
                 choices = [cost - self._begun(name, channel, stream.longest - cut)
                            for cost, name, stream in members if stream.longest > cut]
                 choices += [cost + saved(cut - length - stream.pauses)
@@ -267,8 +265,8 @@ class Traversal:
                     choices.append(all_unknown - self._any(channel, run.unknown, cut))
                     choices += [all_unknown - self._any(channel, run.unknown - gone)
                                 + saved(cut - gone) for gone in range(1, min(cut, run.unknown + 1))]
-                known[cut] = min(choices)
-            return known[cut]
+                least[cut] = min(choices)
+            return least[cut]
         return max(run.cut, saved(run.cut))
 
     # The bound
@@ -294,9 +292,9 @@ class Traversal:
         """
         if name not in self._streams:
             raise ValueError(f"stream must be one of {', '.join(self._streams)}, not {name!r}")
-        entry, *path = self._paths[name]
+        first_channel, *path = self._paths[name]
         stream = self._streams[name]
-        return (self._passes(name, entry, self._depth - 1, self._delta)
+        return (self._passes(name, first_channel, self._depth - 1, self._delta)
                 + sum(self._passes(name, channel, self._depth, self._delta + 1)
                       for channel in path[:-1])
                 + stream.flits * self._drain + stream.pauses + 1)

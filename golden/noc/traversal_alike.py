@@ -84,7 +84,7 @@ class AlikeTraversal:
             for before, channel in pairwise(path):
                 self._next.setdefault(before, set()).add(channel)
                 self._inputs.setdefault(channel, set()).add(before)
-        self._known: dict[tuple[Channel, int, int], int] = {}
+        self._known: dict[tuple[Channel, int, int, Channel | None], int] = {}
 
     def _time(self, channel: Channel, count: int, number: int,
               last: Channel | None = None) -> int:
@@ -126,7 +126,7 @@ class AlikeTraversal:
         """
         if name not in self._paths:
             raise ValueError(f"stream must be one of {', '.join(self._paths)}, not {name!r}")
-        (entry, first), *links = pairwise(self._paths[name])
-        return (self._passes(entry, first, self._depth - 1, self._delta)
+        (first_channel, first), *links = pairwise(self._paths[name])
+        return (self._passes(first_channel, first, self._depth - 1, self._delta)
                 + sum(self._passes(*link, self._depth, self._delta + 1) for link in links)
                 + self._flits + 1)

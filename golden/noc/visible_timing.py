@@ -57,7 +57,7 @@ def visible(previous: str | None, current: str, *, elapsed: int = 0) -> Duration
     if (previous, current) == ("WR", "PRE"):
         return max(timing("WR"), timing("RAS") - DDR(elapsed),
                    key=lambda bound: bound.amount) + timing("RP")
-    if (previous, current) not in _TABLE_II:
+    if previous is None or (previous, current) not in _TABLE_II:
         raise ValueError(f"{current} after {previous} must be a pair of Table II")
     return sum((timing(name) for name in _TABLE_II[previous, current]), DDR(0))
 

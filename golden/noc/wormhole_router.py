@@ -111,24 +111,25 @@ class RouterModel:
 
     def output_of(self, entrance: int, header: int) -> int | None:
         """The output that a header asks for, or None if it may not go there."""
+        output: int
         if self._routing == "xy":
             column = header % (1 << COORDINATE_BITS)
             row = (header >> COORDINATE_BITS) % (1 << COORDINATE_BITS)
             away = row - self._position[0], column - self._position[1]
             if away[1]:
-                found = Port.EAST if away[1] > 0 else Port.WEST
+                output = Port.EAST if away[1] > 0 else Port.WEST
             elif away[0]:
-                found = Port.SOUTH if away[0] > 0 else Port.NORTH
+                output = Port.SOUTH if away[0] > 0 else Port.NORTH
             else:
-                found = Port.LOCAL
-            found = int(found)
+                output = Port.LOCAL
+            output = int(output)
         else:
-            found = header % (1 << CODE_BITS)
-            if found == entrance:
-                found = self.local  # no packet turns around, so its own direction is free for that
-            elif found >= self.local:
+            output = header % (1 << CODE_BITS)
+            if output == entrance:
+                output = self.local  # no packet turns around, so its own direction is free for that
+            elif output >= self.local:
                 return None
-        return found if found != entrance and self._connected >> found & 1 else None
+        return output if output != entrance and self._connected >> output & 1 else None
 
     def ready(self, port: int, offer: Flit | None) -> bool:
         """Whether an offer would be taken in this cycle."""
@@ -198,7 +199,7 @@ class RouterModel:
             if offer is not None and not ready[output]:
                 continue
             flit = self.offers[output] = None if who is None else self._head(who)
-            if flit is not None:
+            if flit is not None and who is not None:
                 left.append(who)
                 if flit.last:
                     self.owners[output] = None

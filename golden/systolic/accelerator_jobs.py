@@ -54,7 +54,7 @@ class Move(NamedTuple):
     target: Target
     scratch: int
     place: int
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of a tuple
 
 
 class Job(NamedTuple):
@@ -265,23 +265,23 @@ class Cut:
                           bias_half * (device.bias_depth // 2), c_base, tuple(loads))
 
     def _biases(self, strips: Part, base: int) -> list[Move]:
-        found = [Move(Target.BIAS, base, strips.start, strips.count)]
+        moves = [Move(Target.BIAS, base, strips.start, strips.count)]
         if self.shape.layer.scales:
-            found.append(Move(Target.SCALE, base, strips.start, strips.count))
-        return found
+            moves.append(Move(Target.SCALE, base, strips.start, strips.count))
+        return moves
 
     def _weights(self, strips: Part, portion: Slice, base: int) -> list[Move]:
         """The strips' weights of a slice, or of all of them, slice by slice."""
-        words, found = self.shape.words, []
+        words, moves = self.shape.words, []
         for part in self.slices if self.weights_stay else (portion,):
             if part.words == words:
-                found.append(Move(Target.B, base, words * strips.start, words * strips.count))
+                moves.append(Move(Target.B, base, words * strips.start, words * strips.count))
                 continue
             begin = base + (strips.count * part.offset if self.weights_stay else 0)
-            found += [Move(Target.B, begin + number * part.words,
+            moves += [Move(Target.B, begin + number * part.words,
                            words * (strips.start + number) + part.offset, part.words)
                       for number in range(strips.count)]
-        return found
+        return moves
 
     def _rows(self, loaded: Part, planes: Part, base: int) -> list[Move]:
         pitch = self.shape.pitch
@@ -310,7 +310,7 @@ def cuts_of(layer: Layer, device, *, sliced: bool) -> Iterator[Cut]:
     Raises `ValueError` where none does: it names the scratchpad that the least job does not fit.
     There are none with more slices where windows cannot be cut.
     """
-    shape, found = _Shape(layer, device), False
+    shape, fits = _Shape(layer, device), False
     least = None
     few = len(layer.blocks)
     for slices in shape.slicings():
@@ -326,11 +326,11 @@ def cuts_of(layer: Layer, device, *, sliced: bool) -> Iterator[Cut]:
                     least = cut
                 if not cut.fits:
                     continue
-                found = True
+                fits = True
                 yield cut
                 if rows < shape.whole_rows and strips < shape.strips:
                     yield Cut(shape, rows, strips, slices, image_stays, weights_stay, True)
-    if not found and least is not None:
+    if not fits and least is not None:
         scratchpad, (need, there) = next(item for item in least.needs().items()
                                          if item[1][0] > item[1][1])
         raise ValueError(f"{layer.name}: {scratchpad} must hold {need} words for the "

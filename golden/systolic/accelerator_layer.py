@@ -31,7 +31,7 @@ class Part(NamedTuple):
     """``count`` of something, from ``start`` on."""
 
     start: int
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of a tuple
 
 
 class Block(NamedTuple):
@@ -42,10 +42,10 @@ class Block(NamedTuple):
 
 
 def _within(thing: str, value: object, least: int, most: int) -> int:
-    found = whole(thing, value, -2**63)
-    if not least <= found <= most:
-        raise ValueError(f"{thing} must be {least} to {most}, not {found}")
-    return found
+    number = whole(thing, value, -2**63)
+    if not least <= number <= most:
+        raise ValueError(f"{thing} must be {least} to {most}, not {number}")
+    return number
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class AcceleratorModel:
             beats[:] = self.c[c["scratch"]:c["scratch"] + c["count"]]
             return
         scratch = {Target.A: self.a, Target.B: self.b, Target.BIAS: self.bias,
-                   Target.SCALE: self.scales, Target.SHORTCUT: self.shortcut}[c["target"]]
+                   Target.SCALE: self.scales, Target.SHORTCUT: self.shortcut}[Target(c["target"])]
         if c["target"] in (Target.BIAS, Target.SCALE):
             assert c["count"] % BIAS_BEATS == 0
             beats = beats.astype(np.int8).reshape(-1).view("<i4").reshape(-1, self.device.size)

@@ -102,12 +102,12 @@ def _flat(layer: Layer, before: Layer, size: int) -> Layer:
 
 def chained(layers: Sequence[Layer], size: int) -> list[Layer]:
     """The layers of a network as they take each other's results from memory."""
-    found = list(layers[:1])
+    chain = list(layers[:1])
     for before, layer in itertools.pairwise(layers):
         conv, shape = layer.convolution, (before.convolution.filters, *before.output)
         flattens = shape != (conv.channels, conv.height, conv.width)
-        found.append(_flat(layer, before, size) if flattens else layer)
-    return found
+        chain.append(_flat(layer, before, size) if flattens else layer)
+    return chain
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ def steps_of(layers: Sequence[Trained], image: Tensor | None, size: int) -> list
     steps: list[Step] = []
     made: Tensor | None = None
     in_memory = chained([layer.layer for layer in layers], size)
-    for number, (each, stored) in enumerate(zip(layers, in_memory, strict=True)):
-        layer, weights, conv = each.layer, each.weights, each.layer.convolution
+    for number, (trained, stored) in enumerate(zip(layers, in_memory, strict=True)):
+        layer, weights, conv = trained.layer, trained.weights, trained.layer.convolution
         shape = conv.channels, conv.height, conv.width
         given = np.zeros(shape, dtype=np.int8) if image is None and number == 0 else image
         if number:
@@ -158,14 +158,14 @@ def steps_of(layers: Sequence[Trained], image: Tensor | None, size: int) -> list
                 weights = flat_weights(weights.reshape(conv.filters, *came), size)
         else:
             layer.check("image", given, shape)
-        layer.check("bias", each.bias, (conv.filters,), np.int32)
+        layer.check("bias", trained.bias, (conv.filters,), np.int32)
         stored.check("weights", weights, (conv.filters, stored.convolution.channels
                                            // conv.groups, *conv.kernels))
         if image is not None:
             own = (given if made is None else made).reshape(shape)
-            made = layer.reference(own, each.weights, each.bias).astype(np.int8)
+            made = layer.reference(own, trained.weights, trained.bias).astype(np.int8)
         result = np.zeros((conv.filters, *layer.output), dtype=np.int8) if made is None else made
-        steps.append(Step(stored, given if number == 0 else None, weights, each.bias, result))
+        steps.append(Step(stored, given if number == 0 else None, weights, trained.bias, result))
     return steps
 
 

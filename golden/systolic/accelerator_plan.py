@@ -388,8 +388,9 @@ def layer_cycles(*, size: Size, height: Extent, width: Extent, channels: Extent,
     Derivation: the planner's list of commands with the cycles of each, in `schedule`; nothing else
     takes time. Exact where each transfer takes as long as the memory may.
     """
-    edges = (padding, *(padding if edge < 0 else edge
-                        for edge in (padding_left, padding_bottom, padding_right)))
+    left, bottom, right = (padding if edge < 0 else edge
+                           for edge in (padding_left, padding_bottom, padding_right))
+    edges = padding, left, bottom, right
     try:
         layer = Layer(
             Convolution("layer", height, width, channels, filters,

@@ -66,8 +66,8 @@ def _several(thing: str, value: object, count: int, least: int) -> int | tuple[i
     if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
         if len(value) != count:
             raise ValueError(f"{thing} must be 1 or {count} numbers, not {len(value)}")
-        found = tuple(whole(thing, size, least) for size in value)
-        return found[0] if len(set(found)) == 1 else found
+        sizes = tuple(whole(thing, size, least) for size in value)
+        return sizes[0] if len(set(sizes)) == 1 else sizes
     return whole(thing, value, least)
 
 

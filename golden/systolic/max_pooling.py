@@ -55,7 +55,8 @@ class MaxPoolingModel:
     def __init__(self, images) -> None:
         self._now = 0  # cycles in which nothing stood still
         self._rows: deque[tuple[int, list[int]]] = deque()
-        self._pixels = deque()  # what becomes of each pixel: a result, or None
+        # what becomes of each pixel: a result, or None
+        self._pixels: deque[list[int] | None] = deque()
         for image, window in images:
             results = iter(max_pool(image, window).reshape(-1, image.shape[2]).tolist())
             down, across = (extent // window * window for extent in image.shape[:2])

@@ -14,11 +14,11 @@ def whole(thing: str, value: object, least: int, most: int | None = None) -> int
     try:
         if isinstance(value, bool):
             raise TypeError
-        found = operator.index(value)  # type: ignore[arg-type]
+        number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise TypeError(f"{thing} must be a whole number, not {value!r}") from None
-    if found < least:
-        raise ValueError(f"{thing} must be at least {least}, not {found}")
-    if most is not None and found > most:
-        raise ValueError(f"{thing} must be at most {most}, not {found}")
-    return found
+    if number < least:
+        raise ValueError(f"{thing} must be at least {least}, not {number}")
+    if most is not None and number > most:
+        raise ValueError(f"{thing} must be at most {most}, not {number}")
+    return number

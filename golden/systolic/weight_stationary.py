@@ -156,6 +156,7 @@ class WeightStationaryModel:
             self._begin()
         if left is not None and left_ready:
             values, last = left
+            assert self._tile is not None  # else the array was not ready
             row = np.array(values, dtype=np.int64) @ self._tile
             self._sums.append((self._now + self.rows + self.columns + 1,
                                wrap(row, self.accumulator_width).tolist()))

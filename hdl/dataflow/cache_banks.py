@@ -122,7 +122,7 @@ class CacheBanks(wiring.Component):
         m.d.comb += [signal.eq(value) for signal, value in zip(wants, wanted, strict=True)]
 
         # Banks: a choice, and a word that is there in the next cycle.
-        found = []
+        words_read = []
         for bank, (arbiter, memory) in enumerate(zip(self.arbiters, self.memories, strict=True)):
             m.submodules[f"arbiter_{bank}"] = arbiter
             m.submodules[f"bank_{bank}"] = memory
@@ -140,7 +140,7 @@ class CacheBanks(wiring.Component):
                 write.addr.eq(row), write.data.eq(access.data), write.en.eq(access.write),
                 read.addr.eq(row), read.en.eq(self.taken[bank]),
             ]
-            found.append(read.data)
+            words_read.append(read.data)
 
         # Ports: which bank has taken the request, and when its word may go.
         for number, port in enumerate(self.ports):
@@ -156,7 +156,7 @@ class CacheBanks(wiring.Component):
                 answer.tag.eq(port.request.payload.tag),
             ]
             word = Signal(self.response)
-            m.d.comb += [word.tag.eq(answer.tag), word.data.eq(Array(found)[bank])]
+            m.d.comb += [word.tag.eq(answer.tag), word.data.eq(Array(words_read)[bank])]
             late = self._delayed(m, self.late[number], asked & missed, word)
             prompt = self._delayed(m, self.prompt[number], asked & ~missed, word)
 
@@ -174,15 +174,15 @@ class CacheBanks(wiring.Component):
             ]
         return m
 
-    def _delayed(self, m, way, valid, payload):
-        """A pulse as many cycles later as there are bits on its way; what it has is in a memory."""
-        name, cycles = way.name, len(way)
+    def _delayed(self, m, line, valid, payload):
+        """A pulse as many cycles later as ``line`` has bits; its payload is in a memory."""
+        name, cycles = line.name, len(line)
         later = Strobe(self.response).create(path=(f"{name}_answer",))
         if cycles == 0:
             m.d.comb += [later.valid.eq(valid), later.payload.eq(payload)]
             return later
-        m.d.sync += way.eq(Cat(valid, way))
-        m.d.comb += later.valid.eq(way[-1])
+        m.d.sync += line.eq(Cat(valid, line))
+        m.d.comb += later.valid.eq(line[-1])
         if cycles == 1:
             m.d.sync += later.payload.eq(payload)
             return later

@@ -21,7 +21,8 @@ __all__ = ["Diamond"]
 class Diamond(wiring.Component):
     """Figure 6's graph out of compute units, with a delay in its shorter path or without one.
 
-    Latency and throughput: ``golden.dataflow.bounds``, `diamond_latency` and `diamond_stream`.
+    Latency and throughput: ``golden.dataflow.bounds``, `diamond_balanced` where the delay makes up
+    for the longer path, and else `diamond_unbalanced`.
 
     Parameters
     ----------

@@ -67,14 +67,8 @@ class IntegerAlu(wiring.Component):
         turned = Mux(left, a[::-1], a)
         fill = (operation == Operation.SRA) & a[-1]
         shifted = register((Cat(turned, fill).as_signed() >> b[:5])[:32].as_unsigned(), "shifted")
-        # a float's integer part: its significand from the top of 32 bits downwards
-        field = a[_FRACTION:-1]
-        distance = Signal(range(-128, 256))
-        m.d.comb += distance.eq(_BIAS + 31 - field)
-        whole = Cat(Const(0, 8), a[:_FRACTION], Const(1, 1))
-        whole = register(Mux(distance[5:8].any() | (distance < 0), 0, whole >> distance[:5]),
-                         "whole")
-        huge = register(distance <= 0, "huge")
+        integer_part, too_large = self._integer_part(m, a)
+        whole, huge = register(integer_part, "whole"), register(too_large, "huge")
 
         # 2: what each of them means
         below = register(difference[32], "below")
@@ -103,15 +97,30 @@ class IntegerAlu(wiring.Component):
                  Operation.LE: order | same, Operation.LTU: below, Operation.LEU: below | same,
                  Operation.FEQ: float_same & ~unordered, Operation.FLT: float_below & ~unordered,
                  Operation.FLE: (float_below | float_same) & ~unordered}
-        flag = Array([flags.get(number, Const(0, 1)) for number in range(32)])[operation]
+        with m.If(self.enable):
+            m.d.sync += self.result.eq(self._chosen(of, flags, low, integer, extreme, simple))
+        return m
+
+    def _integer_part(self, m, a):
+        """A float's integer part, its significand from the top of 32 bits down; whether it exceeds
+        them."""
+        field = a[_FRACTION:-1]
+        distance = Signal(range(-128, 256))
+        m.d.comb += distance.eq(_BIAS + 31 - field)
+        significand = Cat(Const(0, 8), a[:_FRACTION], Const(1, 1))
+        beyond = distance[5:8].any() | (distance < 0)
+        return Mux(beyond, 0, significand >> distance[:5]), distance <= 0
+
+    def _chosen(self, of, flags, low, integer, extreme, simple):
+        """The result of the operation; a comparison's is its flag."""
+        flag = Array([flags.get(number, Const(0, 1)) for number in range(32)])[
+            self.operation]
         result = simple
         for operations, value in (((Operation.MUL,), low), ((Operation.TO_INT,), integer),
                                   ((Operation.MIN, Operation.MAX), extreme),
                                   (flags, Cat(flag, Const(0, 31)))):
             result = Mux(of(*operations), value, result)
-        with m.If(self.enable):
-            m.d.sync += self.result.eq(result)
-        return m
+        return result
 
     @staticmethod
     def _is_nan(bits):

@@ -49,7 +49,7 @@ class LoadStoreUnit(wiring.Component):
     among those that are answered.
 
     Latency: the request is offered 3 cycles after the last token was taken, and a result 2 cycles
-    after the response. Throughput: one thread per cycle, while ``depth`` covers the way from
+    after the response. Throughput: one thread per cycle, while ``depth`` covers the path from
     firing to being sent on.
 
     Parameters
@@ -115,20 +115,24 @@ class LoadStoreUnit(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.buffer = buffer = self.buffer
+        m.submodules.buffer = self.buffer
         m.submodules.turn = turn = Turn(depth=self.depth)
         tids = Memory(shape=unsigned(self.tid_width), depth=self.depth, init=[])
         words = Memory(shape=unsigned(self.width), depth=self.depth, init=[])
         m.submodules.tids, m.submodules.words = tids, words
         write_tid, write_word = tids.write_port(), words.write_port()
         read_tid, read_word = tids.read_port(domain="comb"), words.read_port(domain="comb")
-        configuration = self.configuration
+        self._enter(m, write_tid, write_word)
+        self._leave(m, turn, read_tid, read_word)
+        return m
 
+    def _enter(self, m, write_tid, write_word):
+        """A firing takes its entry, and is a request, or answered at once; words are kept."""
+        buffer, configuration = self.buffer, self.configuration
         for outer, inner in zip(self.operands, buffer.operands, strict=True):
             wiring.connect(m, wiring.flipped(outer), inner)
         m.d.comb += buffer.needed.eq(Cat(1, configuration.store, configuration.gated))
 
-        # A firing takes its entry, and is a request, or answered at once.
         fire, request, response = buffer.fire, self.request, self.response
         index = fire.payload.tid[:exact_log2(self.depth)]
         if not self.epochs:
@@ -170,7 +174,12 @@ class LoadStoreUnit(wiring.Component):
             write_word.en.eq(response.valid),
         ]
 
-        # Who is sent on: of this epoch, and answered.
+        self._enabled, self._entered = enabled, entered
+        self._skipped, self._answered = skipped, answered
+
+    def _leave(self, m, turn, read_tid, read_word):
+        """Of the threads of this epoch that have been answered, one is sent on at a time."""
+        enabled, entered = self._enabled, self._entered
         leaves, open_ = Signal(self.depth), Signal()
         m.d.comb += [
             open_.eq((~self.result.valid | self.result.ready)
@@ -186,16 +195,15 @@ class LoadStoreUnit(wiring.Component):
                              port.payload.tid.eq(read_tid.data)]
             with m.Elif(port.ready):
                 m.d.sync += port.valid.eq(0)
-        nothing = (self.empty & turn.grant).any() | configuration.store
+        nothing = (self.empty & turn.grant).any() | self.configuration.store
         with m.If(open_):
             m.d.sync += [self.result.payload.data.eq(Mux(nothing, 0, read_word.data)),
                          self.enable.payload.data.eq((self.alive & turn.grant).any())]
         m.d.sync += [
             self.busy.eq(self.busy & ~leaves | entered),
-            self.done.eq(self.done & ~leaves | skipped | answered),
+            self.done.eq(self.done & ~leaves | self._skipped | self._answered),
             self.alive.eq(Mux(enabled, self.alive | entered, self.alive & ~entered)),
-            self.empty.eq(self.empty & ~entered | skipped),
+            self.empty.eq(self.empty & ~entered | self._skipped),
         ]
         if self.epochs:
             keep_epochs(m, self.sent, leaves, open_ & turn.requests.any())
-        return m

@@ -68,9 +68,9 @@ class _Block(wiring.Component):
                     m.d.sync += free.eq(0)
                     m.next = "BEGIN"
             with m.State("BEGIN"):
-                known, answer = self.begin(m)
+                at_once, answer = self.begin(m)
                 m.next = steps[0]
-                with m.If(known):
+                with m.If(at_once):
                     m.d.sync += [value.eq(answer), done.eq(1)]
                     m.next = "DONE"
             for step, state, after in zip(self.prepare(), steps, [*steps[1:], "ITERATE"],
@@ -231,7 +231,8 @@ class FloatDivider(_Block):
 class FloatRoot(_Block):
     """The square root of a in IEEE 754 binary32, rounded to nearest even.
 
-    No root of a number with 24 bits ends after the 25th, so that this one alone decides.
+    The root of a number of 24 bits is never half way between two results, so that its 25th bit
+    decides the rounding.
     """
 
     _ROOT = _SIGNIFICAND + 1  # and a guard bit

@@ -18,7 +18,7 @@ class Turn(wiring.Component):
     """The first entry that asks, after the one served last; one-hot, and as a number.
 
     Latency: none. Without a carry chain, because it is the longest path in every buffer. An entry
-    that keeps asking sees each other entry go first once at most.
+    that keeps asking is passed over by each other entry once at most.
 
     Parameters
     ----------

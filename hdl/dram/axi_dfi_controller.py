@@ -55,11 +55,11 @@ class AxiDfiController(wiring.Component):
             capacity = min(self.seen.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
         self.port = AxiPort(words=capacity, id_width=id_width)
         self._axi = axi_signature(id_width=id_width)
-        inner = controller.signature.members
+        outside = {*_OUTWARD, *controller.dfi_pins}
         super().__init__({
             **self._axi.subordinate_ports("s_axi"),
-            **{name: member for name, member in inner.items()
-               if name in _OUTWARD or name.startswith("dfi_")}})
+            **{name: member for name, member in controller.signature.members.items()
+               if name in outside}})
 
     def elaborate(self, platform):
         m = Module()

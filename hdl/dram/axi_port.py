@@ -254,85 +254,102 @@ class AxiPort(wiring.Component):
         ]
 
     def _control(self, m, axi, burst, taken, issue, advance, streaming):
-        """One burst after the other."""
-        aw, w, b, ar, r = axi.aw, axi.w, axi.b, axi.ar, axi.r
-        write, response, left = self.write, self.response, self.left
-        partial, filled = burst.partial, burst.filled
+        """One burst after the other: taken, carried out by the controller, and answered."""
         with m.FSM() as fsm:
             with m.State("MAP"):
                 m.d.comb += self.mapping.valid.eq(1)
                 with m.If(self.mapping.ready):
                     m.next = "IDLE"
-            with m.State("IDLE"):
-                m.d.sync += [partial.eq(0), filled.eq(0), response.eq(AxiResponse.OKAY)]
-                with m.If(ar.valid & ~(aw.valid & self.after_read)):
-                    m.next = "TAKE-READ"
-                with m.Elif(aw.valid):
-                    m.next = "TAKE-WRITE"
-            for name, channel in (("TAKE-READ", ar), ("TAKE-WRITE", aw)):
-                with m.State(name):  # it is still there: an offer is never withdrawn
-                    m.d.comb += channel.ready.eq(1)
-                    m.d.sync += [
-                        write.eq(channel is aw), self.after_read.eq(channel is ar),
-                        self.identity.eq(channel.id), burst.address.eq(channel.addr),
-                        burst.length.eq(channel.len), burst.size.eq(channel.size),
-                        burst.kind.eq(channel.burst), left.eq(channel.len),
-                    ]
-                    m.next = "DECODE"
-            with m.State("DECODE"):
-                wrong = ~burst.legal | (burst.size > _LANE_BITS)
-                burst.decode(m)
-                with m.If(wrong):
-                    m.d.sync += response.eq(AxiResponse.SLVERR)
-                with m.If(write):
-                    m.next = "COLLECT"
-                with m.Elif(wrong):
-                    m.next = "SEND"
-                with m.Else():
-                    m.next = "ASK"
-            with m.State("COLLECT"):
-                m.d.comb += [w.ready.eq(1), taken.eq(w.valid)]
-                with m.If(w.valid):
-                    m.d.sync += [burst.offset.eq(burst.following), left.eq(left - 1)]
-                    with m.If(w.last != (left == 0)):
-                        m.d.sync += response.eq(AxiResponse.SLVERR)
-                    with m.If(left == 0):
-                        m.next = "ASK"
-                        with m.If((response != AxiResponse.OKAY) | ~w.last):
-                            m.next = "ANSWER"
-            with m.State("ASK"):
-                m.d.comb += self.request.valid.eq(1)
-                with m.If(self.request.ready):
-                    m.next = "WAIT"
-            with m.State("WAIT"):
-                refused = self.completion.payload != Refusal.NONE
-                with m.If(self.completion.valid):
-                    m.d.sync += filled.eq(1)
-                    with m.If(refused):
-                        m.d.sync += response.eq(AxiResponse.DECERR)
-                    with m.If(~write):
-                        m.next = "SETTLE"
-                    with m.Elif(partial & ~filled & ~refused):
-                        m.next = "ASK"
-                    with m.Else():
-                        m.next = "ANSWER"
-            with m.State("ANSWER"):
-                m.d.comb += b.valid.eq(1)
-                with m.If(b.ready):
-                    m.next = "IDLE"
-            with m.State("SETTLE"):  # words delivered with the completion are being written
-                m.next = "SEND"
-            with m.State("SEND"):
-                m.d.comb += [streaming.eq(1), issue.eq(1)]
-                with m.If(advance):
-                    m.d.sync += [burst.offset.eq(burst.following), left.eq(left - 1)]
-                    with m.If(left == 0):
-                        m.next = "DRAIN"
-            with m.State("DRAIN"):
-                m.d.comb += streaming.eq(1)
-                with m.If(r.valid & r.ready & r.last):
-                    m.next = "IDLE"
+            self._take(m, axi, burst)
+            self._collect(m, axi.w, burst, taken)
+            self._carry_out(m, burst)
+            self._answer(m, axi, burst, issue, advance, streaming)
         m.d.comb += [bit.eq(fsm.ongoing(name)) for name, bit in self.state.items()]
+
+    def _take(self, m, axi, burst):
+        """An address, read or write; what it asks for; and an illegal burst is answered at once."""
+        aw, ar, write, response = axi.aw, axi.ar, self.write, self.response
+        with m.State("IDLE"):
+            m.d.sync += [burst.partial.eq(0), burst.filled.eq(0),
+                         response.eq(AxiResponse.OKAY)]
+            with m.If(ar.valid & ~(aw.valid & self.after_read)):
+                m.next = "TAKE-READ"
+            with m.Elif(aw.valid):
+                m.next = "TAKE-WRITE"
+        for name, channel in (("TAKE-READ", ar), ("TAKE-WRITE", aw)):
+            with m.State(name):  # it is still there: an offer is never withdrawn
+                m.d.comb += channel.ready.eq(1)
+                m.d.sync += [
+                    write.eq(channel is aw), self.after_read.eq(channel is ar),
+                    self.identity.eq(channel.id), burst.address.eq(channel.addr),
+                    burst.length.eq(channel.len), burst.size.eq(channel.size),
+                    burst.kind.eq(channel.burst), self.left.eq(channel.len),
+                ]
+                m.next = "DECODE"
+        with m.State("DECODE"):
+            wrong = ~burst.legal | (burst.size > _LANE_BITS)
+            burst.decode(m)
+            with m.If(wrong):
+                m.d.sync += response.eq(AxiResponse.SLVERR)
+            with m.If(write):
+                m.next = "COLLECT"
+            with m.Elif(wrong):
+                m.next = "SEND"
+            with m.Else():
+                m.next = "ASK"
+
+    def _collect(self, m, w, burst, taken):
+        """All words of a write."""
+        response, left = self.response, self.left
+        with m.State("COLLECT"):
+            m.d.comb += [w.ready.eq(1), taken.eq(w.valid)]
+            with m.If(w.valid):
+                m.d.sync += [burst.offset.eq(burst.following), left.eq(left - 1)]
+                with m.If(w.last != (left == 0)):
+                    m.d.sync += response.eq(AxiResponse.SLVERR)
+                with m.If(left == 0):
+                    m.next = "ASK"
+                    with m.If((response != AxiResponse.OKAY) | ~w.last):
+                        m.next = "ANSWER"
+
+    def _carry_out(self, m, burst):
+        """Ask the controller; a write of parts of a row asks twice: the row is read first."""
+        with m.State("ASK"):
+            m.d.comb += self.request.valid.eq(1)
+            with m.If(self.request.ready):
+                m.next = "WAIT"
+        with m.State("WAIT"):
+            refused = self.completion.payload != Refusal.NONE
+            with m.If(self.completion.valid):
+                m.d.sync += burst.filled.eq(1)
+                with m.If(refused):
+                    m.d.sync += self.response.eq(AxiResponse.DECERR)
+                with m.If(~self.write):
+                    m.next = "SETTLE"
+                with m.Elif(burst.partial & ~burst.filled & ~refused):
+                    m.next = "ASK"
+                with m.Else():
+                    m.next = "ANSWER"
+
+    def _answer(self, m, axi, burst, issue, advance, streaming):
+        """The response of a write, or the words of a read."""
+        b, r, left = axi.b, axi.r, self.left
+        with m.State("ANSWER"):
+            m.d.comb += b.valid.eq(1)
+            with m.If(b.ready):
+                m.next = "IDLE"
+        with m.State("SETTLE"):  # words delivered with the completion are being written
+            m.next = "SEND"
+        with m.State("SEND"):
+            m.d.comb += [streaming.eq(1), issue.eq(1)]
+            with m.If(advance):
+                m.d.sync += [burst.offset.eq(burst.following), left.eq(left - 1)]
+                with m.If(left == 0):
+                    m.next = "DRAIN"
+        with m.State("DRAIN"):
+            m.d.comb += streaming.eq(1)
+            with m.If(r.valid & r.ready & r.last):
+                m.next = "IDLE"
 
     def _row(self, beat):
         """The row of a beat: whole rows are asked for, so that all its words count, or none."""

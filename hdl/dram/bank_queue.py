@@ -12,6 +12,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dram.request import FIFO_DEPTH
+from cyclebound.hdl.parameters import check_power_of_two
 
 __all__ = ["BankOperationLayout", "BankQueue"]
 
@@ -65,10 +66,7 @@ class BankQueue(wiring.Component):
     """
 
     def __init__(self, *, shape, depth=FIFO_DEPTH):
-        if not isinstance(depth, int) or isinstance(depth, bool):
-            raise TypeError(f"depth must be an integer, not {depth!r}")
-        if depth < 1 or depth & depth - 1:
-            raise ValueError(f"depth must be a power of two, not {depth!r}")
+        check_power_of_two("depth", depth)
         self.depth = depth
         super().__init__({"push": In(1), "operation": In(shape), "pop": In(1), "valid": Out(1),
                           "head": Out(shape), "waiting": Out(range(depth + 1)), "full": Out(1)})

@@ -87,7 +87,7 @@ class DramController(wiring.Component):
     started : Out(1)
         A request is taken into the front end in this cycle.
     late : Out(1)
-        A refresh came too late, once; from then on.
+        Set from the first refresh that came too late.
     """
 
     def __init__(self, *, part, capacity=None, carry=False, bus=None):
@@ -120,8 +120,8 @@ class DramController(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        table, sequencer, iterator = self.table, self.sequencer, self.iterator
-        generator, arbiter, dq, timer = self.generator, self.arbiter, self.dq, self.timer
+        table, iterator, generator = self.table, self.iterator, self.generator
+        arbiter, dq, timer = self.arbiter, self.dq, self.timer
         for name in ("table", "sequencer", "iterator", "generator", "arbiter", "dq", "timer"):
             m.submodules[name] = getattr(self, name)
 
@@ -138,8 +138,16 @@ class DramController(wiring.Component):
             timer.done.eq(arbiter.refreshed),
             self.late.eq(timer.late),
         ]
+        source = stream.Signature(data.Layout.cast(BurstLayout)).flip().create()
+        self._requests(m, source)
+        self._bursts(m, source)
+        self._complete(m)
+        return m
 
-        # -- one request at a time -------------------------------------------------------------
+    def _requests(self, m, source):
+        """One request at a time: when the next one starts, and when this one is over."""
+        table, sequencer, iterator = self.table, self.sequencer, self.iterator
+        generator, arbiter, timer = self.generator, self.arbiter, self.timer
         active, indexed = Signal(), Signal()  # a request is under way, and of which kind
         entered = Signal()                    # its last burst left the front end, or there is none
         waits = Signal()                      # a burst waits for the generator
@@ -148,7 +156,6 @@ class DramController(wiring.Component):
         refused, verdict = Signal(), Signal(3)
         tile = table.tile.payload
         nothing = iterator.done & iterator.empty
-        source = stream.Signature(data.Layout.cast(BurstLayout)).flip().create()
         m.d.comb += over.eq(active & entered & ~waits & ~closing & ~generator.busy
                             & ~Cat(head.valid for head in generator.heads).any())
         start = self.started
@@ -169,15 +176,21 @@ class DramController(wiring.Component):
                 m.d.sync += entered.eq(1)
             with m.If(iterator.done):
                 m.d.sync += refused.eq(iterator.refused)
+        self._active, self._indexed, self._waits, self._over = active, indexed, waits, over
+        self._closing, self._refused, self._verdict = closing, refused, verdict
 
-        # -- bursts and refreshes --------------------------------------------------------------
-        # A place for the burst that has to wait, or full queues would hold up all of the front end
-        # in the same cycle. A burst that need not wait goes past it.
-        with m.If(indexed):
-            wiring.connect(m, iterator.bursts, source)
+    def _bursts(self, m, source):
+        """Bursts to the generator, and refreshes.
+
+        One burst has a place to wait in, or full queues would hold up all of the front end in the
+        same cycle. A burst that need not wait goes past it.
+        """
+        arbiter, waits = self.arbiter, self._waits
+        with m.If(self._indexed):
+            wiring.connect(m, self.iterator.bursts, source)
         with m.Else():
-            wiring.connect(m, sequencer.bursts, source)
-        sink, waiting = generator.bursts, Signal(BurstLayout, reset_less=True)
+            wiring.connect(m, self.sequencer.bursts, source)
+        sink, waiting = self.generator.bursts, Signal(BurstLayout, reset_less=True)
         m.d.comb += [
             sink.valid.eq(waits | source.valid),
             sink.payload.eq(Mux(waits, waiting, source.payload)),
@@ -187,19 +200,20 @@ class DramController(wiring.Component):
         with m.If(~waits):
             m.d.sync += waiting.eq(source.payload)
         m.d.comb += [
-            arbiter.within.eq(active & ~over),
-            arbiter.refresh.eq(timer.request),  # nothing starts while it is set
+            arbiter.within.eq(self._active & ~self._over),
+            arbiter.refresh.eq(self.timer.request),  # nothing starts while it is set
         ]
 
-        # -- completion ------------------------------------------------------------------------
-        done = closing & (arbiter.rest == 0)
+    def _complete(self, m):
+        """A request completes once its banks are closed; a refused one, between two others."""
+        table, closing, verdict = self.table, self._closing, self._verdict
+        done = closing & (self.arbiter.rest == 0)
         m.d.comb += [
             self.completion.valid.eq(done | (table.refusal.valid & table.refusal.ready)),
             self.completion.payload.eq(Mux(done, verdict, table.refusal.payload)),
-            table.refusal.ready.eq(~active & ~closing),
+            table.refusal.ready.eq(~self._active & ~closing),
         ]
-        with m.If(over):
-            m.d.sync += [closing.eq(1), verdict.eq(Mux(refused, Refusal.INDEX, Refusal.NONE))]
+        with m.If(self._over):
+            m.d.sync += [closing.eq(1), verdict.eq(Mux(self._refused, Refusal.INDEX, Refusal.NONE))]
         with m.Elif(done):
             m.d.sync += closing.eq(0)
-        return m

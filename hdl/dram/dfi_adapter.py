@@ -71,7 +71,7 @@ class DfiAdapter(wiring.Component):
     arrived : Out(1)
         ``dq_in`` holds one.
     starved : Out(1)
-        A read's words were not there in time; from then on.
+        Set from the first read whose words were not there in time.
     mode : In(Strobe(ModeLayout))
         A command of the power-up sequence. The controller issues none meanwhile.
     cke, reset_n : In(1)
@@ -88,6 +88,8 @@ class DfiAdapter(wiring.Component):
         The part for which the controller has to be made.
     delay, write_latency, read_latency : int
         See above.
+    dfi_pins : tuple of str
+        Names of the members that go to the PHY.
 
     Raises
     ------
@@ -116,8 +118,9 @@ class DfiAdapter(wiring.Component):
             "arrived": Out(1), "starved": Out(1),
             "mode": In(Strobe(mode)), "cke": In(1), "reset_n": In(1),
         }
+        pins = {}
         for n in range(ratio):
-            ports |= {
+            pins |= {
                 f"dfi_address_p{n}": Out(mode["address"].shape),
                 f"dfi_bank_p{n}": Out((seen.banks - 1).bit_length()),
                 **{f"dfi_{name}_p{n}": Out(1, init=1)
@@ -128,7 +131,8 @@ class DfiAdapter(wiring.Component):
                 f"dfi_rddata_en_p{n}": Out(1),
                 f"dfi_rddata_w{n}": In(bits), f"dfi_rddata_valid_w{n}": In(1),
             }
-        super().__init__(ports)
+        self.dfi_pins = tuple(pins)
+        super().__init__(ports | pins)
 
     def _phase(self, name, number):
         return getattr(self, f"dfi_{name}_p{number}")

@@ -16,6 +16,7 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.dfi_adapter import DfiAdapter
 from cyclebound.hdl.dram.dfi_power_up import DfiPowerUp
+from cyclebound.hdl.interfaces import pass_through
 
 __all__ = ["DfiController"]
 
@@ -56,7 +57,7 @@ class DfiController(wiring.Component):
     ready : Out(1)
         The device has been powered up.
     starved : Out(1)
-        The PHY broke its t_phy_rdlat; from then on.
+        Set from the first read for which the PHY broke its t_phy_rdlat.
     dfi_init_start, dfi_init_complete : Out(1), In(1)
         The PHY's own initialisation.
     command : Out(CommandLayout)
@@ -70,6 +71,8 @@ class DfiController(wiring.Component):
         The part in controller clocks.
     hold : int
         Cycles by which completions are held back.
+    dfi_pins : tuple of str
+        Names of the members that go to the PHY.
 
     Raises
     ------
@@ -102,9 +105,9 @@ class DfiController(wiring.Component):
                                               "completion", "command")},
             "closed": Out(1), "ready": Out(1), "starved": Out(1), "dfi_init_start": Out(1),
             "dfi_init_complete": In(1),
-            **{name: member for name, member in adapter.signature.members.items()
-               if name.startswith("dfi_")},
+            **{name: adapter.signature.members[name] for name in adapter.dfi_pins},
         })
+        self.dfi_pins = ("dfi_init_start", "dfi_init_complete", *adapter.dfi_pins)
 
     def elaborate(self, platform):
         m = Module()
@@ -146,8 +149,5 @@ class DfiController(wiring.Component):
         ]
         wiring.connect(m, controller.dq_out, adapter.dq_out)
         wiring.connect(m, power_up.mode, adapter.mode)
-        for name, member in adapter.signature.members.items():
-            if name.startswith("dfi_"):
-                ours, theirs = getattr(self, name), getattr(adapter, name)
-                m.d.comb += ours.eq(theirs) if member.flow is Out else theirs.eq(ours)
+        pass_through(m, self, adapter, *adapter.dfi_pins)
         return m

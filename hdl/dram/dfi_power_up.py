@@ -13,6 +13,7 @@ from cyclebound.golden.dram.dfi import mode_registers
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.dfi_adapter import ModeLayout
 from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["DfiPowerUp"]
 
@@ -50,10 +51,7 @@ class DfiPowerUp(wiring.Component):
     """
 
     def __init__(self, *, part, seen, ratio, hurry=1):
-        if not isinstance(hurry, int) or isinstance(hurry, bool):
-            raise TypeError(f"hurry must be an integer, not {hurry!r}")
-        if hurry < 1:
-            raise ValueError(f"hurry must be at least 1, not {hurry}")
+        check_integer("hurry", hurry, 1)
         self.part, self.seen, self.ratio = part_named(part), seen, ratio
 
         def after(clocks, picoseconds=0):

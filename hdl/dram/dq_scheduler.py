@@ -152,8 +152,17 @@ class DqScheduler(wiring.Component):
             keep.en.eq(self.describe.valid),
         ]
 
-        # The line moves up by one in each cycle. Writes join it further on: their data are due
-        # sooner. That place is empty, or the two bursts would meet on the bus.
+        self._queue(m)
+        self._start_beats(m, look)
+        self._move_beats(m)
+        return m
+
+    def _queue(self, m):
+        """The line of bursts, which moves up by one in each cycle.
+
+        Writes join it further on: their data are due sooner. That place is empty, or the two bursts
+        would meet on the bus.
+        """
         line, issue, command = self.line, self.issue, self.issue.payload
         for ahead, next_one in pairwise(line):
             m.d.sync += ahead.eq(next_one)
@@ -163,9 +172,13 @@ class DqScheduler(wiring.Component):
             place = line[self.part.nCWD - self.lead - 1]
             m.d.sync += [place.valid.eq(1), place.command.eq(command)]
 
-        # A memory's output is late in its cycle: the descriptor goes from there to a register,
-        # and stays for four cycles, one a beat.
-        first, descriptor = line[0], Signal(Descriptor)
+    def _start_beats(self, m, look):
+        """The first burst's descriptor, and its beats from it.
+
+        A memory's output is late in its cycle: the descriptor goes from there to a register, and
+        stays for four cycles, one a beat.
+        """
+        first, descriptor = self.line[0], Signal(Descriptor)
         m.d.comb += [look.addr.eq(Cat(first.command.slot, first.command.bank)),
                      look.en.eq(first.valid)]
         m.d.sync += [self.fetching.valid.eq(first.valid),
@@ -191,6 +204,9 @@ class DqScheduler(wiring.Component):
         for later, stage in pairwise(stages):
             m.d.sync += stage.eq(later)
 
+    def _move_beats(self, m):
+        """A write's words are fetched and go to the pins; those of a read are delivered."""
+        stages = self.stages
         # Writes: the answer comes when the fetch has come this far.
         m.d.comb += [self.fetch.valid.eq(stages[0].write), self.fetch.payload.eq(stages[0].beat)]
         answered = stages[self.fetch_latency]
@@ -211,5 +227,3 @@ class DqScheduler(wiring.Component):
                 beat.destination.eq(arriving.beat.destination),
                 beat.transform.eq(arriving.beat.transform),
             ]
-
-        return m

@@ -177,7 +177,7 @@ class MultiPortFrontEnd(wiring.Component):
 
 def _chosen(onehot, values):
     """The value whose bit is set, as an AND-OR of all."""
-    found = 0
+    chosen = 0
     for bit, value in zip(onehot, values, strict=True):
-        found |= Mux(bit, value, 0)
-    return found
+        chosen |= Mux(bit, value, 0)
+    return chosen

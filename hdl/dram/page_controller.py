@@ -105,9 +105,9 @@ class PageController(wiring.Component):
                 "wr": written + p.nWR}
         if self.close:
             bank |= {"rda": p.nRTP + p.nRP, "wra": written + p.nWR + p.nRP}
-        found = {name: Countdown(cycles=cycles) for name, cycles in rank.items()}
-        return found | {name: [Countdown(cycles=cycles) for _ in range(p.banks)]
-                        for name, cycles in bank.items()}
+        counters = {name: Countdown(cycles=cycles) for name, cycles in rank.items()}
+        return counters | {name: [Countdown(cycles=cycles) for _ in range(p.banks)]
+                           for name, cycles in bank.items()}
 
     @cached_property
     def window(self):

@@ -11,6 +11,7 @@ from amaranth.utils import ceil_log2
 from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, WORD_BITS
 from cyclebound.hdl.dram.layouts import StoreLayout
 from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["LoadLayout", "LookupLayout", "ReadLayout", "SnoopCam", "SnoopLayout"]
 
@@ -104,12 +105,9 @@ class SnoopCam(wiring.Component):
     """
 
     def __init__(self, *, lanes=1024, index_width=COUNT_BITS, latency=2):
-        for thing, value, least in (("lanes", lanes, 2), ("index width", index_width, 3),
-                                    ("latency", latency, 2)):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{thing} must be an integer, not {value!r}")
-            if value < least:
-                raise ValueError(f"{thing} must be at least {least}, not {value}")
+        check_integer("lanes", lanes, 2)
+        check_integer("index width", index_width, 3)
+        check_integer("latency", latency, 2)
         self.lanes, self.index_width, self.latency = lanes, index_width, latency
         super().__init__({
             "load": In(Strobe(LoadLayout(lanes=lanes, index_width=index_width))),
@@ -163,18 +161,18 @@ class SnoopCam(wiring.Component):
         words = Array(self.words[word] for word in range(BEAT_WORDS))
         for lane in range(self.lanes):
             own = self.index[lane]
-            word, same, found = (Signal(shape, name=f"{name}_at_{lane}") for shape, name in
-                                 ((range(BEAT_WORDS), "word"), (1, "same"), (1, "found")))
+            word, same, matched = (Signal(shape, name=f"{name}_at_{lane}") for shape, name in
+                                   ((range(BEAT_WORDS), "word"), (1, "same"), (1, "matched")))
             m.d.comb += [
                 word.eq(own[:2] - index[:2]),
                 same.eq(own[2:] == Mux(own[:2] < index[:2], follows, high)),
-                found.eq(self.armed[lane] & same & enable.bit_select(word, 1)),
+                matched.eq(self.armed[lane] & same & enable.bit_select(word, 1)),
             ]
             with m.If(busy):
                 m.d.sync += [
-                    self.take[lane].eq(found | loaded(lane)),
+                    self.take[lane].eq(matched | loaded(lane)),
                     self.word[lane].eq(Mux(load.valid, 0, word)),
-                    self.chosen[lane].eq(Mux(found, 1 << word, wanted(lane))),
+                    self.chosen[lane].eq(Mux(matched, 1 << word, wanted(lane))),
                 ]
             with m.If(self.taking & self.take[lane]):
                 m.d.sync += [self.data[lane].eq(words[self.word[lane]]),
@@ -216,7 +214,7 @@ class SnoopCam(wiring.Component):
         m.d.sync += [self.store.enable.eq(0), self.answer.valid.eq(self.asked[-2])]
         roots = [tree[0] for tree in trees]
         with m.If(self.fetched[-2]):
-            m.d.sync += [self.store.enable.eq(Cat(found for found, _ in roots)),
+            m.d.sync += [self.store.enable.eq(Cat(there for there, _ in roots)),
                          *(self.store.words[word].eq(content)
                            for word, (_, content) in enumerate(roots))]
         with m.If(self.asked[-2]):
@@ -231,19 +229,19 @@ class SnoopCam(wiring.Component):
             if len(pair) == 1:
                 nodes += pair
                 continue
-            (found, content), (also, other) = pair
+            (there, content), (also, other) = pair
             some = Signal(name=f"some_{name}_{number}")
             chosen = Signal(len(content), name=f"chosen_{name}_{number}")
-            m.d.comb += [some.eq(found | also), chosen.eq(Mux(found, content, other))]
+            m.d.comb += [some.eq(there | also), chosen.eq(Mux(there, content, other))]
             nodes.append((some, chosen))
         return nodes
 
     def _register(self, m, tree, name, en):
         """These nodes, a cycle later."""
         nodes = []
-        for number, (found, content) in enumerate(tree):
+        for number, (there, content) in enumerate(tree):
             kept = Signal(1 + len(content), name=f"kept_{name}_{number}", reset_less=True)
             with m.If(en):
-                m.d.sync += kept.eq(Cat(found, content))
+                m.d.sync += kept.eq(Cat(there, content))
             nodes.append((kept[0], kept[1:]))
         return nodes

@@ -17,6 +17,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.layouts import DriveLayout
 from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_integer, check_power_of_two
 
 __all__ = ["DramStandIn", "DramWithHost"]
 
@@ -56,11 +57,7 @@ class DramStandIn(wiring.Component):
         self.banks = ceil_log2(part.banks)
         fixed = ceil_log2(BEATS * BEAT_WORDS) + self.columns + self.banks
         most = fixed + ceil_log2(part.rows)
-        if not isinstance(window_bits, int) or isinstance(window_bits, bool):
-            raise TypeError(f"window bits must be an integer, not {window_bits!r}")
-        if not fixed < window_bits <= most:
-            raise ValueError(f"{part.name}: window bits must be from {fixed + 1} to {most}, "
-                             f"not {window_bits}")
+        check_integer(f"{part.name}: window bits", window_bits, fixed + 1, most)
         self.window_bits, self.rows = window_bits, window_bits - fixed
         super().__init__({
             "command": In(CommandLayout(part=part)),
@@ -168,10 +165,7 @@ class DramWithHost(DramStandIn):
 
     def __init__(self, *, part, slots):
         part = part_named(part)
-        if not isinstance(slots, int) or isinstance(slots, bool):
-            raise TypeError(f"slots must be an integer, not {slots!r}")
-        if slots < 2 or slots & slots - 1:
-            raise ValueError(f"slots must be a power of two of at least 2, not {slots}")
+        check_power_of_two("slots", slots, 2)
         self.part, self.slots = part, slots
         self.columns = ceil_log2(part.bursts_per_row)
         self.window_bits = ceil_log2(BEATS * BEAT_WORDS) + self.columns + ceil_log2(slots)
@@ -222,8 +216,8 @@ class DramWithHost(DramStandIn):
                        for bank in range(self.part.banks))
         wanted = Cat(command.bank, command.row)
         held = [Signal(len(wanted) + 1, name=f"held_{slot}") for slot in range(self.slots)]
-        found = Signal(self.slots)
-        m.d.comb += found.eq(Cat(row == Cat(wanted, Const(1, 1)) for row in held))
+        hit = Signal(self.slots)
+        m.d.comb += hit.eq(Cat(row == Cat(wanted, Const(1, 1)) for row in held))
         for slot, row in enumerate(held):
             with m.If(self.forget):
                 m.d.sync += row.eq(0)
@@ -231,9 +225,9 @@ class DramWithHost(DramStandIn):
                 m.d.sync += row.eq(Cat(place.bank, place.row, Const(1, 1)))
         which = Signal(range(self.slots))
         m.d.comb += which.eq(Cat(
-            Cat(found[slot] for slot in range(self.slots) if slot >> bit & 1).any()
+            Cat(hit[slot] for slot in range(self.slots) if slot >> bit & 1).any()
             for bit in range(len(which))))
         with m.If(command.op == Command.ACT):
             m.d.sync += opened[command.bank].eq(which)
-            m.d.comb += self.missing.eq(~found.any())
+            m.d.comb += self.missing.eq(~hit.any())
         return opened[command.bank]

@@ -159,33 +159,10 @@ class StrideSequencer(wiring.Component):
         lines = (_times(tile.count, count3, period[:2])
                  + (_times(tile.count, count3, period[2:]) << 2))
         length = Mux(narrow, lines + short, reach)  # from the burst's start to the line's end
-        first = Signal(8)  # looked up: phase of lane 0, and lines that begin before the first word
-        with m.Switch(Cat(start, period)):
-            for number, at in itertools.product(range(1, 16), range(16)):
-                with m.Case(number << 4 | at):
-                    m.d.comb += first.eq(-at % number | -(-at // number) << 4)
-        phase, before = first[:4], Mux(narrow, first[4:], 0)
-        advances = Signal(4)  # phases that a burst advances, modulo the period
-        columns, pattern, begins = Signal(16), Signal(31), Signal(31)
-        m.d.comb += columns.eq(Cat(column < words for column in range(15)))
-        with m.Switch(period):
-            for number in range(1, 16):
-                with m.Case(number):
-                    m.d.comb += [
-                        advances.eq(16 % number),
-                        pattern.eq(Cat(columns[place % number] for place in range(31))),
-                        begins.eq(sum(1 << place for place in range(0, 31, number))),
-                    ]
-        big, small = Signal(TARGET_BITS), Signal(TARGET_BITS)  # 16 // period lines, in two parts
-        with m.If(narrow):
-            with m.Switch(period):
-                for number in range(1, 16):
-                    with m.Case(number):
-                        whole = 16 // number
-                        top = 1 << whole.bit_length() - 1
-                        assert whole - top in (0, 1)
-                        m.d.comb += [big.eq(extra << (top.bit_length() - 1)),
-                                     small.eq(extra if whole > top else 0)]
+        phase, lines_before = self._first_lane(m, start, period)
+        before = Mux(narrow, lines_before, 0)
+        advances, pattern, begins = self._patterns(m, words, period)
+        big, small = self._lines_of_a_burst(m, narrow, period, extra)
         before_1 = register("before", 4, before)
         triple = register("triple", TARGET_BITS, extra + (extra << 1))
         burst_lines = register("burst_lines", TARGET_BITS, big + small)
@@ -208,6 +185,45 @@ class StrideSequencer(wiring.Component):
             begins=register("begins", 31, Mux(narrow, begins, 0)),
             step=register("step", TARGET_BITS, burst_lines + BURST_WORDS),
             step_wrap=register("step_wrap", TARGET_BITS, burst_lines + next_line))
+
+    def _first_lane(self, m, start, period):
+        """Looked up: the phase of lane 0, and how many lines begin before the first word."""
+        first = Signal(8)
+        with m.Switch(Cat(start, period)):
+            for number, at in itertools.product(range(1, 16), range(16)):
+                with m.Case(number << 4 | at):
+                    m.d.comb += first.eq(-at % number | -(-at // number) << 4)
+        return first[:4], first[4:]
+
+    def _patterns(self, m, words, period):
+        """Looked up by the period: how many phases a burst advances (modulo the period), which of
+        31 places are words of the tile, and in which of them a line begins."""
+        advances = Signal(4)
+        columns, pattern, begins = Signal(16), Signal(31), Signal(31)
+        m.d.comb += columns.eq(Cat(column < words for column in range(15)))
+        with m.Switch(period):
+            for number in range(1, 16):
+                with m.Case(number):
+                    m.d.comb += [
+                        advances.eq(16 % number),
+                        pattern.eq(Cat(columns[place % number] for place in range(31))),
+                        begins.eq(sum(1 << place for place in range(0, 31, number))),
+                    ]
+        return advances, pattern, begins
+
+    def _lines_of_a_burst(self, m, narrow, period, extra):
+        """What ``16 // period`` lines add to the targets, in two parts of which it is the sum."""
+        big, small = Signal(TARGET_BITS), Signal(TARGET_BITS)
+        with m.If(narrow):
+            with m.Switch(period):
+                for number in range(1, 16):
+                    with m.Case(number):
+                        whole = 16 // number
+                        top = 1 << whole.bit_length() - 1
+                        assert whole - top in (0, 1)
+                        m.d.comb += [big.eq(extra << (top.bit_length() - 1)),
+                                     small.eq(extra if whole > top else 0)]
+        return big, small
 
     def _walk(self, m, tile, constants, advance):
         """One burst in each cycle: its address, and where in its line it lies.

@@ -124,10 +124,10 @@ class LatencyRecorder(wiring.Component):
         stamp = Signal(data.StructLayout({"accept": self.cycle_width,
                                           "complete": self.cycle_width}))
         latency = Signal(self.cycle_width)
-        known = (self.outstanding != 0) | self.accept
+        expected = (self.outstanding != 0) | self.accept
         m.d.sync += [
-            waiting.eq(active & known),
-            measured.eq(active & known & self.complete),
+            waiting.eq(active & expected),
+            measured.eq(active & expected & self.complete),
             cleared.eq(self.clear),
             stamp.accept.eq(oldest),
             stamp.complete.eq(self.cycle),

@@ -88,7 +88,7 @@ class HandshakeInput(wiring.Component):
         with m.If(check):
             m.d.sync += good.eq(~verdict.malformed & ~verdict.unroutable)
         with m.If(request):
-            m.d.sync += self.asks.eq(Mux(good, verdict.way, Const(0, 6)))
+            m.d.sync += self.asks.eq(Mux(good, verdict.output, Const(0, 6)))
         with m.If(self.granted):
             m.d.sync += self.asks.eq(0)
         m.d.comb += sink.ready.eq({"taken": free, "accepted": decided,

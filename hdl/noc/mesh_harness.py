@@ -135,10 +135,10 @@ class MeshHarness(wiring.Component):
                 sink.counting.eq(counting), sink.clear.eq(clear),
                 sink.clear_address.eq(cleared), sink.worst_address.eq(self.read_source),
             ]
-            for name, found in results.items():
-                found.append(getattr(source if name in ("sent", "blocked") else sink, name))
+            for name, counts in results.items():
+                counts.append(getattr(source if name in ("sent", "blocked") else sink, name))
         shown = Signal.like(self.read_tile)
         m.d.sync += shown.eq(self.read_tile)
-        m.d.sync += [getattr(self, name).eq(Array(found)[shown])
-                     for name, found in results.items()]
+        m.d.sync += [getattr(self, name).eq(Array(counts)[shown])
+                     for name, counts in results.items()]
         return m

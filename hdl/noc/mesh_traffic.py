@@ -84,7 +84,7 @@ class TrafficSource(wiring.Component):
 
         coin = m.submodules.coin = Lfsr(width=_COIN_BITS, steps=16,
                                         init=lane_seed(self.place) % 2**_COIN_BITS)
-        packet_lfsr = m.submodules.draw = Lfsr(
+        packet_lfsr = m.submodules.packet_lfsr = Lfsr(
             width=_PACKET_BITS, steps=32, init=lane_seed(self.place) % 2**_PACKET_BITS)
         for generator in (coin, packet_lfsr):
             m.d.comb += [generator.load.eq(self.restart), generator.seed.eq(

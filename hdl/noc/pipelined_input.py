@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.shmac_packet import ShmacPort
 from cyclebound.hdl.noc.router_input import PositionLayout
-from cyclebound.hdl.noc.shmac_packet import PacketLayout, answered, compare, way, wrong_kind
+from cyclebound.hdl.noc.shmac_packet import PacketLayout, answered, compare, output_of, wrong_kind
 
 __all__ = ["PipelinedInput"]
 
@@ -59,9 +59,9 @@ class PipelinedInput(wiring.Component):
             "awaits": Out(1),
         })
         # the state; a proof has to speak of it
-        known = data.StructLayout({"way": 6, "wrong": 1, "answered": 1})  # way 0: nowhere
+        decoded = data.StructLayout({"output": 6, "wrong": 1, "answered": 1})  # output 0: none
         self.valid, self.second = Signal(), Signal()  # packets at the head, and after it
-        self.head, self.queued = Signal(known), Signal(known)
+        self.head, self.queued = Signal(decoded), Signal(decoded)
         self.places = [Signal(layout, name=f"place_{number}") for number in range(2)]
         self.enters, self.leaves = Signal(), Signal()  # the places of the next and of the head
         self.left = Signal()  # the head's, in the cycle before
@@ -69,29 +69,30 @@ class PipelinedInput(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         sink, incoming, head = self.sink, self.sink.payload, self.head
-        compared, known = Signal(4), Signal.like(head)
+        compared, decoded = Signal(4), Signal.like(head)
         m.d.comb += [
             sink.ready.eq(~self.second),
             compared.eq(compare(incoming, self.position)),
-            known.way.eq(way(compared, incoming) & self.connected & (63 ^ 1 << self.port)),
-            known.wrong.eq(wrong_kind(self.port, incoming, self.position)),
-            known.answered.eq(answered(incoming)),
+            decoded.output.eq(output_of(compared, incoming) & self.connected
+                              & (63 ^ 1 << self.port)),
+            decoded.wrong.eq(wrong_kind(self.port, incoming, self.position)),
+            decoded.answered.eq(answered(incoming)),
         ]
         awaits = head.answered if self.port == ShmacPort.MASTER else 0
         bad, pops = Signal(), Signal()
         m.d.comb += [
             bad.eq(head.wrong | (self.waited & awaits)),
             self.malformed.eq(self.valid & bad),
-            self.unroutable.eq(self.valid & ~bad & (head.way == 0)),
-            self.asks.eq(Mux(self.valid & ~bad, head.way, 0)),
+            self.unroutable.eq(self.valid & ~bad & (head.output == 0)),
+            self.asks.eq(Mux(self.valid & ~bad, head.output, 0)),
             self.awaits.eq(self.valid & awaits),
             pops.eq(self.granted | self.malformed | self.unroutable),
         ]
         with m.If(sink.ready):  # else it is full, and the second place stays as it is
-            m.d.sync += self.queued.eq(known)
+            m.d.sync += self.queued.eq(decoded)
         with m.If(~self.valid | pops):
             m.d.sync += [self.valid.eq(sink.valid | self.second), self.second.eq(0),
-                         head.eq(Mux(self.second, self.queued, known))]
+                         head.eq(Mux(self.second, self.queued, decoded))]
         with m.Elif(sink.valid):
             m.d.sync += self.second.eq(1)
 

@@ -11,7 +11,7 @@ from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.shmac_packet import ADDRESS_BITS, DATA_BITS, FLAGS, ShmacPort
 from cyclebound.hdl.noc.router_input import PositionLayout
 
-__all__ = ["PacketLayout", "Verdict", "answered", "compare", "way", "wrong_kind"]
+__all__ = ["PacketLayout", "Verdict", "answered", "compare", "output_of", "wrong_kind"]
 
 
 class PacketLayout(data.StructLayout):
@@ -42,7 +42,7 @@ def compare(packet, here):
                less(here.row, row), less(row, here.row))
 
 
-def way(compared, packet):
+def output_of(compared, packet):
     """One-hot output, from what `compare` says: along the row, along the column, or here."""
     east, west, south, north = compared
     across, local = east | west, ~compared.any()
@@ -63,7 +63,7 @@ def wrong_kind(port, packet, here):
 class Verdict(wiring.Component):
     """Finds the output of a packet, and its fault if it has one.
 
-    Latency: ``way`` follows the packet by two cycles, and stays; what is wrong with it is due in
+    Latency: ``output`` follows the packet by two cycles, and stays; what is wrong with it is due in
     the cycle after, when ``waited`` counts.
 
     Parameters
@@ -77,13 +77,13 @@ class Verdict(wiring.Component):
     -------
     packet, position, connected, waited : In
         As of `HandshakeInput`.
-    way : Out(6)
+    output : Out(6)
         One-hot output.
     malformed : Out(1)
         A response of the master, or to what has none; a request of the slave; from the master, a
         request in another's name, or one more while it waits for a response.
     unroutable : Out(1)
-        Not malformed, and the way leads back, or nowhere.
+        Not malformed, and its output leads back, or nowhere.
     awaits : Out(1)
         Neither, and it is the master's, which waits for its response from now on.
     """
@@ -93,21 +93,22 @@ class Verdict(wiring.Component):
         super().__init__({
             "packet": In(PacketLayout(address_bits=address_bits, data_bits=data_bits)),
             "position": In(PositionLayout), "connected": In(6), "waited": In(1),
-            "way": Out(6), "malformed": Out(1), "unroutable": Out(1), "awaits": Out(1),
+            "output": Out(6), "malformed": Out(1), "unroutable": Out(1), "awaits": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
         packet, here = self.packet, self.position
-        # first cycle: compare; second cycle: the way; third cycle: the verdict
+        # first cycle: compare; second cycle: the output; third cycle: the verdict
         compared = Signal(4)
-        m.d.sync += [compared.eq(compare(packet, here)), self.way.eq(way(compared, packet))]
+        m.d.sync += [compared.eq(compare(packet, here)),
+                     self.output.eq(output_of(compared, packet))]
         wrong = Signal()
         m.d.sync += wrong.eq(wrong_kind(self.port, packet, here))
         more = answered(packet) & self.waited if self.port == ShmacPort.MASTER else 0
         leads = Signal()
         m.d.comb += [
-            leads.eq((self.way & self.connected & (63 ^ 1 << self.port)).any()),
+            leads.eq((self.output & self.connected & (63 ^ 1 << self.port)).any()),
             self.malformed.eq(wrong | more),
             self.unroutable.eq(~self.malformed & ~leads),
             self.awaits.eq((~self.malformed & leads & answered(packet))

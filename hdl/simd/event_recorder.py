@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.simd.machine import SLOTS
+from cyclebound.hdl.parameters import check_power_of_two
 from cyclebound.hdl.simd.interfaces import NUMBER_BITS
 
 __all__ = ["CYCLE_BITS", "EventLayout", "EventRecorder", "RecordLayout"]
@@ -71,10 +72,7 @@ class EventRecorder(wiring.Component):
     """
 
     def __init__(self, *, depth):
-        if not isinstance(depth, int) or isinstance(depth, bool):
-            raise TypeError(f"depth must be an integer, not {depth!r}")
-        if depth < 2 or depth & depth - 1:
-            raise ValueError(f"depth must be a power of two of at least 2, not {depth}")
+        check_power_of_two("depth", depth, 2)
         self.depth = depth
         super().__init__({
             "begins": In(1), "stall": In(1), "idle": In(1), "event": In(EventLayout()),

@@ -21,6 +21,7 @@ from amaranth.utils import ceil_log2
 from cyclebound.golden.dram.request import BEAT_WORDS, TARGET_BITS, WORD_BITS
 from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS
 from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.parameters import check_power_of_two
 
 __all__ = ["Scratchpad", "ScratchpadTileLayout"]
 
@@ -91,10 +92,7 @@ class Scratchpad(wiring.Component):
     """
 
     def __init__(self, *, bus):
-        if not isinstance(bus, int) or isinstance(bus, bool):
-            raise TypeError(f"bus must be an integer, not {bus!r}")
-        if bus not in (4, 8, 16, 32, 64):
-            raise ValueError(f"bus must be a power of two from 4 to 64, not {bus}")
+        check_power_of_two("bus", bus, 4, 64)
         self.bus = bus
         super().__init__({
             "tile": In(data.Layout.cast(ScratchpadTileLayout)), "prepare": In(1), "go": In(1),

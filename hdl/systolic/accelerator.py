@@ -27,8 +27,8 @@ class Accelerator(wiring.Component):
 
     Commands leave the queue in their order: a load or a store as soon as the transfer before has
     ended, a computation as soon as the one before has; so that a transfer and a computation may be
-    under way together. One with ``wait`` leaves when neither is. What must not overlap is the
-    business of the list's author: golden/systolic/accelerator_plan.py.
+    under way together. One with ``wait`` leaves when neither is. The hardware does not check what
+    must not overlap: the list has to see to it, as golden/systolic/accelerator_plan.py does.
 
     A command that comes to an idle accelerator in cycle *t* leaves the queue in *t* + 1.
     A transfer that leaves it in *t* puts its request on offer in *t* + 1; of a store, the first

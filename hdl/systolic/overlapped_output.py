@@ -73,10 +73,14 @@ class OverlappedOutputArray(wiring.Component):
         for i, row in enumerate(self.pes):
             for j, pe in enumerate(row):
                 m.submodules[f"pe_{i}_{j}"] = pe
-        diagonals = self.rows + self.columns - 1
-
         # What enables registers all over the array is a register itself: no row waits.
         step = Signal(init=1)
+        ends = self._move(m, step, *self._accept(m, step))
+        self._emit(m, step, ends)
+        return m
+
+    def _accept(self, m, step):
+        """Whether operands enter, and whether they are the first or the last of a fold."""
         may, accept, in_fold = Signal(), Signal(), Signal()
         to_wait = Signal(range(self.rows + 1))  # steps until a fold may end
         last = self.left.payload.last
@@ -92,14 +96,17 @@ class OverlappedOutputArray(wiring.Component):
             m.d.sync += to_wait.eq(self.rows - 1)
         with m.Elif(step & (to_wait != 0)):
             m.d.sync += to_wait.eq(to_wait - 1)
+        return accept, accept & ~in_fold, accept & last
 
-        # The wavefront: bit d speaks of operands in the PEs with i + j = d, bit d + 1 of their
-        # products, and bit d + 2 of their sums.
+    def _move(self, m, step, accept, begins, closes):
+        """The PEs, and the wavefront: bit d speaks of operands in the PEs with i + j = d, bit d + 1
+        of their products, and bit d + 2 of their sums. Returns the ends of folds in it."""
+        diagonals = self.rows + self.columns - 1
         valid, first = Signal(diagonals + 1), Signal(diagonals + 1)
         ends = Signal(self.rows + self.columns + 1)
         with m.If(step):
-            m.d.sync += [valid.eq(Cat(accept, valid)), first.eq(Cat(accept & ~in_fold, first)),
-                         ends.eq(Cat(accept & last, ends))]
+            m.d.sync += [valid.eq(Cat(accept, valid)), first.eq(Cat(begins, first)),
+                         ends.eq(Cat(closes, ends))]
 
         values = [self.left.payload["values"][self.rows - 1 - i] for i in range(self.rows)]
         lefts = delay(m, step, values,
@@ -128,8 +135,10 @@ class OverlappedOutputArray(wiring.Component):
                     pe.shift.eq(step),
                     pe.below.eq(link),
                 ]
+        return ends
 
-        # Columns side by side again; of each fold, as many rows as the array has.
+    def _emit(self, m, step, ends):
+        """Columns side by side again; of each fold, as many rows as the array has."""
         rows_left = Signal(range(self.rows + 1))
         skew = delay_lines("skew_sums", range(self.columns - 1, -1, -1), self.accumulator_width)
         sums = delay(m, step, [pe.drain for pe in self.pes[-1]], skew)
@@ -144,4 +153,3 @@ class OverlappedOutputArray(wiring.Component):
             m.d.sync += rows_left.eq(self.rows)
         with m.Elif(step & (rows_left != 0)):
             m.d.sync += rows_left.eq(rows_left - 1)
-        return m

@@ -139,8 +139,14 @@ class RowStationaryArray(wiring.Component):
         for i, row in enumerate(self.pes):
             for j, pe in enumerate(row):
                 m.submodules[f"pe_{i}_{j}"] = pe
+        self._pass(m)
+        self._move(m)
+        self._emit(m)
+        return m
 
-        step, take, accept = Signal(), Signal(), Signal()
+    def _pass(self, m):
+        """Where a pass stands: weights, columns of the image, and the tap of the last row."""
+        step, take, accept = (Signal(name=name) for name in ("step", "take", "accept"))
         loaded, filled = Signal(range(self.taps + 1)), Signal(range(self.taps + 1))
         executes, tap, ending, over = Signal(), Signal(range(self.taps)), Signal(), Signal()
         m.d.comb += [
@@ -167,56 +173,60 @@ class RowStationaryArray(wiring.Component):
                 m.d.sync += [executes.eq(0), tap.eq(0)]
                 with m.If(ending):
                     m.d.sync += [ending.eq(0), loaded.eq(0), filled.eq(0)]
+        self._step, self._take, self._accept = step, take, accept
+        self._executes, self._tap, self._over = executes, tap, over
 
-        def later(name, value, steps):
-            """``value`` of some steps ago."""
-            for number in range(steps):
-                register = Signal(value.shape(), name=f"{name}_{number}")
-                with m.If(step):
-                    m.d.sync += register.eq(value)
-                value = register
-            return value
+    def _later(self, m, name, value, steps):
+        """``value`` of some steps ago."""
+        for number in range(steps):
+            register = Signal(value.shape(), name=f"{name}_{number}")
+            with m.If(self._step):
+                m.d.sync += register.eq(value)
+            value = register
+        return value
 
-        # The last row begins; each row above follows a step later.
+    def _move(self, m):
+        """The PEs. The last row begins; each row above follows a step later."""
+        step, tap = self._step, self._tap
         control = Signal(data.StructLayout({"load": 1, "shift": 1, "execute": 1,
                                             "tap": tap.shape()}))
-        m.d.comb += [control.load.eq(take), control.shift.eq(accept),
-                     control.execute.eq(executes), control.tap.eq(tap)]
+        m.d.comb += [control.load.eq(self._take), control.shift.eq(self._accept),
+                     control.execute.eq(self._executes), control.tap.eq(tap)]
         word, executing = control.as_value(), []
         for i in reversed(range(self.rows)):
             lag = self.rows - 1 - i
             if lag:
-                word = later(f"control_{i}", word, 1)
-            here = data.View(control.shape(), word)
-            weight = later(f"weight_{i}", self.weights.payload[i], lag)
-            entry = later(f"image_{i}", self.left.payload["values"][i], lag)
-            executing.insert(0, here.execute)
+                word = self._later(m, f"control_{i}", word, 1)
+            row_control = data.View(control.shape(), word)
+            weight = self._later(m, f"weight_{i}", self.weights.payload[i], lag)
+            from_left = self._later(m, f"image_{i}", self.left.payload["values"][i], lag)
+            executing.insert(0, row_control.execute)
             for j, pe in enumerate(self.pes[i]):
                 if j == 0:
-                    pixel = entry
+                    pixel = from_left
                 elif i == self.rows - 1:
                     pixel = self.left.payload["values"][i + j]
                 else:
                     pixel = self.pes[i + 1][j - 1].passed
                 m.d.comb += [
                     pe.step.eq(step),
-                    pe.load.eq(here.load),
+                    pe.load.eq(row_control.load),
                     pe.weight.eq(weight),
-                    pe.shift.eq(here.shift),
+                    pe.shift.eq(row_control.shift),
                     pe.pixel.eq(pixel),
-                    pe.execute.eq(here.execute),
-                    pe.tap.eq(here.tap),
+                    pe.execute.eq(row_control.execute),
+                    pe.tap.eq(row_control.tap),
                     pe.below.eq(self.pes[i + 1][j].total if i + 1 < self.rows else 0),
                 ]
         m.d.comb += self.active.eq(Cat(executing[i] & step for i in range(self.rows)
                                        for _ in range(self.columns)))
 
-        # The first row is the last: after its last MAC a product, and then the whole sum.
+    def _emit(self, m):
+        """The results. The first row is the last: after its last MAC a product, then the sum."""
         last_tap = Signal()
-        m.d.comb += last_tap.eq(executes & over)
-        done = later("done", last_tap, self.rows)
-        with m.If(step):
+        m.d.comb += last_tap.eq(self._executes & self._over)
+        done = self._later(m, "done", last_tap, self.rows)
+        with m.If(self._step):
             m.d.sync += self.results.valid.eq(done)
         m.d.comb += [value.eq(pe.total) for value, pe in
                      zip(self.results.payload, self.pes[0], strict=True)]
-        return m

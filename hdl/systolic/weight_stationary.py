@@ -208,8 +208,6 @@ class WeightStationaryArray(wiring.Component):
         for i, row in enumerate(self.pes):
             for j, pe in enumerate(row):
                 m.submodules[f"pe_{i}_{j}"] = pe
-        diagonals = self.rows + self.columns - 1
-
         step, take, accept, begin = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             step.eq(~self.results.valid | self.results.ready),
@@ -218,7 +216,18 @@ class WeightStationaryArray(wiring.Component):
             begin.eq(accept & ~self.in_fold),
         ]
 
-        # Which weights may come, and when a fold may begin.
+        self._admit(m, step, take, accept, begin)
+        self._move(m, step, take, accept, begin)
+
+        sums = delay(m, step, [pe.sum for pe in self.pes[-1]], self.skew_sums)
+        m.d.comb += self.results.valid.eq(self.wave_valid[-1])
+        m.d.comb += [value.eq(total) for value, total in
+                     zip(self.results.payload, sums, strict=True)]
+        return m
+
+    def _admit(self, m, step, take, accept, begin):
+        """Which weights may come, and when a fold may begin."""
+        diagonals = self.rows + self.columns - 1
         full = self.filled == self.rows
         if self.double_buffer:
             m.d.comb += [
@@ -240,8 +249,13 @@ class WeightStationaryArray(wiring.Component):
         with m.Elif(take):
             m.d.sync += self.filled.eq(self.filled + 1)
 
-        # The row of weights that is accepted: each column takes its own a step later than the one
-        # before, just after the wavefront that stopped using the last but one.
+    def _move(self, m, step, take, accept, begin):
+        """The PEs and their wavefront.
+
+        Each column takes its weight of the row that is accepted a step later than the one before,
+        just after the wavefront that stopped using the last but one.
+        """
+        diagonals = self.rows + self.columns - 1
         row_taken = Signal(self.rows)
         place = Mux(begin, 0, self.filled) if self.double_buffer else self.filled
         m.d.comb += row_taken.eq(Cat(take & (place == i) for i in range(self.rows)))
@@ -269,9 +283,3 @@ class WeightStationaryArray(wiring.Component):
                     pe.swap.eq(swap[i + j]),
                     pe.above.eq(self.pes[i - 1][j].sum if i else 0),
                 ]
-
-        sums = delay(m, step, [pe.sum for pe in self.pes[-1]], self.skew_sums)
-        m.d.comb += self.results.valid.eq(self.wave_valid[-1])
-        m.d.comb += [value.eq(total) for value, total in
-                     zip(self.results.payload, sums, strict=True)]
-        return m

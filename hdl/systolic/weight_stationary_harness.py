@@ -102,11 +102,11 @@ class WeightStationaryHarness(ArrayHarness):
         m.d.comb += [queue.w_data.eq(expected), queue.w_en.eq(moves)]
 
         # From the results.
-        found, due = Signal(total), Signal()
-        m.d.sync += [found.eq(weighted(array.results.payload)), due.eq(traffic.result.strobe)]
+        checksum, due = Signal(total), Signal()
+        m.d.sync += [checksum.eq(weighted(array.results.payload)), due.eq(traffic.result.strobe)]
         m.d.comb += queue.r_en.eq(due)
         m.d.sync += self.checked.eq(self.checked + (due & queue.r_rdy))
-        return (due & queue.r_rdy & (found != queue.r_data), due & ~queue.r_rdy,
+        return (due & queue.r_rdy & (checksum != queue.r_data), due & ~queue.r_rdy,
                 moves & ~queue.w_rdy)
 
 

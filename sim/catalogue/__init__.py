@@ -82,12 +82,12 @@ class Catalogue:
 
     def select(self, names: Iterable[str] | None) -> list[Block]:
         """The blocks of these names, or of the families; all of them if none is named."""
-        found: dict[str, Block] = {}
+        chosen: dict[str, Block] = {}
         for name in names or ():
             self._read(name)
             family = [block for block in self._blocks.values() if block.family == name]
-            found |= {block.name: block for block in family or [self.find(name)]}
-        return list(found.values()) or list(self)
+            chosen |= {block.name: block for block in family or [self.find(name)]}
+        return list(chosen.values()) or list(self)
 
 
 def more_pages() -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def load(pages: tuple[str, ...] = ()) -> Catalogue:
         sys.path.append(os.getcwd())  # a page beside the user's own block
     for page in pages:
         try:
-            found = importlib.import_module(page)
+            imported = importlib.import_module(page)
         except ModuleNotFoundError as error:
             raise UserError(f"catalogue page {page!r}: {error}") from error
         except KeyboardInterrupt:
@@ -116,17 +116,17 @@ def load(pages: tuple[str, ...] = ()) -> Catalogue:
         except BaseException as error:  # whatever the user's own code does, sys.exit() too
             raise UserError(f"catalogue page {page!r}: {type(error).__name__}: {error}"
                             f"{_where(error)}") from error
-        if not hasattr(found, "BLOCKS"):
+        if not hasattr(imported, "BLOCKS"):
             raise UserError(f"catalogue page {page!r} has no BLOCKS")
-        if not isinstance(found.BLOCKS, list | tuple):
+        if not isinstance(imported.BLOCKS, list | tuple):
             raise UserError(f"BLOCKS of catalogue page {page!r} must be a tuple of blocks, "
-                            f"not {shown(found.BLOCKS)}")
-        for block in found.BLOCKS:
+                            f"not {shown(imported.BLOCKS)}")
+        for block in imported.BLOCKS:
             try:
                 check_block(block)
             except UserError as error:
                 raise UserError(f"catalogue page {page!r}: {error}") from None
-        blocks += found.BLOCKS
+        blocks += imported.BLOCKS
     return Catalogue(blocks, own)
 
 

@@ -31,14 +31,14 @@ def _path(parameters: Mapping[str, int]) -> tuple[str, ...]:
         target = pattern(shape, parameters["pattern"], hot)[source]
     else:
         target = divmod(parameters["target"], shape.columns)
-    route, came, found = xy_route(shape, source, target), Port.LOCAL, []
+    route, came, signals = xy_route(shape, source, target), Port.LOCAL, []
     for (row, column), port in zip(route, ports(route), strict=True):
         router = f"router_{row}_{column}"
-        found += [f"{router}.input_{came:d}.want", f"{router}.output_{port:d}.owner",
-                  *(f"{router}.output_{port:d}.source__{name}" for name in (
-                      "valid", "payload.first", "payload.last"))]
+        signals += [f"{router}.input_{came:d}.want", f"{router}.output_{port:d}.owner",
+                    *(f"{router}.output_{port:d}.source__{name}" for name in (
+                        "valid", "payload.first", "payload.last"))]
         came = port.opposite
-    return tuple(found)
+    return tuple(signals)
 
 
 def _through_interfaces(parameters: Mapping[str, int]) -> tuple[str, ...]:

@@ -16,17 +16,17 @@ _WIDE = 0.4         # of a bar
 _NUMBERED = 0.04    # of the highest bar: lower parts have no number
 
 
-def _bars(axes: Axes, at: float, found: Mapping[str, float], highest: float, *,
+def _bars(axes: Axes, at: float, times: Mapping[str, float], highest: float, *,
           allowed: bool) -> None:
     """One write's stages on each other; of what was measured, with their percentages."""
-    below, whole = 0.0, sum(found.values())
+    below, whole = 0.0, sum(times.values())
     for name, (_, colour) in _STAGES.items():
-        axes.bar(at, found[name], _WIDE, below, facecolor=colour + ("66" if allowed else "ff"),
+        axes.bar(at, times[name], _WIDE, below, facecolor=colour + ("66" if allowed else "ff"),
                  edgecolor=colour, hatch="////" if allowed else None, linewidth=0.5)
-        if not allowed and found[name] > _NUMBERED * highest:
-            axes.text(at, below + found[name] / 2, f"{found[name] / whole:.0%}", fontsize=5.5,
+        if not allowed and times[name] > _NUMBERED * highest:
+            axes.text(at, below + times[name] / 2, f"{times[name] / whole:.0%}", fontsize=5.5,
                       color="white", ha="center", va="center", rotation=90)
-        below += found[name]
+        below += times[name]
 
 
 def _panels(kept: Sequence[Mapping]) -> list[tuple[str, str, list[Mapping]]]:
@@ -36,23 +36,23 @@ def _panels(kept: Sequence[Mapping]) -> list[tuple[str, str, list[Mapping]]]:
         return sorted((row for row in kept if all(row[key] == n for key, n in only.items())),
                       key=lambda row: row[name])
 
-    found = []
+    panels = []
     for number in sorted({row["competitors"] for row in kept}):
         rows = by("requesters", competitors=number)
         if rows[-1]["requesters"] > 1:
-            found.append((f"N_trans = {number} at DDR3", "requesters", rows))
+            panels.append((f"N_trans = {number} at DDR3", "requesters", rows))
     if len(rows := by("competitors", requesters=1)) > 2:
-        found.append(("N_req = 1 at local memory", "competitors", rows))
-    return found
+        panels.append(("N_req = 1 at local memory", "competitors", rows))
+    return panels
 
 
 def stages(kept: Sequence[Mapping]) -> Figure:
     """A bar of what was measured and a hatched one of the bound for each write."""
     panels = _panels(kept)
-    drawn = Figure(figsize=(1.4 + 0.45 * sum(len(rows) + 1 for *_, rows in panels), 4.6),
+    chart = Figure(figsize=(1.4 + 0.45 * sum(len(rows) + 1 for *_, rows in panels), 4.6),
                    layout="constrained")
     highest = max(sum(row["bound"].values()) for row in kept)
-    grid = drawn.subplots(1, len(panels), sharey=True, squeeze=False,
+    grid = chart.subplots(1, len(panels), sharey=True, squeeze=False,
                           width_ratios=[len(rows) + 1 for *_, rows in panels])
     for axes, (title, counted, rows) in zip(grid[0], panels, strict=True):
         for place, row in enumerate(rows):
@@ -67,6 +67,6 @@ def stages(kept: Sequence[Mapping]) -> Figure:
     keys = [Patch(facecolor=colour, label=label) for label, colour in _STAGES.values()]
     keys.append(Patch(facecolor="#99999966", edgecolor="#777777", hatch="////",
                       label="the bound, by the same stages"))
-    drawn.legend(handles=keys, fontsize=7, loc="outside lower center", ncols=min(
+    chart.legend(handles=keys, fontsize=7, loc="outside lower center", ncols=min(
         len(keys), 2 * len(panels)))
-    return drawn
+    return chart

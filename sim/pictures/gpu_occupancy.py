@@ -16,10 +16,10 @@ _OVER = {"threads": "threads per block", "registers": "registers per thread",
 def figure(rows: Sequence[TableRow], block: BlockResources, limits: ComputeCapability,
            carve_out: int) -> Figure:
     """Resident warps over each resource; a dot marks the block itself."""
-    drawn = Figure(figsize=(11, 3.6), layout="constrained")
+    chart = Figure(figsize=(11, 3.6), layout="constrained")
     own = {"threads": block.threads, "registers": block.registers,
            "shared": block.shared + limits.shared_reserved}
-    for axes, (over, label) in zip(drawn.subplots(1, 3, sharey=True), _OVER.items(), strict=True):
+    for axes, (over, label) in zip(chart.subplots(1, 3, sharey=True), _OVER.items(), strict=True):
         scale = 1024 if over == "shared" else 1
         mine = [row for row in rows if row.over == over]
         for size in dict.fromkeys(row.carve_out for row in mine):
@@ -35,8 +35,8 @@ def figure(rows: Sequence[TableRow], block: BlockResources, limits: ComputeCapab
         axes.set_xlabel(label)
         axes.set_ylim(0, limits.warps + 2)
         axes.grid(alpha=0.3)
-    drawn.axes[0].set_ylabel(f"resident warps of {limits.warps}")
-    drawn.axes[2].legend(loc="upper right", fontsize="small")
-    drawn.suptitle(f"Compute capability {limits.name}: {block.threads} threads, {block.registers} "
+    chart.axes[0].set_ylabel(f"resident warps of {limits.warps}")
+    chart.axes[2].legend(loc="upper right", fontsize="small")
+    chart.suptitle(f"Compute capability {limits.name}: {block.threads} threads, {block.registers} "
                    f"registers, {block.shared} bytes of shared memory")
-    return drawn
+    return chart

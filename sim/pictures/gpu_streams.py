@@ -13,8 +13,8 @@ _COLOURS = ("#4477aa", "#cc6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#
 def figure(gpu: Gpu, run: Run) -> Figure:
     """The dispatch of all blocks; triangles mark launches, bars below the copies."""
     end = max(ran.end for ran in run.operations)
-    drawn = Figure(figsize=(11, 1.2 + 1.5 * gpu.sms), layout="constrained")
-    axes = drawn.subplots()
+    chart = Figure(figsize=(11, 1.2 + 1.5 * gpu.sms), layout="constrained")
+    axes = chart.subplots()
     names = list(dict.fromkeys(ran.operation.name for ran in run.operations))
     colour = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(names)}
     threads = {ran.operation.name: ran.operation.threads for ran in run.operations}
@@ -30,11 +30,11 @@ def figure(gpu: Gpu, run: Run) -> Figure:
             bottom = max(bottom, high)
         top = bottom + threads[block.operation]
         placed.append((block.sm, block.start, block.end, bottom, top))
-        low = block.sm + 0.9 * bottom / gpu.threads
+        base = block.sm + 0.9 * bottom / gpu.threads
         height = 0.9 * threads[block.operation] / gpu.threads
-        axes.add_patch(Rectangle((block.start, low), block.end - block.start, height,
+        axes.add_patch(Rectangle((block.start, base), block.end - block.start, height,
                                  facecolor=colour[block.operation], edgecolor="white"))
-        axes.text((block.start + block.end) / 2, low + height / 2,
+        axes.text((block.start + block.end) / 2, base + height / 2,
                   f"{block.operation}:{block.number}", ha="center", va="center", fontsize=6)
     for ran in run.operations:
         if not ran.operation.blocks:
@@ -51,4 +51,4 @@ def figure(gpu: Gpu, run: Run) -> Figure:
     axes.set_xlabel("time; triangles are launches")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    return drawn
+    return chart

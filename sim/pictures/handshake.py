@@ -21,7 +21,7 @@ def waves(cycles: int = 44) -> dict[str, list[bool]]:
     grid = HandshakeMeshModel(Mesh(1, 2))
     here, there = grid.routers[_HERE], grid.routers[_THERE]
     kernel = Kernel(True, True, False, Operation.WRITE, _THERE)
-    found: dict[str, list[bool]] = {}
+    values_of: dict[str, list[bool]] = {}
     for _ in range(_BEFORE + cycles):
         core, slave = grid.cores[_HERE], grid.slaves[_THERE]
         request, east = core.request, here.offers[ShmacPort.EAST]
@@ -42,29 +42,29 @@ def waves(cycles: int = 44) -> dict[str, list[bool]]:
             "core: response": here.offers[ShmacPort.MASTER] is not None,
         }
         for name, value in now.items():
-            found.setdefault(name, []).append(value)
+            values_of.setdefault(name, []).append(value)
         grid.step({_HERE: kernel})
-    return {name: values[_BEFORE:] for name, values in found.items()}
+    return {name: values[_BEFORE:] for name, values in values_of.items()}
 
 
 def figure() -> Figure:
     """The diagram."""
-    found = waves()
-    cycles = len(next(iter(found.values())))
-    drawn = Figure(figsize=(11, 0.36 * len(found) + 0.9))
-    axes = drawn.subplots()
-    for row, (name, values) in enumerate(found.items()):
+    signals = waves()
+    cycles = len(next(iter(signals.values())))
+    chart = Figure(figsize=(11, 0.36 * len(signals) + 0.9))
+    axes = chart.subplots()
+    for row, (name, values) in enumerate(signals.items()):
         edges = [at for cycle in range(cycles) for at in (cycle, cycle + 1)]
         levels = [-row + 0.6 * value for value in values for _ in range(2)]
         axes.plot(edges, levels, color="#303030", linewidth=1.2)
         axes.fill_between(edges, [-row] * len(edges), levels, color="#9ec1df", linewidth=0)
         axes.text(-0.5, -row + 0.2, name, ha="right", va="center", fontsize=8)
-    axes.set(xlim=(0, cycles), ylim=(0.3 - len(found), 0.9), yticks=[])
+    axes.set(xlim=(0, cycles), ylim=(0.3 - len(signals), 0.9), yticks=[])
     axes.set_xticks(range(0, cycles + 1, 2))
     axes.tick_params(labelsize=7)
     axes.set_xlabel("cycles from the write's request on", fontsize=8)
     axes.grid(axis="x", color="#dddddd", linewidth=0.5)
     for side in ("top", "left", "right"):
         axes.spines[side].set_visible(False)
-    drawn.subplots_adjust(left=0.25, right=0.99, top=0.99, bottom=0.12)
-    return drawn
+    chart.subplots_adjust(left=0.25, right=0.99, top=0.99, bottom=0.12)
+    return chart

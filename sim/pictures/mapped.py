@@ -39,7 +39,7 @@ from cyclebound.tools.dataflow.partition import map_parts
 from cyclebound.tools.dataflow.run import Run, run_graphs
 from cyclebound.tools.dataflow.segments import compile_segments
 
-__all__ = ["Took", "draw_depths", "grid_of", "picture_of", "read_depths", "run_depths",
+__all__ = ["KernelCycles", "draw_depths", "grid_of", "picture_of", "read_depths", "run_depths",
            "run_kernel", "table_of_depths", "took_in", "write_depths"]
 
 THREADS = 1024
@@ -123,7 +123,7 @@ def _square(x: float, y: float, colour) -> Rectangle:
 
 
 @dataclass(frozen=True)
-class Took:
+class KernelCycles:
     """Cycles of a kernel from start to done, all its parts added up."""
 
     kernel: str
@@ -132,53 +132,53 @@ class Took:
     cycles: int
 
 
-_COLUMNS = [member.name for member in fields(Took)]
+_COLUMNS = [member.name for member in fields(KernelCycles)]
 _LOGGED = re.compile(r"(\w+): (\d+) threads, (\d+) cycles, \[([\d, ]+)\]")
 
 
-def run_depths(run: Path) -> list[Took]:
+def run_depths(run: Path) -> list[KernelCycles]:
     """Cycles of kernels in a run's jobs of ``kernels_1024`` on the 5x5 grid, from their logs."""
     block = catalogue.load().find("dataflow.fabric")
     results = Results(run)
     jobs = [job for job in results.jobs()
             if (job.block, job.testbench) == (block.name, "kernels_1024")]
     results.close()
-    found = []
+    runs = []
     for job in jobs:
         if not job.passed:
             raise UserError(f"{job.name} failed: {job.reason}")
         parameters = block.configurations[job.configuration].parameters
         if tuple(parameters["rows"]) != FIVE_BY_FIVE.rows:
             continue
-        found += took_in((Path(job.folder) / "log.txt").read_text(), parameters["depth"])
-    return found
+        runs += took_in((Path(job.folder) / "log.txt").read_text(), parameters["depth"])
+    return runs
 
 
-def took_in(log: str, entries: int) -> list[Took]:
+def took_in(log: str, entries: int) -> list[KernelCycles]:
     """Cycles of kernels from a job's log, with buffers of ``entries`` entries."""
-    return [Took(name, parts.count(",") + 1, entries, int(cycles))
+    return [KernelCycles(name, parts.count(",") + 1, entries, int(cycles))
             for name, threads, cycles, parts in _LOGGED.findall(log) if int(threads) == THREADS]
 
 
-def write_depths(took: Iterable[Took], file: TextIO) -> None:
+def write_depths(took: Iterable[KernelCycles], file: TextIO) -> None:
     """A line for each kernel and depth."""
     lines = csv.writer(file, lineterminator="\n")
     lines.writerow(_COLUMNS)
     lines.writerows(astuple(transfer) for transfer in took)
 
 
-def read_depths(path: Path) -> dict[str, dict[int, Took]]:
+def read_depths(path: Path) -> dict[str, dict[int, KernelCycles]]:
     """By kernel and depth, what `write_depths` wrote."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    found: dict[str, dict[int, Took]] = {}
+    by_kernel: dict[str, dict[int, KernelCycles]] = {}
     for row in rows:
-        took = Took(row["kernel"], *(int(row[column]) for column in _COLUMNS[1:]))
-        found.setdefault(took.kernel, {})[took.entries] = took
-    return {kernel: dict(sorted(by.items())) for kernel, by in found.items()}
+        took = KernelCycles(row["kernel"], *(int(row[column]) for column in _COLUMNS[1:]))
+        by_kernel.setdefault(took.kernel, {})[took.entries] = took
+    return {kernel: dict(sorted(by.items())) for kernel, by in by_kernel.items()}
 
 
-def table_of_depths(depths: Mapping[str, Mapping[int, Took]]) -> str:
+def table_of_depths(depths: Mapping[str, Mapping[int, KernelCycles]]) -> str:
     """Cycles as a table: a line for each kernel, and how much the most entries are worth."""
     (least, *_, most) = entries = list(next(iter(depths.values())))
     head = ["kernel", "parts", f"{least} entries", *entries[1:], f"{most} over {least}"]
@@ -190,7 +190,7 @@ def table_of_depths(depths: Mapping[str, Mapping[int, Took]]) -> str:
     return "\n".join(lines)
 
 
-def draw_depths(depths: Mapping[str, Mapping[int, Took]], path: Path) -> None:
+def draw_depths(depths: Mapping[str, Mapping[int, KernelCycles]], path: Path) -> None:
     """By kernel: how many times as fast it is as with two entries."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     axes = figure.subplots()
@@ -212,7 +212,7 @@ def main(arguments: list[str]) -> None:
     """Run the command that the arguments name; the module's text lists them."""
     match arguments:
         case ["cycles", *names]:
-            write_depths((Took(name, len(run.parts), depth, run.cycles)
+            write_depths((KernelCycles(name, len(run.parts), depth, run.cycles)
                           for name in names for depth in DEPTHS
                           for run in [run_kernel(name, depth=depth, **MISSES)]), sys.stdout)
         case ["ran", *runs]:

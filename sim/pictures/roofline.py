@@ -43,12 +43,12 @@ class Point:
 
 def points(device: Device, memory: Memory) -> list[Point]:
     """All layers of all networks, and of the attention head."""
-    found = []
+    all_points = []
     networks = {**NETWORKS, "attention": tuple(product_layer(product) for product in ATTENTION)}
     for network, layers in networks.items():
         for layer in (layers if network == "attention" else chained(layers, device.size)):
-            found.append(point_of(network, plan_layer(layer, device, memory), memory))
-    return found
+            all_points.append(point_of(network, plan_layer(layer, device, memory), memory))
+    return all_points
 
 
 def point_of(network: str, plan: LayerPlan, memory: Memory) -> Point:
@@ -75,30 +75,30 @@ def table(memories: Sequence[Memory] = (Memory(), Memory(40, 2)), size: int = 8)
 def figure(memories: Sequence[Memory] = (Memory(), Memory(40, 2)), size: int = 8) -> Figure:
     """A panel for each memory."""
     device = Device(size)
-    drawn = Figure(figsize=(5.2 * len(memories), 4.2), layout="constrained")
-    for memory, axes in zip(memories, drawn.subplots(1, len(memories), squeeze=False)[0],
+    chart = Figure(figsize=(5.2 * len(memories), 4.2), layout="constrained")
+    for memory, axes in zip(memories, chart.subplots(1, len(memories), squeeze=False)[0],
                             strict=True):
         _panel(axes, points(device, memory), memory, size)
-    return drawn
+    return chart
 
 
 def figure_of_plans(network: str, plans: Iterable[LayerPlan], memory: Memory) -> Figure:
     """The layers of one network as planned, in a panel."""
-    drawn = Figure(figsize=(5.2, 4.2), layout="constrained")
-    found = [(plan.device.size, point_of(network, plan, memory)) for plan in plans]
-    _panel(drawn.subplots(), [point for _, point in found], memory, found[0][0])
-    return drawn
+    chart = Figure(figsize=(5.2, 4.2), layout="constrained")
+    points_of = [(plan.device.size, point_of(network, plan, memory)) for plan in plans]
+    _panel(chart.subplots(), [point for _, point in points_of], memory, points_of[0][0])
+    return chart
 
 
-def _panel(axes: Axes, found: Sequence[Point], memory: Memory, size: int) -> None:
+def _panel(axes: Axes, shown: Sequence[Point], memory: Memory, size: int) -> None:
     """Roofs and points for one memory."""
     ridge = size * memory.interval
-    least = min(point.intensity for point in found) / 1.5
-    most = max(2 * ridge, 1.5 * max(point.intensity for point in found))
+    least = min(point.intensity for point in shown) / 1.5
+    most = max(2 * ridge, 1.5 * max(point.intensity for point in shown))
     axes.plot([least, ridge, most], [least * size / memory.interval, size**2, size**2],
               color="black", linewidth=1)
-    for number, network in enumerate(dict.fromkeys(point.network for point in found)):
-        own = [point for point in found if point.network == network]
+    for number, network in enumerate(dict.fromkeys(point.network for point in shown)):
+        own = [point for point in shown if point.network == network]
         axes.plot([p.intensity for p in own], [p.rate for p in own], "o", markersize=5,
                   color=_COLOURS[number % len(_COLOURS)], label=network)
         names: dict[tuple[float, float], list[str]] = {}

@@ -15,13 +15,13 @@ __all__ = ["figure", "tried"]
 _WIDTH = 0.05  # of a class
 
 
-def figure(found: Sequence[Attack]) -> Figure:
+def figure(attacks: Sequence[Attack]) -> Figure:
     """A bar for each class; a line where a kernel would reach its bound."""
-    classes = histogram(found, _WIDTH)
-    over = sum(attack.violated for attack in found)
-    closest = max((attack.ratio for attack in found), default=0)
-    drawn = Figure(figsize=(9, 3.6), layout="constrained")
-    axes = drawn.subplots()
+    classes = histogram(attacks, _WIDTH)
+    over = sum(attack.violated for attack in attacks)
+    closest = max((attack.ratio for attack in attacks), default=0)
+    chart = Figure(figsize=(9, 3.6), layout="constrained")
+    axes = chart.subplots()
     axes.bar(list(classes), list(classes.values()), width=_WIDTH, align="edge", color="#4477aa",
              edgecolor="white")
     axes.axvline(1, color="#cc6677")
@@ -30,7 +30,7 @@ def figure(found: Sequence[Attack]) -> Figure:
     axes.set_ylabel("kernels")
     axes.set_title(f"{sum(classes.values()):,} random kernels: closest {closest:.4f}, "
                    f"{over} above the bound")
-    return drawn
+    return chart
 
 
 def tried(count: int, part: str) -> Figure:

@@ -16,9 +16,9 @@ _LABELLED = 0.03  # of the time: shorter phases have no room for a number
 
 def figure(phases: Sequence[Phase], cycles: int, title: str) -> Figure:
     """A row for each resource and slot; a bar is a phase, with its work-group's number."""
-    drawn = Figure(figsize=(11, 3.2), layout="constrained")
-    _draw(drawn.subplots(), phases, cycles, title)
-    return drawn
+    chart = Figure(figsize=(11, 3.2), layout="constrained")
+    _draw(chart.subplots(), phases, cycles, title)
+    return chart
 
 
 def policies(kept: Mapping) -> Figure:
@@ -26,12 +26,12 @@ def policies(kept: Mapping) -> Figure:
     runs = {policy: [Phase(*phase) for phase in phases]
             for policy, phases in kept["phases"].items()}
     ends = {policy: max(phase.end for phase in phases) for policy, phases in runs.items()}
-    drawn = Figure(figsize=(11, 2.9 * len(runs)), layout="constrained")
-    for axes, (policy, phases) in zip(drawn.subplots(len(runs), squeeze=False)[:, 0],
+    chart = Figure(figsize=(11, 2.9 * len(runs)), layout="constrained")
+    for axes, (policy, phases) in zip(chart.subplots(len(runs), squeeze=False)[:, 0],
                                       runs.items(), strict=True):
         _draw(axes, phases, max(ends.values()),
               f"{kept['kernel']}, policy {policy}: {ends[policy]:,} compute cycles")
-    return drawn
+    return chart
 
 
 def _draw(axes: Axes, phases: Sequence[Phase], cycles: int, title: str) -> None:

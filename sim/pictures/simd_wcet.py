@@ -18,8 +18,8 @@ def figure(rows: Sequence[Compared]) -> Figure:
     A bar reaches from the published lower bound (1) to its upper one; hollow marks are published
     WCETs, full ones this project's, crosses what the cycle model took.
     """
-    drawn = Figure(figsize=(11, 5), layout="constrained")
-    axes = drawn.subplots()
+    chart = Figure(figsize=(11, 5), layout="constrained")
+    axes = chart.subplots()
     for place, row in enumerate(rows):
         unit = row.published.lower
         axes.bar(place, row.published.upper / unit - 1, bottom=1, width=0.7, color="#dddddd")
@@ -34,9 +34,9 @@ def figure(rows: Sequence[Compared]) -> Figure:
                 axes.plot(at, row.measured[policy] / unit, "x", color="black")
         if row.held is not None and row.held != row.own[POLICIES[1]]:
             axes.plot(place, row.held / unit, "D", color="#228833")
-    for policy, colour in _MARKS.items():
-        axes.plot([], [], "s", mfc="none", mec=colour, label=f"published, {policy}")
-        axes.plot([], [], "o", color=colour, label=f"this project, {policy}")
+    for name, colour in _MARKS.items():
+        axes.plot([], [], "s", mfc="none", mec=colour, label=f"published, {name}")
+        axes.plot([], [], "o", color=colour, label=f"this project, {name}")
     axes.plot([], [], "D", color="#228833", label="this project, compute with hold")
     if any(row.measured for row in rows):
         axes.plot([], [], "x", color="black", label="cycle model")
@@ -46,4 +46,4 @@ def figure(rows: Sequence[Compared]) -> Figure:
     axes.set_ylabel("cycles over the published lower bound")
     axes.set_ylim(0)
     axes.legend(fontsize="small")
-    return drawn
+    return chart

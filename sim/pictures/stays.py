@@ -17,8 +17,8 @@ def stays(kept: Mapping) -> Figure:
     opened = whole[0][:2]  # the row that the first one opens
     shown = whole[:_SHOWN]
     end = max(left for *_, left in shown if left is not None) + 4
-    drawn = Figure(figsize=(9, 5.2), layout="constrained")
-    axes = drawn.subplots()
+    chart = Figure(figsize=(9, 5.2), layout="constrained")
+    axes = chart.subplots()
     for place, (bank, row, first, left) in enumerate(shown):
         axes.barh(place, (end if left is None else left) - first, left=first, height=0.8,
                   color=_HIT if [bank, row] == opened else _MISS)
@@ -34,4 +34,4 @@ def stays(kept: Mapping) -> Figure:
                    fontsize=9)
     axes.legend(handles=[Patch(color=_HIT, label="the row that is open"),
                          Patch(color=_MISS, label="another row")], fontsize=8, loc="lower left")
-    return drawn
+    return chart

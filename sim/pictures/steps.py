@@ -15,8 +15,8 @@ _IDLE = "#e4e4e4"
 def figure(size: int = 3) -> Figure:
     """A row of panels for each dataflow: a product of ``size`` in all dimensions."""
     count = 3 * size - 2
-    drawn = Figure(figsize=(1.65 * count, 1.95 * len(Dataflow)))
-    axes = drawn.subplots(len(Dataflow), count)
+    chart = Figure(figsize=(1.65 * count, 1.95 * len(Dataflow)))
+    axes = chart.subplots(len(Dataflow), count)
     for flow, row in zip(Dataflow, axes, strict=True):
         for number, (grid, panel) in enumerate(zip(steps(flow, size, size, size), row,
                                                    strict=True), start=1):
@@ -33,5 +33,5 @@ def figure(size: int = 3) -> Figure:
                     panel.add_patch(Rectangle((j, i), 1, 1, facecolor=colour, edgecolor="white",
                                               linewidth=1.5))
         row[0].set_ylabel(flow.value.replace(" ", "\n"), fontsize=8)
-    drawn.tight_layout()
-    return drawn
+    chart.tight_layout()
+    return chart

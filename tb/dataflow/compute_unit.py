@@ -53,13 +53,13 @@ class Scene(OperandScene):
         bench = self.bench
         values = self._fixed | {"result.ready": ready} | self.offer(load)
         seen = await bench.step(bench.inputs.pack(values))
-        found = self.model.step(self.held, ready)
-        expected = {"result.valid": found.result is not None} | self.take(found.taken)
-        if found.result is not None:
-            expected |= {"result.payload.tid": found.result[0],
-                         "result.payload.data": found.result[1]}
+        outputs = self.model.step(self.held, ready)
+        expected = {"result.valid": outputs.result is not None} | self.take(outputs.taken)
+        if outputs.result is not None:
+            expected |= {"result.payload.tid": outputs.result[0],
+                         "result.payload.data": outputs.result[1]}
             if ready:
-                self.results.append(found.result)
+                self.results.append(outputs.result)
         bench.check_fields(seen, expected)
 
     async def drain(self, *, load: float = 1.0, sink: float = 1.0) -> None:

@@ -32,10 +32,10 @@ NUMPY = {
 def wanted(operation: Operation, a: np.ndarray, b: np.ndarray) -> list[int]:
     """numpy's results on these bits, as bits; a NaN is the one that the unit makes."""
     with np.errstate(all="ignore"):
-        found = NUMPY[operation](a.view(np.float32), b.view(np.float32))
-    if found.dtype == np.float32:
-        found = np.where(np.isnan(found), np.uint32(FLOAT_NAN), found.view(np.uint32))
-    return found.astype(np.uint32).tolist()
+        results = NUMPY[operation](a.view(np.float32), b.view(np.float32))
+    if results.dtype == np.float32:
+        results = np.where(np.isnan(results), np.uint32(FLOAT_NAN), results.view(np.uint32))
+    return results.astype(np.uint32).tolist()
 
 
 def hard_pairs(bench: Bench, count: int) -> tuple[np.ndarray, np.ndarray]:

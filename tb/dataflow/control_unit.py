@@ -30,10 +30,10 @@ class Scene(OperandScene):
         values = (self._fixed | {f"results.{k}.ready": ready[k] for k in range(2)}
                   | self.offer(load))
         seen = await bench.step(bench.inputs.pack(values))
-        found = self.model.step(self.held, ready)
-        self.taken += sum(found.taken)
-        expected = self.take(found.taken)
-        for k, token in enumerate(found.results):
+        outputs = self.model.step(self.held, ready)
+        self.taken += sum(outputs.taken)
+        expected = self.take(outputs.taken)
+        for k, token in enumerate(outputs.results):
             expected[f"results.{k}.valid"] = token is not None
             if token is not None:
                 expected |= {f"results.{k}.payload.tid": token[0],

@@ -155,11 +155,11 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
                            f"memory.{k}.response.payload.tag": responses[k][0],
                            f"memory.{k}.response.payload.data": responses[k][1]}
         seen = await bench.step(bench.inputs.pack(values))
-        found = model.step(start=bool(values["start"]), requests_taken=taken, responses=responses)
-        done = found.done
+        outputs = model.step(start=bool(values["start"]), requests_taken=taken, responses=responses)
+        done = outputs.done
         expected, care = {"done": done}, always
         for k in used:
-            request, fault = found.requests[k], found.faults[k]
+            request, fault = outputs.requests[k], outputs.faults[k]
             if request is not None:
                 at = f"memory.{k}.request."
                 expected |= {f"{at}valid": 1, f"{at}payload.tag": request.tag,
@@ -229,9 +229,9 @@ async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = No
     cycles = [await measure(bench, part, words, layout, threads, compare=compare, **memory)
               for part in parts]
     bench.dut._log.info("%s: %d threads, %d cycles, %s", name, threads, sum(cycles), cycles)
-    found = layout.arrays(words)
+    after = layout.arrays(words)
     for array_name, array in wanted.items():
-        assert found[array_name].tolist() == array.tolist(), f"{name}: {array_name}"
+        assert after[array_name].tolist() == array.tolist(), f"{name}: {array_name}"
     return sum(cycles)
 
 

@@ -66,9 +66,9 @@ async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = No
     words = layout.words(arrays)
     for part in parts:
         await play(bench, part, words, layout, threads, rate)
-    found = layout.arrays(words)
+    after = layout.arrays(words)
     for array_name, array in wanted.items():
-        assert found[array_name].tolist() == array.tolist(), f"{name}: {array_name}"
+        assert after[array_name].tolist() == array.tolist(), f"{name}: {array_name}"
 
 
 @testbench

@@ -48,8 +48,8 @@ async def run(bench: Bench, late: int) -> None:
             assert tid not in sums
             sums[tid] = seen["sums.payload.data"]
             assert sums[tid] == model.sum_of(tid)
-            assert [each // p["depth"] for each in sums] == sorted(
-                each // p["depth"] for each in sums)
+            assert [total // p["depth"] for total in sums] == sorted(
+                total // p["depth"] for total in sums)
 
 
 @testbench

@@ -54,17 +54,17 @@ class Scene(OperandScene):
             values |= {"response.valid": 1, "response.payload.tag": response[0],
                        "response.payload.data": response[1]}
         seen = await bench.step(bench.inputs.pack(values))
-        found = self.model.step(self.held, result_ready=result, enable_ready=enable,
-                                request_ready=request, response=response)
+        outputs = self.model.step(self.held, result_ready=result, enable_ready=enable,
+                                  request_ready=request, response=response)
         expected: dict[str, int] = {}
-        for name, token in (("result", found.result), ("enable", found.enable),
-                            ("fault", found.fault)):
+        for name, token in (("result", outputs.result), ("enable", outputs.enable),
+                            ("fault", outputs.fault)):
             expected[f"{name}.valid"] = token is not None
             if token is not None:
                 expected |= {f"{name}.payload.tid": token[0], f"{name}.payload.data": token[1]}
-        expected["request.valid"] = found.request is not None
-        if found.request is not None:
-            a = found.request
+        expected["request.valid"] = outputs.request is not None
+        if outputs.request is not None:
+            a = outputs.request
             expected |= {"request.payload.tag": a.tag, "request.payload.address": a.address,
                          "request.payload.write": a.write}
             if a.write:
@@ -75,13 +75,13 @@ class Scene(OperandScene):
                     self.memory[a.address], word = a.data, bench.rng.getrandbits(32)
                 cycles = self.times.get(a.address) or self.latency()
                 self.due.append((now + cycles - 1, a.tag, word))
-        expected |= self.take(found.taken)
-        if found.result is not None and result:
-            self.results.append(found.result)
-        if found.enable is not None and enable:
-            self.enables.append(found.enable)
-        if found.fault is not None:
-            self.faults.append(found.fault)
+        expected |= self.take(outputs.taken)
+        if outputs.result is not None and result:
+            self.results.append(outputs.result)
+        if outputs.enable is not None and enable:
+            self.enables.append(outputs.enable)
+        if outputs.fault is not None:
+            self.faults.append(outputs.fault)
         bench.check_fields(seen, expected)
 
     async def drain(self, *, sink: float = 1.0, load: float = 1.0) -> None:

@@ -41,18 +41,18 @@ class Scene:
                 values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": queue[0][0],
                            f"operands.{k}.payload.data": queue[0][1]}
         seen = await bench.step(bench.inputs.pack(values))
-        found = self.model.step(offers, ready)
-        expected = {"result.valid": found.result is not None}
+        outputs = self.model.step(offers, ready)
+        expected = {"result.valid": outputs.result is not None}
         for k, offer in enumerate(offers):
             if offer is not None:
-                expected[f"operands.{k}.ready"] = found.taken[k]
-            if found.taken[k]:
+                expected[f"operands.{k}.ready"] = outputs.taken[k]
+            if outputs.taken[k]:
                 self.queues[k].popleft()
-        if found.result is not None:
-            expected |= {"result.payload.tid": found.result[0],
-                         "result.payload.data": found.result[1]}
+        if outputs.result is not None:
+            expected |= {"result.payload.tid": outputs.result[0],
+                         "result.payload.data": outputs.result[1]}
             if ready:
-                self.results.append(found.result)
+                self.results.append(outputs.result)
         bench.check_fields(seen, expected)
 
     async def drain(self, *, sink: float = 1.0) -> None:

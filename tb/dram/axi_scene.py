@@ -340,12 +340,12 @@ class DfiScene(Scene):
     """`Scene` with DFI instead of pins: a PHY with a DDR3 device, and a checker of all rules."""
 
     def _connect(self) -> Part:
-        known = self.bench.parameters
-        part, self._phy = part_named(known["part"]), {name: known[name] for name in _PHY}
+        parameters = self.bench.parameters
+        part, self._phy = part_named(parameters["part"]), {name: parameters[name] for name in _PHY}
         ratio, *numbers = self._phy.values()
         self._phases = Phases(self.bench.inputs, self.bench.outputs, ratio)
         self.device = DfiDevice(part, DfiPhy(*numbers), ratio=ratio, rng=self.bench.rng,
-                                hurry=known.get("hurry", 1))
+                                hurry=parameters.get("hurry", 1))
         self._begun = 0       # the cycle in which refreshes begin to fall due
         self._refreshes = 0
         return dfi_part(part, DfiPhy(*numbers), ratio=ratio)

@@ -144,9 +144,9 @@ class Traffic:
 
     def request(self) -> BufferRequest:
         """A random request, most of them in a mapped buffer."""
-        rng, known = self.rng, list(self.scene.model.buffers.values())
-        if known and rng.random() < 0.9:
-            buffer = rng.choice(known)
+        rng, mapped = self.rng, list(self.scene.model.buffers.values())
+        if mapped and rng.random() < 0.9:
+            buffer = rng.choice(mapped)
         else:
             buffer = Mapping(rng.randrange(self.scene.buffers), 0, self.number(), self.number())
         (x, words), (y, count) = self._side(buffer.x), self._side(buffer.y)

@@ -154,15 +154,24 @@ class BufferTableCheck(BufferTableTiming):
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        coming, wanted, tile = self.coming, self.wanted, self.tile.payload
         self._multiply(m)
+        self._map(m)
+        with m.If(self.request.valid & self.request.ready):
+            m.d.sync += self.wanted.eq(self.request.payload)
+        self._look_up(m)
+        leaves, refused = Signal(), Signal()
+        m.d.comb += [leaves.eq(self.tile.valid & self.followed),
+                     refused.eq(self.refusal.valid & self.followed)]
+        self._refusals(m, leaves, refused)
+        self._kept(m)
+        self._protected(m, leaves)
+        return m
+
+    def _map(self, m):
+        """The map; a buffer that leaves the device is not in it."""
+        coming, beyond = self.coming, Signal()
         with m.If(self.mapping.valid & self.mapping.ready):
             m.d.sync += coming.eq(self.mapping.payload)
-        with m.If(self.request.valid & self.request.ready):
-            m.d.sync += wanted.eq(self.request.payload)
-
-        # The map; a buffer that leaves the device is not in it.
-        beyond = Signal()
         m.d.comb += beyond.eq(coming.address + self.area > self.capacity)
         m.d.sync += Assert(
             ~self.mapped | (self.mapping_refusal == Mux(coming.valid & beyond, Refusal.DEVICE,
@@ -173,17 +182,14 @@ class BufferTableCheck(BufferTableTiming):
                 m.d.sync += [self.buffer[k].eq(coming), self.size[k].eq(self.area),
                              self.is_mapped[k].eq(coming.valid & ~beyond)]
 
-        # What has to become of a request for a buffer that is followed.
-        self._look_up(m)
-        mine, size, is_mapped = self.asked, self.asked_size, self.asked_is_mapped
-        leaves, refused = Signal(), Signal()
-        m.d.comb += [leaves.eq(self.tile.valid & self.followed),
-                     refused.eq(self.refusal.valid & self.followed)]
+    def _refusals(self, m, leaves, refused):
+        """A request is refused for the first reason that applies, and only for one."""
+        wanted, mine = self.wanted, self.asked
         code, reasons = Signal(3), (
-            (~is_mapped, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
+            (~self.asked_is_mapped, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
             ((wanted.words == 0) | (wanted.count == 0), Refusal.EMPTY),
             ((wanted.destination == Destination.CAM)
-             & (size > (1 << len(mine.x))), Refusal.SNOOP),
+             & (self.asked_size > (1 << len(mine.x))), Refusal.SNOOP),
             (wanted.x + wanted.words > mine.x, Refusal.WIDTH),
             (wanted.y + wanted.count > mine.y, Refusal.HEIGHT))
         for applies, reason in reversed(reasons):
@@ -195,7 +201,8 @@ class BufferTableCheck(BufferTableTiming):
             Assert(~leaves | (code == 0), "tile of a request to be refused"),
         ]
 
-        # An answer stays as it is.
+    def _kept(self, m):
+        """An answer stays as it is until it is taken."""
         offers = self.tile, self.refusal
         seen = Cat(self.tile.valid, self.refusal.valid,
                    Mux(self.tile.valid, Cat(self.tile.payload, self.limit), 0),
@@ -206,7 +213,10 @@ class BufferTableCheck(BufferTableTiming):
                      Assert(~stalled | ~self.followed | (before == seen),
                             "answer changed while it waited")]
 
-        # Protection, from the tile as it leaves: none of its words is outside the buffer.
+    def _protected(self, m, leaves):
+        """Protection, from the tile as it leaves: none of its words is outside the buffer."""
+        wanted, tile = self.wanted, self.tile.payload
+        mine, size = self.asked, self.asked_size
         plain, indexed = (leaves & which for which in (~tile.indexed, tile.indexed))
         m.d.sync += [
             Assert(~plain | (tile.words != 0) & (tile.count != 0), "tile is empty"),
@@ -224,7 +234,6 @@ class BufferTableCheck(BufferTableTiming):
             & (tile.destination == wanted.destination) & (tile.base == wanted.base)
             & (tile.count == wanted.count) & (tile.transform == wanted.transform),
             "tile is not what was asked for")
-        return m
 
 
 class _Inside(BufferTableTiming):

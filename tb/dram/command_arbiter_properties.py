@@ -201,7 +201,6 @@ class CommandArbiterBursts(Watcher):
 
     def elaborate(self, platform):
         m = Module()
-        part, target = self.part, self._target
         valid = Cat(head.valid for head in self.heads)
         writes = Cat(head.valid & head.operation.write for head in self.heads)
         write = Mux(valid.any(), writes.any(), self.write)
@@ -209,9 +208,15 @@ class CommandArbiterBursts(Watcher):
         writing = self.issue.valid & self.issue.payload.write
         m.d.sync += [self.reads.eq(Cat(reading, self.reads)),
                      self.writes.eq(Cat(writing, self.writes))]
+        self._assumed(m, valid, writes, write)
+        m.d.sync += [Assert(~overlap, says) for says, overlap in
+                     overlapping(self.part, self.issue, self.reads, self.writes).items()]
+        self._invariants(m, valid, write, Cat(reading, self.reads), Cat(writing, self.writes))
+        return m
 
-        # -- assumed -----------------------------------------------------------------------------
-        stays = Signal(part.banks)
+    def _assumed(self, m, valid, writes, write):
+        """What generator and controller see to."""
+        stays = Signal(self.part.banks)
         m.d.sync += [stays.eq(valid & ~self.pop), self.write.eq(write),
                      self.first.eq(self.idle | (self.first & ~valid.any()))]
         m.d.sync += [
@@ -231,15 +236,12 @@ class CommandArbiterBursts(Watcher):
                        f"bank {bank} is open before its request"),
             ]
 
-        # -- claimed -----------------------------------------------------------------------------
-        m.d.sync += [Assert(~overlap, says) for says, overlap in
-                     overlapping(part, self.issue, self.reads, self.writes).items()]
-
-        # -- why ---------------------------------------------------------------------------------
+    def _invariants(self, m, valid, write, last, last_writes):
+        """Why bursts are apart. Bit n of ``last``: a read was chosen n + 1 cycles ago."""
+        part, target = self.part, self._target
         did_cas, _, did_act, _ = target.choices
         m.d.sync += self.fresh.eq(Mux(self.idle, Const(-1, part.banks), self.fresh & ~did_cas))
-        last = Cat(reading, self.reads)  # bit n: a read was chosen n + 1 cycles ago
-        some = last[:BEATS] | Cat(writing, self.writes)[:BEATS]
+        some = last[:BEATS] | last_writes[:BEATS]
         self._counts(m, "ccd_s", [some[cycles - 1] for cycles in range(1, part.nCCD_S)],
                      [~some[:part.nCCD_S - 1].any()])
         m.d.sync += [
@@ -268,7 +270,6 @@ class CommandArbiterBursts(Watcher):
         opened = (target.activated & self.fresh).any()
         m.d.sync += [Cover(opened & write, "a row is open for a write"),
                      Cover(opened & ~write, "a row is open for a read")]
-        return m
 
     def _counts(self, m, name, ago, ready):
         """A counter's state: 1, 2, ... cycles after the command that starts it; and afterwards."""

@@ -195,8 +195,8 @@ class Scene:
         if kind == 1:
             gap, first = rng.choice((2, 3, 9, 200, 300, 3000)), rng.randrange(end // 2)
             width = min(rng.randrange(1, 4), gap)
-            return self.request([first + line * gap + each for line in range(length // width + 1)
-                                 for each in range(width)])
+            return self.request([first + line * gap + place for line in range(length // width + 1)
+                                 for place in range(width)])
         rows, spread = rng.choice((1, 2, 40)), rng.choice((2, 3, 300, sweep))
         base = rng.randrange(end // sweep - rows) * sweep
         return self.request([base + rng.randrange(rows) * sweep

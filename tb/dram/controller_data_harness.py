@@ -221,7 +221,7 @@ async def mixed_traffic(bench: Bench, requests: int) -> Data:
         await data.map(traffic.mapping())
     await data.whole(write=False)
     kinds = [f"{way} {kind}" for way in ("read", "write") for kind in ("tile", "indexed", "snoopy")]
-    for what in (*kinds, "hits", *(f"refused {each}" for each in (0, 1, 2, 4, 5, 6))):
+    for what in (*kinds, "hits", *(f"refused {number}" for number in (0, 1, 2, 4, 5, 6))):
         assert data.counts[what] > requests // 1000, (what, data.counts)
     assert data.counts["delivered"] > _WINDOW
     return data

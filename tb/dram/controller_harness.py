@@ -44,12 +44,12 @@ async def measure(bench: Bench, *, bursts: int, write: int, first: int, requests
 
 async def check_histogram(bench: Bench, outputs: dict[str, int]) -> None:
     """Whether the histogram of the last measurement holds all that was measured."""
-    found = 0
+    total = 0
     for delay in range(outputs["minimum"], outputs["maximum"] + 1):
         word = bench.inputs.pack({"histogram_address": delay})
         await bench.step(word)
-        found += bench.outputs["histogram_count"].of(await bench.step(word))
-    assert found == outputs["measured"], f"the histogram holds {found}"
+        total += bench.outputs["histogram_count"].of(await bench.step(word))
+    assert total == outputs["measured"], f"the histogram holds {total}"
 
 
 async def sizes(bench: Bench, part: Part, ranges: dict[int, list[tuple[int, int]]]) -> None:

@@ -394,11 +394,11 @@ class Scene:
 
     def _announce_delay(self, wanted: Wanted) -> None:
         """Declare the request whose first command is on the pins, if another one waits."""
-        known = self._shape(wanted)
-        if known is None or self._may_starve(wanted) or not self._followed():
+        described = self._shape(wanted)
+        if described is None or self._may_starve(wanted) or not self._followed():
             self._say(_DELAYS, None)
         else:
-            kind, shape = known
+            kind, shape = described
             if not kind:  # where a tile begins is told apart in the device's own buffer only
                 shape = {**shape, "elsewhere": 1 << BURST_BITS}
             self._say(_DELAYS, ("indexed" if kind == "_indexed" else f"tile{kind}", shape))

@@ -97,10 +97,10 @@ class Scene:
     """The adapter between random commands and its PHY."""
 
     def __init__(self, bench: Bench) -> None:
-        known, rng = bench.parameters, bench.rng
-        self.bench, self.ratio = bench, known["ratio"]
-        part = part_named(known["part"])
-        self.phy = DfiPhy(*(known[name] for name in ("wrlat", "wrdata", "rddata_en", "rdlat")))
+        values, rng = bench.parameters, bench.rng
+        self.bench, self.ratio = bench, values["ratio"]
+        part = part_named(values["part"])
+        self.phy = DfiPhy(*(values[name] for name in ("wrlat", "wrdata", "rddata_en", "rdlat")))
         self.seen = dfi_part(part, self.phy, ratio=self.ratio)
         self.device = DfiDevice(part, self.phy, ratio=self.ratio, rng=rng, powered=True)
         self.commands = Commands(self.seen, rng)
@@ -173,8 +173,8 @@ class Scene:
 
 def write_latency(bench: Bench) -> int:
     """Controller clocks from a write to its first beat on ``dq_out``, by DFI's own numbers."""
-    known = bench.parameters
-    word = (known["ratio"] // 2 + known["wrlat"] + known["wrdata"]) // known["ratio"]
+    values = bench.parameters
+    word = (values["ratio"] // 2 + values["wrlat"] + values["wrdata"]) // values["ratio"]
     return max(word, 7)
 
 

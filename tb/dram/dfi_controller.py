@@ -53,12 +53,12 @@ class Scene:
     """The controller between random requests and its PHY."""
 
     def __init__(self, bench: Bench) -> None:
-        known, rng = bench.parameters, bench.rng
-        self.bench, self.ratio = bench, known["ratio"]
-        part = part_named(known["part"])
-        phy = DfiPhy(*(known[name] for name in ("wrlat", "wrdata", "rddata_en", "rdlat")))
+        values, rng = bench.parameters, bench.rng
+        self.bench, self.ratio = bench, values["ratio"]
+        part = part_named(values["part"])
+        phy = DfiPhy(*(values[name] for name in ("wrlat", "wrdata", "rddata_en", "rdlat")))
         self.seen = dfi_part(part, phy, ratio=self.ratio)
-        self.device = DfiDevice(part, phy, ratio=self.ratio, rng=rng, hurry=known.get("hurry", 1))
+        self.device = DfiDevice(part, phy, ratio=self.ratio, rng=rng, hurry=values.get("hurry", 1))
         self.phases = Phases(bench.inputs, bench.outputs, self.ratio)
         self.model = DfiControllerModel(_content)
         self.mappings: deque[Mapping] = deque()

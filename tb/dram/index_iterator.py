@@ -7,7 +7,7 @@ from cyclebound.golden.dram.index_iterator import (
     Element,
     IndexedTile,
     IndexIteratorModel,
-    Shown,
+    IteratorOutputs,
     bursts_of,
 )
 from cyclebound.golden.dram.request import ADDRESS_BITS, COUNT_BITS, TARGET_BITS, Destination
@@ -39,7 +39,7 @@ class Scene:
                       "tile.payload.pitch": rng.getrandbits(TARGET_BITS)}
 
     async def cycle(self, tile: IndexedTile | None, element: Element | None,
-                    ready: bool) -> Shown:
+                    ready: bool) -> IteratorOutputs:
         """Offer, and compare every output."""
         values = {"bursts.ready": ready, "tile.valid": tile is not None,
                   "indexes.valid": element is not None, **self._junk}

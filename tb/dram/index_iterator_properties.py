@@ -7,7 +7,7 @@ section 3.2.4. `IndexIteratorProof` looks inside `IndexIterator` as well; it is 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
 
 from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_WORDS
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["IndexIteratorCheck", "IndexIteratorProof"]
 
@@ -56,17 +56,23 @@ class IndexIteratorCheck(Watcher):
 
     def elaborate(self, platform):
         m = Module()
-        bursts, element, size = self.bursts, self.indexes.payload, self.size
-        begins, takes, within, leaves = Signal(), Signal(), Signal(), Signal()
-        stalls = Signal()
+        self._assumed(m)
+        takes, within, stalls = (Signal(name=name) for name in ("takes", "within", "stalls"))
+        element = self.indexes.payload
         m.d.comb += [
-            begins.eq(self.tile.valid & self.tile.ready),
             takes.eq(self.indexes.valid & self.indexes.ready),
-            within.eq(~element.end & (element.index < size)),
-            leaves.eq(bursts.valid & bursts.ready),
-            stalls.eq(bursts.valid & ~bursts.ready),
+            within.eq(~element.end & (element.index < self.size)),
+            stalls.eq(self.bursts.valid & ~self.bursts.ready),
         ]
+        self._elements(m, takes, within, stalls)
+        self._protected(m)
+        claim_kept(m, "burst", self.bursts, Assert)
+        self._in_time(m, takes, within, stalls)
+        self._over(m, takes)
+        return m
 
+    def _assumed(self, m):
+        """Offers stay, and a buffer ends within the address space."""
         for name, port, more in (("tile", self.tile, self.limit), ("index", self.indexes, 0)):
             waits, offer = Signal(name=f"{name}_waits"), Cat(port.payload, more)
             before = Signal(len(offer), name=f"{name}_before")
@@ -77,7 +83,10 @@ class IndexIteratorCheck(Watcher):
             ~self.tile.valid | (self.tile.payload.address + self.limit <= 1 << ADDRESS_BITS),
             "buffer ends beyond the address space")
 
-        # A request at a time; its elements up to the end.
+    def _elements(self, m, takes, within, stalls):
+        """A request at a time; its elements up to the end."""
+        begins, element = Signal(), self.indexes.payload
+        m.d.comb += begins.eq(self.tile.valid & self.tile.ready)
         m.d.sync += [
             Assert(~begins | ~self.busy, "request taken before the last is done"),
             Assert(~takes | (self.busy & ~self.ended), "index taken out of a request"),
@@ -85,16 +94,21 @@ class IndexIteratorCheck(Watcher):
                    "index has to wait though nothing stalls"),
         ]
         with m.If(begins):
-            m.d.sync += [self.busy.eq(1), self.asked.eq(self.tile.payload), size.eq(self.limit),
-                         self.legal.eq(0), self.illegal.eq(0), self.unknown.eq(0)]
+            m.d.sync += [self.busy.eq(1), self.asked.eq(self.tile.payload),
+                         self.size.eq(self.limit), self.legal.eq(0), self.illegal.eq(0),
+                         self.unknown.eq(0)]
         with m.If(takes):
             m.d.sync += [self.ended.eq(element.end), self.legal.eq(self.legal | within),
                          self.illegal.eq(self.illegal | ~(within | element.end)),
                          self.unknown.eq(within | (self.unknown & ~element.end))]
 
-        # Protection: one word is enabled, and it lies in the buffer. Since that does not wrap
-        # around, a word before it has an offset (without a sign) beyond its size as well.
-        burst = bursts.payload
+    def _protected(self, m):
+        """Protection: one word is enabled, and it lies in the buffer.
+
+        Since the buffer does not wrap around, a word before it has an offset (without a sign)
+        beyond its size as well.
+        """
+        bursts, burst = self.bursts, self.bursts.payload
         lane, one = Signal(range(BURST_WORDS)), Signal()
         with m.Switch(burst.mask):
             for number in range(BURST_WORDS):
@@ -104,19 +118,18 @@ class IndexIteratorCheck(Watcher):
         m.d.sync += [
             Assert(~bursts.valid | self.busy, "burst without a request"),
             Assert(~bursts.valid | one, "burst with more or fewer words than one"),
-            Assert(~bursts.valid | (self.offset(word) < size), "word enabled outside its buffer"),
+            Assert(~bursts.valid | (self.offset(word) < self.size),
+                   "word enabled outside its buffer"),
             Assert(~bursts.valid | burst.indexed & (burst.write == self.asked.write)
                    & (burst.destination == self.asked.destination)
                    & (burst.transform == self.asked.transform), "burst is not what was asked for"),
             Assert(~bursts.valid | ~burst.last | self.ended, "last burst before the end is known"),
         ]
-        stalled, before = Signal(), Signal(len(Value.cast(burst)))
-        m.d.sync += [stalled.eq(stalls), before.eq(burst)]
-        m.d.sync += Assert(~stalled | (bursts.valid & (before == Value.cast(burst))),
-                           "burst on offer withdrawn or changed")
 
-        # The bound: what decides about a burst is taken two cycles before it is on offer; while a
-        # burst stalls, all may stand still.
+    def _in_time(self, m, takes, within, stalls):
+        """The bound: what decides about a burst is taken two cycles before it is on offer; while a
+        burst stalls, all may stand still."""
+        bursts, element = self.bursts, self.indexes.payload
         decides = takes & self.unknown & (within | element.end)
         with m.If(~stalls):
             m.d.sync += self.decided.eq(Cat(decides, self.decided[0]))
@@ -126,9 +139,12 @@ class IndexIteratorCheck(Watcher):
             m.d.sync += [self.decided.eq(Cat(decides | self.decided[0], 1)),
                          Assert(~decides | ~self.decided[0], "index taken while nothing moves")]
 
-        # Done: after the last burst, or where it would be if there is none.
+    def _over(self, m, takes):
+        """Done: after the last burst, or where it would be if there is none."""
+        leaves, element = Signal(), self.indexes.payload
+        m.d.comb += leaves.eq(self.bursts.valid & self.bursts.ready)
         m.d.sync += self.closing.eq(Cat(takes & element.end & ~self.legal, self.closing[0]))
-        finish = (leaves & burst.last) | self.closing[1]
+        finish = (leaves & self.bursts.payload.last) | self.closing[1]
         ends = Signal()
         m.d.sync += [ends.eq(finish), Assert(self.done == ends, "done out of place")]
         with m.If(finish):
@@ -136,7 +152,6 @@ class IndexIteratorCheck(Watcher):
         m.d.sync += Assert(~self.done | ((self.empty == ~self.legal)
                                          & (self.refused == self.illegal)),
                            "empty or refused is wrong")
-        return m
 
 
 class IndexIteratorProof(IndexIteratorCheck):

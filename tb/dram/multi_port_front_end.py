@@ -28,7 +28,7 @@ class Scene:
         self.declare()
 
     def declare(self, *, stalls: bool = False) -> None:
-        """Declare the ports at which waits have a bound; ``stalls``: the sink is going to."""
+        """Declare the ports at which waits have a bound; ``stalls``: the sink will stall."""
         for port, limit in enumerate(self.limits):
             if limit or (port in self._top and not stalls):
                 self.bench.declare("wait", at={"p": port})

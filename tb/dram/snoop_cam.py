@@ -50,8 +50,8 @@ class Scene:
             else:
                 for field in fields[1:]:
                     word |= field.to(rng.getrandbits(field.width))
-        known = fetch is not None and self.model.knows(fetch[1], fetch[0])
-        bench.declare("store", known=int(known))
+        matched = fetch is not None and self.model.knows(fetch[1], fetch[0])
+        bench.declare("store", known=int(matched))
         seen = await bench.step(word)
         store, answer = self.model.step(load=load, clear=clear, snoop=snoop, fetch=fetch, read=read)
         expected, care = 0, self._enable.mask | self._valid.mask

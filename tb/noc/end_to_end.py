@@ -75,9 +75,9 @@ class Scene:
             return
         events = self.events
         cycle = network_cycle(now, self.quarters)
-        for mask, found in self._lists:
+        for mask, cycles in self._lists:
             if seen & mask:
-                found.append(cycle)
+                cycles.append(cycle)
         if seen & self._writing and events.writing is None and now % 4 < self.quarters:
             events.writing, events.begun = cycle, now
         if seen & self._filled:

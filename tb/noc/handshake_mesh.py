@@ -126,11 +126,11 @@ class GridScene:
         for _ in range(cycles):
             await self.cycle(kernels)
         await self.settle()
-        found = {}
+        cpi = {}
         for tile in kernels:
             late = [cycle for cycle in self.ended[tile] if half <= cycle < half + cycles // 2]
-            found[tile] = (late[-1] - late[0]) / (len(late) - 1)
-        return found
+            cpi[tile] = (late[-1] - late[0]) / (len(late) - 1)
+        return cpi
 
     def place(self, tile: Tile) -> dict[str, int]:
         """The index of the probe that observes this tile's core."""
@@ -215,10 +215,10 @@ SHARED = {
 def _shared(name: str, masters: int) -> dict[Tile, Kernel]:
     bypass = name.startswith("dual")
     kernel = (reads if "read" in name else writes)(CENTRE, bypass=bypass)
-    found = dict.fromkeys(AROUND[:masters], kernel)
+    kernels = dict.fromkeys(AROUND[:masters], kernel)
     if name.startswith("fetch"):
-        found[CENTRE] = FETCH
-    return found
+        kernels[CENTRE] = FETCH
+    return kernels
 
 
 async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) -> None:
@@ -227,8 +227,8 @@ async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) 
     for name in names:
         for masters in counts:
             kernels = _shared(name, masters)
-            found = await scene.cpi(kernels, cycles)
-            mean = (found[CENTRE] if CENTRE in found else sum(found.values()) / len(found))
+            cpi = await scene.cpi(kernels, cycles)
+            mean = (cpi[CENTRE] if CENTRE in cpi else sum(cpi.values()) / len(cpi))
             expected = SHARED[name][masters - 1]
             assert abs(mean - expected) < 0.02 * expected, (
                 f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")
@@ -273,7 +273,7 @@ async def worst_reads(bench: Bench) -> None:
 
 
 # the cores at each input of the RAM's router, the next one first
-_WAYS = (((0, 1), (0, 0), (0, 2)), ((1, 2),), ((2, 1),), ((1, 0),))
+_CORES = (((0, 1), (0, 0), (0, 2)), ((1, 2),), ((2, 1),), ((1, 0),))
 # by links of the victim and cores at its input: when the victim begins, and those at other inputs;
 # the others at its own begin in cycle 8
 _BEGIN = {(1, 1): (8, 64), (2, 1): (8, 60), (1, 2): (8, 64), (2, 2): (8, 78), (1, 3): (123, 116),
@@ -285,17 +285,17 @@ async def worst_writes(bench: Bench) -> None:
     """Cores write to one RAM without a pause, one to three at the victim's input and one at each of
     up to three others; they begin when it is worst (searched for on the golden model)."""
     tiles = GridScene(bench).tiles
-    target, ways = (CENTRE, _WAYS) if CENTRE in tiles else ((0, 1), (((0, 0),), ((0, 2),)))
-    ways = [way for way in ways if way[0] in tiles]
+    target, inputs = (CENTRE, _CORES) if CENTRE in tiles else ((0, 1), (((0, 0),), ((0, 2),)))
+    inputs = [cores for cores in inputs if cores[0] in tiles]
     kernel = Kernel(True, operation=Operation.WRITE, target=target)
-    for others in range(len(ways)):
-        for sharing in range(1, len(ways[0]) + 1):
-            for victim in ways[0][:2]:
+    for others in range(len(inputs)):
+        for sharing in range(1, len(inputs[0]) + 1):
+            for victim in inputs[0][:2]:
                 away = links(victim, target)
                 begin, beside = _BEGIN[away, sharing]
-                along = [tile for tile in ways[0] if tile != victim][:sharing - 1]
+                along = [tile for tile in inputs[0] if tile != victim][:sharing - 1]
                 starts = {**dict.fromkeys(along, 8), victim: begin,
-                          **{way[0]: beside for way in ways[1:others + 1]}}
+                          **{cores[0]: beside for cores in inputs[1:others + 1]}}
                 bench.undeclare("posted")
                 scene = await GridScene.fresh(bench)
                 bench.declare("posted", at=scene.place(victim), links=away, sharing=sharing,

@@ -86,18 +86,18 @@ class InterfaceScene:
 
     def _offers(self, ask: bool, word: bool, come: bool) -> tuple[int, Flit | None]:
         """The bus word of what is offered in this cycle, and the flit in it."""
-        f, found = self._fields, 0
+        f, pins = self._fields, 0
         if self._asked is None and self.transactions and ask:
             self._asked = self.transactions.popleft()
         if self._word is None and self.words and word:
             self._word = self.words.popleft()
         if self._asked is not None:
-            found |= f["transactions.valid"].mask
-            found |= f["transactions.payload"].to(self._bits(self._asked))
+            pins |= f["transactions.valid"].mask
+            pins |= f["transactions.payload"].to(self._bits(self._asked))
         if self._word is not None:
-            found |= f["words.valid"].mask | f["words.payload"].to(self._word)
+            pins |= f["words.valid"].mask | f["words.payload"].to(self._word)
         flit = self.network.begin(come=come)
-        return found | self._arriving.word(flit), flit
+        return pins | self._arriving.word(flit), flit
 
     def _expected(self) -> tuple[int, int]:
         f, sender, receiver = self._fields, self.sender, self.receiver

@@ -147,10 +147,10 @@ class MeshScene:
     def _declare(self, claim: tuple[str, Mapping[str, int], int] | None) -> None:
         """Declare the class of the packet whose header is on offer."""
         if claim is not None:
-            what, known, tag = claim
-            if self._claimed.get((what, tag)) != known:
-                self._claimed[what, tag] = known
-                self.bench.declare(what, at={"n": tag}, **known)
+            what, parameters, tag = claim
+            if self._claimed.get((what, tag)) != parameters:
+                self._claimed[what, tag] = parameters
+                self.bench.declare(what, at={"n": tag}, **parameters)
 
     def _compare(self, seen: int, offers: Mapping[Tile, Flit],
                  ready: Mapping[Tile, bool]) -> None:
@@ -210,7 +210,7 @@ async def saturate(bench: Bench, number: int, flits: int, packets: int, *,
 
 
 async def staggered(bench: Bench, network: Network, cycles: int, *, modelled: bool, what: str,
-                    **known: int) -> None:
+                    **parameters: int) -> None:
     """Streams with senders that begin late, pause and idle; measures every packet as ``what``."""
     scene = await MeshScene.fresh(bench, modelled=modelled)
     scene.stalls = network.stalls
@@ -221,7 +221,7 @@ async def staggered(bench: Bench, network: Network, cycles: int, *, modelled: bo
             of_stream = ({"stream": number} if what == "crowd"
                          else {"source": number, "flits": planned.flits})
             scene.send(network.streams[planned.stream].route, planned.flits, number, tag=number,
-                       claim=(what, {**of_stream, **known}))
+                       claim=(what, {**of_stream, **parameters}))
             sender.plan(planned)
     while scene.pending:
         await scene.cycle()
@@ -361,10 +361,10 @@ async def _play(bench: Bench, network: Tables, table: Mapping[str, Slot], who: M
                            else None)
                 left -= flits
         await scene.cycle()
-    found: list[list[tuple[int, int]]] = [[] for _ in names]
+    packets: list[list[tuple[int, int]]] = [[] for _ in names]
     for number, _, first, last in scene.delivered:
-        found[number].append((first - begin, last - begin))
-    return found
+        packets[number].append((first - begin, last - begin))
+    return packets
 
 
 @testbench

@@ -13,7 +13,7 @@ from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
 from cyclebound.golden.noc.routes import Mesh, Port, Tile
 from cyclebound.tb.bench import Bench, testbench
 
-__all__ = ["ALWAYS", "AT_TARGET", "Found", "HarnessScene"]
+__all__ = ["ALWAYS", "AT_TARGET", "HarnessScene", "Measurement"]
 
 ALWAYS = 1 << 16      # rate: a packet in every cycle that there could be one
 AT_TARGET = 256       # aim: every packet goes to its tile's target
@@ -25,7 +25,7 @@ _SUMS = ("count", "flits", "queued", "network", "received", "sent", "blocked")
 
 
 @dataclass(frozen=True)
-class Found:
+class Measurement:
     """A measurement: results by tile, and the worst latency by (target, source)."""
 
     tiles: list[dict[str, int]]
@@ -75,7 +75,7 @@ class HarnessScene:
                 "target": xy_header(targets.get(tile, (0, 0)))}))
 
     async def measure(self, *, rate: int, flits: int, spread: int = 0, aim: int = AT_TARGET,
-                      warm: int = 1, counted: int, drain: int, number: int = 0) -> Found:
+                      warm: int = 1, counted: int, drain: int, number: int = 0) -> Measurement:
         """Run traffic and read its sums; every packet sent has to arrive, whole, at its target."""
         bench = self.bench
         plan = rate | aim << 17 | flits << 26 | spread << 34
@@ -86,7 +86,7 @@ class HarnessScene:
         bench.drive(word)
         await bench.wait(warm + counted + drain + 2 * len(self.mesh.tiles))
         await bench.run_until("done", poll=100)
-        found, worst = [], {}
+        sums, worst = [], {}
         for tile, sources in enumerate(self._senders):
             for source in sources or [0]:
                 read = bench.inputs.pack({"read_tile": tile, "read_source": source})
@@ -96,8 +96,8 @@ class HarnessScene:
                 if sources:
                     worst[tile, source] = results["worst"]
             assert not results["wrong"], f"tile {tile} got flits that were not sent so"
-            found.append({name: results[name] for name in _SUMS})
-        result = Found(found, worst, counted)
+            sums.append({name: results[name] for name in _SUMS})
+        result = Measurement(sums, worst, counted)
         sent, received = result.sum("sent"), result.sum("received")
         assert sent == received, f"{received} of {sent} packets arrived"
         assert sent, "nothing was sent"
@@ -116,10 +116,10 @@ async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int, c
         place = tiles.index(source)
         bench.declare("traversal", at={"n": place}, flits=flits, pattern=number, source=place,
                       hot=hot)
-    found = await scene.measure(rate=ALWAYS, flits=flits, counted=cycles,
-                                drain=scene.drain(flits), number=number)
-    assert all(found.worst.values()), "a tile sent nothing"
-    return found.sum("received")
+    measured = await scene.measure(rate=ALWAYS, flits=flits, counted=cycles,
+                                   drain=scene.drain(flits), number=number)
+    assert all(measured.worst.values()), "a tile sent nothing"
+    return measured.sum("received")
 
 
 async def alone(bench: Bench, scene: HarnessScene, source: Tile, target: Tile,
@@ -195,9 +195,9 @@ async def saturated(bench: Bench) -> None:
     best = float("inf")
     for _ in range(3):
         cycle, began = bench.cycle, time.process_time()
-        found = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
+        measured = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
         seconds, cycles = time.process_time() - began, bench.cycle - cycle
-        assert found.throughput > 0.2
+        assert measured.throughput > 0.2
         best = min(best, seconds / cycles)
     kept = {"cycles": cycles, "seconds a cycle": best}
     Path(os.environ["CYCLEBOUND_JOB"]).with_name(SPEED).write_text(json.dumps(kept))
@@ -220,9 +220,9 @@ async def throughput_and_latency(bench: Bench) -> None:
         kept[name] = []
         for percent in (2, 5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 80, 100):
             rate = ALWAYS * percent // 100 // flits
-            found = await scene.measure(rate=rate, flits=flits, aim=aim, warm=2000,
-                                        counted=8000, drain=60 * flits * len(tiles),
-                                        number=percent)
-            kept[name].append([percent / 100 * len(targets) / len(tiles), found.throughput,
-                               found.latency, found.sum("network") / found.sum("count")])
+            measured = await scene.measure(rate=rate, flits=flits, aim=aim, warm=2000,
+                                           counted=8000, drain=60 * flits * len(tiles),
+                                           number=percent)
+            kept[name].append([percent / 100 * len(targets) / len(tiles), measured.throughput,
+                               measured.latency, measured.sum("network") / measured.sum("count")])
     Path(os.environ["CYCLEBOUND_JOB"]).with_name(CURVES).write_text(json.dumps(kept))

@@ -84,16 +84,16 @@ class Table:
                  for number, pair in enumerate(ends)]
         routes = {flow.name: [xy_route(self.mesh, flow.source, flow.destination)]
                   for flow in flows}
-        found = solve(self.network, flows, routes=routes)
-        assert conflicts(self.network, flows, found) == []
-        self.slots = [found[flow.name] for flow in flows]
+        table = solve(self.network, flows, routes=routes)
+        assert conflicts(self.network, flows, table) == []
+        self.slots = [table[flow.name] for flow in flows]
         self.routes = [source_header(ports(slot.route), width=p["width"])
                        if p["routing"] == "source" else xy_header(slot.route[-1])
                        for slot in self.slots]
 
     def demands(self, bench: Bench, number: int) -> list[Demand]:
         """Requests of a flow, far enough apart; some of them come when it is worst."""
-        found, now = [], 0
+        demands, now = [], 0
         slot, period = self.slots[number], self.network.period
         for count in range(_REQUESTS):
             words = self.payload * (1 + count % 2)
@@ -103,8 +103,8 @@ class Table:
             ready = _SETUP + self.payload + 1
             now += 3 * period
             now += (at + slot.offset + 2 - ready - now) % period
-            found.append(Demand(now, words))
-        return found
+            demands.append(Demand(now, words))
+        return demands
 
     def _worst(self, slot: Slot, words: int) -> int:
         """Place of the period in which the first packet should be ready."""
@@ -153,11 +153,11 @@ async def play(bench: Bench, table: Table, victim: int, demands: list[Demand], *
             arrivals.append(now)
         assert now < demands[-1].cycle + 60 * period, "it never ends"
     bench.compared += 1
-    found, count = [], 0
+    served, count = [], 0
     for demand, accepted in zip(demands, tiles[victim].accepted, strict=True):
-        found.append((demand.cycle, accepted, tuple(arrivals[count:count + demand.words])))
+        served.append((demand.cycle, accepted, tuple(arrivals[count:count + demand.words])))
         count += demand.words
-    return found
+    return served
 
 
 @testbench

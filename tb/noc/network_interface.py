@@ -78,9 +78,9 @@ async def packets_in_a_window(bench: Bench) -> None:
         for begin in scene.begun:
             period = (begin - window.offset - 2) // window.period
             counts[period] = counts.get(period, 0) + 1
-        found = list(counts.values())
-        assert found[1:-1] == [most] * (len(found) - 2), f"{found} packets, expected {most}"
-        assert max(found) == most
+        sent = list(counts.values())
+        assert sent[1:-1] == [most] * (len(sent) - 2), f"{sent} packets, expected {most}"
+        assert max(sent) == most
 
 
 @testbench

@@ -30,7 +30,7 @@ async def masters_on_one_ram(bench: Bench) -> None:
     scene = await PipelinedGridScene.filled(bench)
     for (name, masters), expected in SHARED.items():
         kernel = (reads if name == "read" else writes)(CENTRE)
-        found = await scene.cpi(dict.fromkeys(AROUND[:masters], kernel), 700)
-        mean = sum(found.values()) / len(found)
+        cpi = await scene.cpi(dict.fromkeys(AROUND[:masters], kernel), 700)
+        mean = sum(cpi.values()) / len(cpi)
         assert abs(mean - expected) < 0.02 * expected, (
             f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")

@@ -23,11 +23,12 @@ class _Inside(Watcher):
         super().__init__(target)
         self._inputs, self._outputs = target.inputs, target.outputs
 
-    def _ways(self, m, n, unit):
+    def _one_output(self, m, n, unit):
         m.d.sync += [
-            Assert((known.way & (known.way - 1)) == 0, "invariant: a packet has one way")
-            for known in (unit.head, unit.queued)]
-        m.d.sync += Assert(~(unit.head.way | unit.queued.way)[n],
+            Assert((header.output & (header.output - 1)) == 0,
+                   "invariant: a packet asks for one output")
+            for header in (unit.head, unit.queued)]
+        m.d.sync += Assert(~(unit.head.output | unit.queued.output)[n],
                            "invariant: nothing asks to turn around")
 
 
@@ -86,7 +87,7 @@ class PipelinedKeptProof(_Inside):
             Assert(unit.enters == (unit.leaves ^ (unit.valid & ~unit.second)),
                    "invariant: the next one's place is free"),
         ]
-        self._ways(m, n, unit)
+        self._one_output(m, n, unit)
         m.d.sync += [Cover(dropped, f"input {n} drops"),
                      Cover(unit.second & goes, f"input {n} has another one")]
         return first
@@ -144,7 +145,7 @@ class PipelinedFairProof(_Inside):
     def elaborate(self, platform):
         m = Module()
         for n, unit in enumerate(self._inputs):
-            self._ways(m, n, unit)
+            self._one_output(m, n, unit)
         for n, output in enumerate(self._outputs):
             waiting = Signal(len(ShmacPort), name=f"waiting_{n}")
             m.d.comb += waiting.eq(Cat(unit.asks[n] for unit in self._inputs))

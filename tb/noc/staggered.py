@@ -151,8 +151,8 @@ def play(network: Network, plan: Plan, seed: int = 0) -> list[tuple[str, int, in
     taken: dict[str, deque[int]] = {name: deque() for name in names}
     coming: dict[Tile, list[Flit]] = {tile: [] for tile in network.mesh.tiles}
     left: dict[Tile, int] = {}   # cycles for which a receiver does not take what is on offer
-    found, now, wanted = [], 0, sum(map(len, plan.values()))
-    while len(found) < wanted:
+    delivered, now, wanted = [], 0, sum(map(len, plan.values()))
+    while len(delivered) < wanted:
         offers = {tile: flit for tile, sender in senders.items()
                   if (flit := sender.begin()) is not None}
         ready = {}
@@ -168,7 +168,7 @@ def play(network: Network, plan: Plan, seed: int = 0) -> list[tuple[str, int, in
                 coming[tile].append(flit)
             if ready[tile] and flit.last:
                 name = names[coming[tile][1].data]
-                found.append((name, taken[name].popleft(), now))
+                delivered.append((name, taken[name].popleft(), now))
                 coming[tile].clear()
         for tile, flit in offers.items():
             if model.ready(tile, flit):
@@ -177,4 +177,4 @@ def play(network: Network, plan: Plan, seed: int = 0) -> list[tuple[str, int, in
                     taken[order[tile].popleft()].append(now)
         model.step(offers, ready)
         now += 1
-    return found
+    return delivered

@@ -155,10 +155,10 @@ def _fill(scene: Scene, *, packets: int, everywhere: bool) -> None:
             if output == entrance or (not everywhere and not scene.connected >> output & 1):
                 continue
             flits = rng.choice((1, 2, 3, rng.randint(1, scene.longest)))
-            found = scene.packet(entrance, output, flits)
+            packet = scene.packet(entrance, output, flits)
             if everywhere and entrance != local and rng.random() < 0.2:
-                found[0] = Flit(rng.getrandbits(scene.width), True, found[0].last)
-            sender.waiting.extend(found)
+                packet[0] = Flit(rng.getrandbits(scene.width), True, packet[0].last)
+            sender.waiting.extend(packet)
 
 
 @testbench

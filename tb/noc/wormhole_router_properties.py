@@ -145,7 +145,7 @@ class RouterFairProof(Watcher):
                 lost = entry.lost if before is None else before.lost
                 lost = Mux(entry.header, ~entry.want.any(), lost)
                 m.d.sync += [
-                    Assert(~there | (entry.lost == lost), "invariant: lost without a way"),
+                    Assert(~there | (entry.lost == lost), "invariant: lost without an output"),
                     Assert(~there | entry.header | ~entry.want.any(), "invariant: headers want"),
                     Assert(~there | ((entry.want & (entry.want - 1)) == 0),
                            "invariant: one output is wanted"),
@@ -184,9 +184,9 @@ class RouterFairProof(Watcher):
 
 def _either(m, there, entry, before):
     """The later one of two entries that is there."""
-    found = Signal.like(before)
-    m.d.comb += found.eq(Mux(there, entry, before))
-    return found
+    later = Signal.like(before)
+    m.d.comb += later.eq(Mux(there, entry, before))
+    return later
 
 
 def _place(unit, output):
@@ -300,14 +300,14 @@ class RouterOrderProof(_RouterWatcher):
             claim(~there | (number(entry.flit) == place), "invariant: number in the FIFO")
             claim(~there | (entry.flit.first == expect), "invariant: marks in the FIFO")
             claim(~there | (entry.header == expect), "invariant: headers in the FIFO")
-            claim(~there | (entry.want == Mux(expect, 1 << 1 - n, 0)), "invariant: ways")
+            claim(~there | (entry.want == Mux(expect, 1 << 1 - n, 0)), "invariant: outputs wanted")
             claim(~there | ~entry.lost, "invariant: nothing in the FIFO is lost")
             expect, place = Mux(there, entry.flit.last, expect), (place + there)[:bits]
         claim(unit.fresh == expect, "invariant: a header is next after a last flit")
         for moving, stage in reversed([*zip(unit.moving, unit.stages, strict=True)]):
             claim(~moving | (stage.data[2:] == place), "invariant: number in a stage")
             claim(~moving | (stage.first == expect), "invariant: marks in a stage")
-            claim(~moving | ~stage.first | (stage.data[:2] == 0), "invariant: ways in a stage")
+            claim(~moving | ~stage.first | (stage.data[:2] == 0), "invariant: routes in a stage")
             expect, place = Mux(moving, stage.last, expect), (place + moving)[:bits]
         claim(place == sent, f"input {n}: a flit is missing or too much")
         claim(self.inside[n] == ~expect, "invariant: the next flit is as expected")

@@ -43,8 +43,8 @@ async def _run(bench: Bench, layers: tuple[Product | Convolution, ...]) -> None:
         assert took == whole.cycles.total, (
             f"{layer.name}: {took} cycles, planned {whole.cycles.total}")
         if isinstance(layer, Convolution):
-            found = c.T.reshape(layer.filters, *layer.output)
-            assert np.array_equal(found, layer.reference(image, filters)), layer.name
+            image_out = c.T.reshape(layer.filters, *layer.output)
+            assert np.array_equal(image_out, layer.reference(image, filters)), layer.name
         else:
             assert np.array_equal(c, a.astype(np.int64) @ b.astype(np.int64)), layer.name
 

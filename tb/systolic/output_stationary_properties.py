@@ -14,7 +14,7 @@ from amaranth.lib import data
 
 from cyclebound.golden.systolic.mapping import Dataflow, map_product
 from cyclebound.tb.systolic.product_timing import counted
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["OutputStationaryBoundProof", "OutputStationaryCheck", "OutputStationaryProductCheck",
            "OutputStationaryProof"]
@@ -86,23 +86,33 @@ class OutputStationaryCheck(_ArrayWatcher):
 
     def elaborate(self, platform):
         m = Module()
+        taken, sent, blocked, moves, final = (Signal(name=name) for name in (
+            "taken", "sent", "blocked", "moves", "final"))
+        self._freezes(m, taken, sent, blocked, moves, final)
+        self._operands(m, taken, blocked, moves)
+        self._wavefront(m, taken, moves, final)
+        self._results(m, sent, blocked, final)
+        for name, claim in (("left", Assume), ("top", Assume), ("results", Assert)):
+            claim_kept(m, name, getattr(self, name), claim)
+        return m
 
-        flush_steps = self.rows + self.columns - 2
+    def _freezes(self, m, taken, sent, blocked, moves, final):
+        """Two reasons to freeze: the sink, and missing operands in the middle of a fold."""
         offered = self.left.valid & self.top.valid
-        taken, sent = Signal(), Signal()
-        m.d.comb += taken.eq(self.left.valid & self.left.ready)
-        m.d.comb += sent.eq(self.results.valid & self.results.ready)
-
-        # The two reasons to freeze: the sink, and missing operands in the middle of a fold.
-        blocked, starved, moves, final = Signal(), Signal(), Signal(), Signal()
+        starved = Signal()
         m.d.comb += [
+            taken.eq(self.left.valid & self.left.ready),
+            sent.eq(self.results.valid & self.results.ready),
             blocked.eq(self.due & (self.rows_left > 1)),
             starved.eq(self.in_fold & ~offered),
             moves.eq(~blocked & ~starved),
             final.eq(self.active[-1] & (self.owed == 1) & ~self.in_fold),
         ]
 
-        # Operands: both or none; then flush steps without any [Eq. 5.3, 5.4].
+    def _operands(self, m, taken, blocked, moves):
+        """Operands: both or none; then flush steps without any [Eq. 5.3, 5.4]."""
+        flush_steps = self.rows + self.columns - 2
+        offered = self.left.valid & self.top.valid
         with m.If(taken):
             m.d.sync += self.in_fold.eq(~self.left.payload.last)
         with m.If(taken & self.left.payload.last):
@@ -117,7 +127,9 @@ class OutputStationaryCheck(_ArrayWatcher):
                    "operands refused without a reason"),
         ]
 
-        # The wavefront moves one diagonal per step [Table 5.1].
+    def _wavefront(self, m, taken, moves, final):
+        """The wavefront moves one diagonal per step [Table 5.1]; a fold takes Eq. 5.5."""
+        flush_steps = self.rows + self.columns - 2
         with m.If(moves):
             m.d.sync += self.wave.eq(Cat(taken, self.wave))
         m.d.sync += self.owed.eq(self.owed + taken - self.active[-1])
@@ -137,8 +149,9 @@ class OutputStationaryCheck(_ArrayWatcher):
         with m.If(final):
             m.d.sync += Assert(self.excess + 1 == flush_steps, "fold does not take Eq. 5.5")
 
-        # Results: `rows` of them for each fold, from the cycle after its capture, which is two
-        # cycles after the last MAC.
+    def _results(self, m, sent, blocked, final):
+        """Results: ``rows`` of them for each fold, from the cycle after its capture, which is two
+        cycles after the last MAC."""
         with m.If(~blocked):
             m.d.sync += [self.ending.eq(final), self.due.eq(self.ending)]
         with m.If(self.due & ~blocked):
@@ -156,22 +169,6 @@ class OutputStationaryCheck(_ArrayWatcher):
             Assert(~blocked | self.late | ~self.results.ready,
                    "array blocked by a sink that was always ready"),
         ]
-
-        # Streams: an offer stays until it is taken.
-        for name, claim in (("left", Assume), ("top", Assume), ("results", Assert)):
-            port = getattr(self, name)
-            valid, ready, payload = port.valid, port.ready, port.payload
-            waits = Signal(name=f"{name}_waits")
-            offer = Signal(len(Value.cast(payload)), name=f"{name}_offer")
-            m.d.sync += [
-                waits.eq(valid & ~ready),
-                offer.eq(payload),
-                claim(valid | ~waits, f"{name} withdrawn before it was taken"),
-                claim((offer == Value.cast(payload)) | ~(valid & waits),
-                      f"{name} changed before it was taken"),
-            ]
-
-        return m
 
 
 class OutputStationaryProductCheck(_ArrayWatcher):
@@ -485,12 +482,12 @@ class OutputStationaryBoundProof(OutputStationaryProof):
                 continue
             ages = {age + 1: begun[age] for age in range(self._macs)}
             macs = [begin + 1 + step for begin in at for step in range(self.k)]
-            facts += counted(probes[what][0], ages, ages, macs, [each + flush for each in macs])
+            facts += counted(probes[what][0], ages, ages, macs, [cycle + flush for cycle in macs])
         for counter in probes.get("product", ()):
             newest, oldest = ({age + 1: begun[age] & (others == 0)
-                               for age, others in enumerate(each)}
-                              for each in ([begun[:age] for age in range(len(begun))],
-                                           [begun[age + 1:] for age in range(len(begun))]))
+                               for age, others in enumerate(history)}
+                              for history in ([begun[:age] for age in range(len(begun))],
+                                              [begun[age + 1:] for age in range(len(begun))]))
             facts += counted(counter, newest, oldest,
                              [begin + step for begin in at for step in range(self.k)],
                              [begin + period + 3 + row for begin in at for row in range(rows)])

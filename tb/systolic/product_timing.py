@@ -54,7 +54,7 @@ def counted(counter: ProbeCounter, newest: Mapping[int, Value], oldest: Mapping[
 
 
 def _any(places: Mapping[int, Value]) -> Value:
-    found = Value.cast(0)
+    either = Value.cast(0)
     for here in places.values():
-        found = found | here
-    return found
+        either = either | here
+    return either

@@ -119,7 +119,7 @@ def shapes_of(bench: Bench, count: int, most: Sequence[int]) -> list[tuple[int, 
     if bench.domain:
         return list(itertools.product(*(range(low, high + 1) for low, high in
                                         (bench.domain[name] for name in "mkn"))))
-    return [tuple(bench.rng.randint(1, each) for each in most) for _ in range(count)]
+    return [tuple(bench.rng.randint(1, limit) for limit in most) for _ in range(count)]
 
 
 def sometimes(bench: Bench, chance: float) -> Iterator[bool]:

@@ -11,12 +11,12 @@ Ref: the thesis on AI accelerators, chapter 5.2 (Table 5.2).
 
 import itertools
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, signed
 from amaranth.lib import data
 
 from cyclebound.golden.systolic.mapping import Dataflow, map_product
 from cyclebound.tb.systolic.product_timing import counted
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["ArrayWatcher", "WeightStationaryBoundProof", "WeightStationaryCheck",
            "WeightStationaryProductCheck", "WeightStationaryProof"]
@@ -101,17 +101,7 @@ class WeightStationaryCheck(ArrayWatcher):
                    "active PEs are not the wavefront"),
         ]
         for name, claim in (("weights", Assume), ("left", Assume), ("results", Assert)):
-            port = getattr(self, name)
-            valid, ready, payload = port.valid, port.ready, Value.cast(port.payload)
-            waits = Signal(name=f"{name}_waits")
-            offer = Signal(len(payload), name=f"{name}_offer")
-            m.d.sync += [
-                waits.eq(valid & ~ready),
-                offer.eq(payload),
-                claim(valid | ~waits, f"{name} withdrawn before it was taken"),
-                claim((offer == payload) | ~(valid & waits),
-                      f"{name} changed before it was taken"),
-            ]
+            claim_kept(m, name, getattr(self, name), claim)
         return m
 
 

@@ -8,7 +8,7 @@ import pytest
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.sim.pictures.mapped import (
     DEPTHS,
-    Took,
+    KernelCycles,
     draw_depths,
     read_depths,
     table_of_depths,
@@ -27,11 +27,11 @@ LOG = """\
 
 
 def test_a_log_says_what_kernels_took():
-    assert took_in(LOG, 4) == [Took("saxpy", 1, 4, 2384), Took("fan2", 3, 4, 60)]
+    assert took_in(LOG, 4) == [KernelCycles("saxpy", 1, 4, 2384), KernelCycles("fan2", 3, 4, 60)]
 
 
 def test_what_is_written_is_read_printed_and_drawn(tmp_path):
-    took = [Took("saxpy", 1, depth, 8000 // depth) for depth in (16, 2)]
+    took = [KernelCycles("saxpy", 1, depth, 8000 // depth) for depth in (16, 2)]
     file = tmp_path / "depths.csv"
     write_depths(took, text := io.StringIO())
     file.write_text(text.getvalue())

@@ -70,14 +70,14 @@ def test_with_private_rooms_the_bound_is_exceeded(slow_consumer, private_rooms):
     *(pytest.param(5000, seed, None, marks=pytest.mark.thorough) for seed in (1, 2))])
 def test_no_random_graph_exceeds_it(runs, seed, grid):
     found, nearest = attack(runs, seed=seed, tries=2 if grid else 6,
-                            draw=lambda rng: random_scene(rng, grid))
+                            scene_of=lambda rng: random_scene(rng, grid))
     assert not found, found[0]
     assert nearest > 0.9
 
 
 def test_the_attack_finds_private_rooms(private_rooms):
     found, _ = attack(40, seed=2, tries=2,
-                      draw=lambda rng: random_scene(rng, graph_attack.GRIDS[0]))
+                      scene_of=lambda rng: random_scene(rng, graph_attack.GRIDS[0]))
     assert found
     assert str(found[0]).startswith(f"{found[0].cycles} cycles of {found[0].scene.allowed}: ")
     assert found[0].scene.cycles(found[0].pattern) == found[0].cycles

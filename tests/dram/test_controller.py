@@ -276,7 +276,7 @@ def test_data_model_by_hand():
     (DramStandIn, {"part": PART, "window_bits": 31}, ValueError,
      r"^DDR4-3200AA x16 \(2 bank groups\): window bits must be from 15 to 30, not 31$"),
     (DramStandIn, {"part": PART, "window_bits": 17.0}, TypeError,
-     r"^window bits must be an integer, not 17\.0$"),
+     r"^DDR4-3200AA x16 \(2 bank groups\): window bits must be an integer, not 17\.0$"),
 ])
 def test_refuses(component, values, kind, message):
     with pytest.raises(kind, match=message):

@@ -11,7 +11,7 @@ from cyclebound.golden.dram.bounds import recovery
 from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay
 from cyclebound.golden.dram.index_general import general_issue_delay
-from cyclebound.golden.dram.index_table import Known, known_delays, longest_known
+from cyclebound.golden.dram.index_table import IndexedDelay, known_delays, longest_known
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import (
     DDR3_1600_MODULE,
@@ -111,7 +111,8 @@ def test_with_more_words(monkeypatch):
     assert longest_known(X16, bursts=1 << 20, rows=9, write=1) is None
     assert longest_known(DDR4_1866M_X16, bursts=9, rows=8, write=1) is None
     assert longest_known(X16, bursts=9, rows=1, write=1) <= 171
-    settled = Known("ddr4-3200aa-x16", 1, 8, 64, 596, 21), Known("ddr4-3200aa-x16", 1, 7, 9, 165, 0)
+    settled = (IndexedDelay("ddr4-3200aa-x16", 1, 8, 64, 596, 21),
+               IndexedDelay("ddr4-3200aa-x16", 1, 7, 9, 165, 0))
     monkeypatch.setattr(index_table, "known_delays", lambda: settled)
     assert [longest_known(X16, bursts=bursts, rows=7, write=1)
             for bursts in (9, 10, 20, 21, 22, 64, 1024)] == [165, None, None, 252, 260, 596, 8276]

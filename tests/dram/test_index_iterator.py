@@ -87,7 +87,7 @@ FAULTS = {  # what the checker says, and a fault
     "word enabled outside its buffer": burst("address", lambda address: address + 1),
     "burst is not what was asked for": burst("destination", lambda destination: 0),
     "last burst before the end is known": burst("last", lambda last: 1),
-    "burst on offer withdrawn or changed": lambda inner, ports, cycle: ports.bursts.valid.eq(
+    "burst: offer withdrawn or changed": lambda inner, ports, cycle: ports.bursts.valid.eq(
         inner.bursts.valid & cycle[2]),
     "burst not in the third cycle after it is decided": lambda inner, ports, cycle:
         ports.bursts.valid.eq(inner.bursts.valid & cycle[2]),

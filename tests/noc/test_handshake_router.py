@@ -152,7 +152,7 @@ ANSWER = ShmacPacket(response=True, initiator=PLACE, target=(2, 3))
 EAST, NORTH = ShmacPort.EAST, ShmacPort.NORTH
 BAD = {  # what is offered; how many packets come out; unroutable and malformed ones
     "a target beyond the edge": ({NORTH: [READ, ShmacPacket(target=PLACE)]}, 1, (1, 0)),
-    "a way back": ({ShmacPort.WEST: [ShmacPacket(target=(1, 0)), READ]}, 0, (2, 0)),
+    "a route back": ({ShmacPort.WEST: [ShmacPacket(target=(1, 0)), READ]}, 0, (2, 0)),
     "a response that is not awaited": ({EAST: [ANSWER], MASTER: []}, 0, (0, 1)),
     "a response that the slave has to itself": ({SLAVE: [ANSWER]}, 0, (0, 1)),
     "a second response": ({MASTER: [ShmacPacket(initiator=PLACE, target=(0, 2))],

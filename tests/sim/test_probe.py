@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from cyclebound.sim.elaborate import FlatTop, fields_json, to_rtlil
-from cyclebound.sim.observations import Seen, grouped, read_requests
+from cyclebound.sim.observations import ProbeRecords, grouped, read_requests
 from cyclebound.tb.bench import Bench
 from cyclebound.tb.bus import Bus
 from cyclebound.tb.expression import ExpressionError
@@ -374,8 +374,8 @@ META = {"start": 100, "end": 200, "shift": 1, "resets": [100], "said": []}
 
 def seen_as(began, ended, *, at=(), names=("size",), **options):
     more = bool(options.get("ticks"))
-    return Seen("move", dict(at), names, np.array(began).reshape(-1, 1 + len(names) + more),
-                np.array(ended).reshape(-1, 3 + more), **options)
+    return ProbeRecords("move", dict(at), names, np.array(began).reshape(-1, 1 + len(names) + more),
+                        np.array(ended).reshape(-1, 3 + more), **options)
 
 
 def test_requests_of_a_test_by_kind_and_latency():

@@ -92,8 +92,8 @@ def _patterns(scene: Scene, best: list[tuple[int, Pattern]],
     while True:
         if len(best) < 4 or rng.random() < 0.25:
             share, period = rng.choice((0.3, 0.6, 0.9)), rng.choice((1, 2, EPOCHS)) * scene.depth
-            drawn = {access: rng.random() < share for access in accesses}
-            yield {(unit, number): drawn[unit, number % period] for unit, number in accesses}
+            is_late = {access: rng.random() < share for access in accesses}
+            yield {(unit, number): is_late[unit, number % period] for unit, number in accesses}
         else:
             changed = set(rng.sample(accesses, max(1, len(accesses) // rng.choice((4, 20, 60)))))
             yield {place: late != (place in changed) for place, late in rng.choice(best)[1].items()}

@@ -34,7 +34,7 @@ def missing(graph: Graph, *, depth: int, memory: int = 4) -> dict[tuple[int, int
     """By task and operand, for how many more threads its route should have room."""
     arrives: dict[int, int] = {}
     room: dict[int, int] = {}  # of delays
-    found: dict[tuple[int, int], int] = {}
+    lacking: dict[tuple[int, int], int] = {}
     for number, task in graph.tasks.items():
         comes = {k: arrives[operand.task] + HOPS for k, operand in enumerate(task.operands)
                  if isinstance(operand, Token)}
@@ -47,8 +47,8 @@ def missing(graph: Graph, *, depth: int, memory: int = 4) -> dict[tuple[int, int
         for k, when in comes.items():
             lacks = latest - when + _MATCH - depth - room.get(task.operands[k].task, 0)
             if lacks > 0:
-                found[number, k] = lacks
-    return found
+                lacking[number, k] = lacks
+    return lacking
 
 
 def balanced(graph: Graph, grid: Grid, *, depth: int, memory: int = 4) -> Graph:

@@ -34,9 +34,9 @@ class Compiler(Valuer):
                         targets[0], (ast.Tuple, ast.List)):
                     self._assign_many(targets[0].elts, value.elts, node, scope)
                     return
-                found = self.expression(value, scope)
+                assigned = self.expression(value, scope)
                 for target in targets:
-                    self._assign(target, found, node, scope)
+                    self._assign(target, assigned, node, scope)
             case ast.AugAssign(target=ast.Name(id=name) as target, op=operator, value=value):
                 load = ast.copy_location(ast.Name(name, ast.Load()), target)
                 self._assign(target, self.expression(
@@ -59,8 +59,8 @@ class Compiler(Valuer):
         if len(targets) != len(values) or any(isinstance(part, ast.Starred)
                                               for part in (*targets, *values)):
             raise self.fail(node, f"'{ast.unparse(node)}' cannot be mapped")
-        found = [self.expression(value, scope) for value in values]
-        for target, value in zip(targets, found, strict=True):
+        assigned = [self.expression(value, scope) for value in values]
+        for target, value in zip(targets, assigned, strict=True):
             self._assign(target, value, node, scope)
 
     def _assign(self, target: ast.expr, value: Value, node: ast.stmt, scope: Scope) -> None:
@@ -134,9 +134,10 @@ class Compiler(Valuer):
                 if hidden:
                     partial[name] = branch.partial.get(name, (branch.guards, branch.find(name)))
             else:
-                known = [branch.partial[name] for branch in branches if name in branch.partial]
-                if all(value == known[0] for value in known) and (hidden or len(known) == 2):
-                    partial[name] = known[0]
+                partials = [branch.partial[name] for branch in branches if name in branch.partial]
+                if (all(value == partials[0] for value in partials)
+                        and (hidden or len(partials) == 2)):
+                    partial[name] = partials[0]
         scope.partial = {name: value for name, value in partial.items() if name not in scope.names}
 
 def compile_kernel(kernel: Kernel, /, **constants: float) -> Graph:
@@ -174,7 +175,7 @@ def check_constants(kernel: Kernel, constants: Mapping[str, float]) -> dict[str,
     unknown = sorted(set(constants) - set(kernel.constants))
     if unknown:
         raise TypeError(f"kernel {kernel.name} has no constant {unknown[0]}")
-    found: dict[str, float] = {}
+    checked: dict[str, float] = {}
     for name in kernel.constants:
         value = constants[name]
         floating = kernel.parameters[name] is Float
@@ -183,16 +184,16 @@ def check_constants(kernel: Kernel, constants: Mapping[str, float]) -> dict[str,
                 raise ValueError
             if floating:
                 float_bits(value if isinstance(value, int) else float(value))
-                found[name] = np.float32(value)
+                checked[name] = np.float32(value)
             else:
-                found[name] = int(value)
-                if found[name] != value:
+                checked[name] = int(value)
+                if checked[name] != value:
                     raise ValueError
         except (TypeError, ValueError, OverflowError):
             what = "a number in single precision" if floating else "an integer"
             raise ValueError(f"kernel {kernel.name}: {name} must be {what}, not "
                              f"{value!r}") from None
-    return found
+    return checked
 
 
 def finished(graph: Graph) -> Graph:

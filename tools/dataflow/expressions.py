@@ -191,12 +191,12 @@ class _Emitter:
             raise self.fail(f"a shift must be by 0 to {WIDTH - 1}, not {numbers[1]}")
         if name in ("//", "%") and numbers[1] == 0:
             raise self.fail(f"{name} by 0")
-        found = _KNOWN[name](*numbers)
-        if not isinstance(found, bool):
-            found = constant(int(found))
-            self.operand(found, "int", wide=True)
-            return found
-        return constant(found)
+        result = _KNOWN[name](*numbers)
+        if not isinstance(result, bool):
+            result = constant(int(result))
+            self.operand(result, "int", wide=True)
+            return result
+        return constant(result)
 
     def fold_floats(self, name: str, values: Sequence[Value]) -> Value:
         if name == "/" and all(value.kind != "float" for value in values):
@@ -208,8 +208,8 @@ class _Emitter:
         if name == "**":
             return self.power(*values)
         if name in ("int", "int32"):
-            found = evaluate(Operation.TO_INT, [self.operand(values[0], "float")])
-            return constant(found - (1 << WIDTH) if found > MOST else found)
+            result = evaluate(Operation.TO_INT, [self.operand(values[0], "float")])
+            return constant(result - (1 << WIDTH) if result > MOST else result)
         if name in ("//", "%", "&", "|", "^", "<<", ">>", "~"):
             raise self.fail(f"{name} of floats cannot be mapped")
         for value in values:
@@ -217,14 +217,15 @@ class _Emitter:
                 self.operand(value, "int")
         bits = [self.operand(value, "float") for value in values]
         if name in ("fma", "sqrt"):
-            found = (evaluate(Operation.FMA, bits) if name == "fma" else special.root(bits[0]))
-            return constant(np.uint32(found).view(np.float32))
+            result = (evaluate(Operation.FMA, bits) if name == "fma" else special.root(bits[0]))
+            return constant(np.uint32(result).view(np.float32))
         if name == "/":
             return constant(np.uint32(special.divide(*bits)).view(np.float32))
         numbers = [np.uint32(bit).view(np.float32) for bit in bits]
         with np.errstate(all="ignore"):
-            found = numbers[0] if name in ("float", "float32") else _KNOWN[name](*numbers)
-        return constant(bool(found) if isinstance(found, (bool, np.bool_)) else np.float32(found))
+            result = numbers[0] if name in ("float", "float32") else _KNOWN[name](*numbers)
+        truth = isinstance(result, (bool, np.bool_))
+        return constant(bool(result) if truth else np.float32(result))
 
     def fold_bits(self, name: str, values: Sequence[Value]) -> Value:
         """The value of a bitwise function, or a shift, of constants."""
@@ -236,12 +237,12 @@ class _Emitter:
             raise self.fail("idiv by 0")
         bits = [self.operand(value, "int", wide=name != "idiv") for value in values]
         if name == "idiv":
-            found = special.divide_integers(*bits)
+            result = special.divide_integers(*bits)
         else:
-            found = evaluate({**_UNSIGNED, "shr": Operation.SHR}[name], bits)
+            result = evaluate({**_UNSIGNED, "shr": Operation.SHR}[name], bits)
         if name in _UNSIGNED:
-            return constant(bool(found))
-        return constant(found - (1 << WIDTH) if found > MOST else found)
+            return constant(bool(result))
+        return constant(result - (1 << WIDTH) if result > MOST else result)
 
 
 def emit(compiler, node: ast.expr, name: str, *values: Value) -> Value:

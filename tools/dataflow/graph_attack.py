@@ -35,7 +35,7 @@ from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.dataflow.placement import GridTooSmall
 from cyclebound.tools.dataflow.routing import RoutingError
 
-__all__ = ["Found", "Scene", "SlowMemory", "attack", "random_graph", "random_scene"]
+__all__ = ["Scene", "SlowMemory", "Violation", "attack", "random_graph", "random_scene"]
 
 GRIDS = (Grid(("SLLL", "SCKL", "LLLT")), Grid(("SLLLQ", "LCKCD", "SLLLT")),
          Grid(("SLQLL", "LCCKI", "DLLST")), FIVE_BY_FIVE)
@@ -186,8 +186,8 @@ class Scene:
             if len(best) < 4 or rng.random() < 0.25:
                 share = rng.choice((0.1, 0.3, 0.6, 0.9))
                 period = rng.choice((1, 2, 64)) * self.depth
-                drawn = {access: self.access(rng, share) for access in accesses}
-                yield {(unit, number): drawn[unit, number % period]
+                is_late = {access: self.access(rng, share) for access in accesses}
+                yield {(unit, number): is_late[unit, number % period]
                        for unit, number in accesses}
             else:
                 changed = set(rng.sample(accesses, max(1, len(accesses) // rng.choice((4, 20, 60)))
@@ -209,14 +209,14 @@ def random_scene(rng: random.Random, grid: Grid | None = None) -> Scene:
         value = [lambda: rng.randrange(SIZE), lambda: 0, lambda: rng.getrandbits(32),
                  lambda: rng.choice((0, 0x40490FDB, 0x80000000))]
         kinds = [rng.choices(value, (6, 1, 1, 1))[0] for _ in ARRAYS]
-        words = [draw() for draw in kinds for _ in range(SIZE)]
+        words = [word() for word in kinds for _ in range(SIZE)]
         stall = rng.choice((0, 0, 0, 1, 3))
         return Scene(mapped, words, rng.choice((1, 2, 3, 4, 6)) * depth + rng.choice((0, 0, 1)),
                      depth, stall + rng.choice((2, 3, 8, 20, 40)), stall)
 
 
 @dataclass(frozen=True)
-class Found:
+class Violation:
     """A run that took longer than allowed."""
 
     scene: Scene
@@ -233,37 +233,38 @@ class Found:
 
 
 def attack(runs: int, *, seed: int, tries: int = 6,
-           draw: Callable[[random.Random], Scene] = random_scene) -> tuple[list[Found], float]:
+           scene_of: Callable[[random.Random], Scene] = random_scene
+           ) -> tuple[list[Violation], float]:
     """Make so many runs, ``tries`` for each scene; returns those that exceeded the bound, and the
     greatest ratio of time to bound."""
-    found, nearest, done = [], 0.0, 0
+    exceeding, nearest, done = [], 0.0, 0
     number = 0
     while done < runs:
         rng = random.Random(f"{seed} {number}")
         number += 1
-        scene, best = draw(rng), []
+        scene, best = scene_of(rng), []
         for _, pattern in zip(range(min(tries, runs - done)), scene.patterns(best, rng),
                               strict=False):
             cycles = scene.cycles(pattern)
             done += 1
             nearest = max(nearest, cycles / scene.allowed)
             if cycles > scene.allowed:
-                found.append(Found(scene, pattern, cycles))
+                exceeding.append(Violation(scene, pattern, cycles))
             best.append((cycles, pattern))
             best.sort(key=lambda attempt: -attempt[0])
             del best[4:]
-    return found, nearest
+    return exceeding, nearest
 
 
 def main(arguments: list[str]) -> int:
     """The command line; the module's docstring has its arguments."""
     if len(arguments) != 2:
         sys.exit(__doc__)
-    found, nearest = attack(int(arguments[0]), seed=int(arguments[1]))
-    for finding in found:
+    exceeding, nearest = attack(int(arguments[0]), seed=int(arguments[1]))
+    for finding in exceeding:
         print(finding)
-    print(f"{arguments[0]} runs, {len(found)} over the bound, the nearest {nearest:.3f} of it")
-    return int(bool(found))
+    print(f"{arguments[0]} runs, {len(exceeding)} over the bound, the nearest {nearest:.3f} of it")
+    return int(bool(exceeding))
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ def lower(graph: Graph, *, sources: int) -> Graph:
     """
     lowered = Graph()
     renamed: dict[int, int] = {}
-    known: dict[tuple, int] = {}
+    kept: dict[tuple, int] = {}
     constants: dict[int, int] = {}
     numbers = [number for number, task in graph.tasks.items() if task.function == NUMBER]
     following = max(graph.tasks, default=0) + 1
@@ -49,10 +49,10 @@ def lower(graph: Graph, *, sources: int) -> Graph:
         made = Task(task.function, operands, task.array, task.inverted, task.slots, task.value,
                     task.line)
         key = (str(task), tuple(operands), task.inverted, task.slots, task.value)
-        if not isinstance(task.function, Memory) and key in known:
-            renamed[number] = known[key]
+        if not isinstance(task.function, Memory) and key in kept:
+            renamed[number] = kept[key]
         else:
-            renamed[number] = known[key] = number
+            renamed[number] = kept[key] = number
             lowered.tasks[number] = made
     lowered.ends = [Token(renamed[token.task], token.channel) for token in graph.ends]
     return lowered.pruned().ordered()

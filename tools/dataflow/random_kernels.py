@@ -31,7 +31,7 @@ from cyclebound.golden.dataflow.plain import run_plainly
 from cyclebound.tools.dataflow.run import run_graphs
 from cyclebound.tools.dataflow.segments import compile_segments
 
-__all__ = ["Drawn", "compare", "kernel_of", "random_kernel", "search"]
+__all__ = ["RandomKernel", "compare", "kernel_of", "random_kernel", "search"]
 
 THREADS, OWN = 4, 4  # elements of each thread
 _INTEGERS = (0, 1, 2, 3, 5, 7, 8, 12, 31, 255, -1, -2, -9, 65535, 0x7FFF_FFFF, -0x8000_0000)
@@ -154,14 +154,14 @@ class _Writer:
 
     def assign(self, depth: int) -> None:
         kind = self.rng.choice(("int", "int", "float"))
-        known = self.names(kind)
-        name = (self.rng.choice(known) if known and self.rng.random() < 0.65
+        names = self.names(kind)
+        name = (self.rng.choice(names) if names and self.rng.random() < 0.65
                 else f"{kind[0]}{len(self.kinds)}")
         make = self.integer if kind == "int" else self.single
-        if name in known and self.rng.random() < 0.25:
+        if name in names and self.rng.random() < 0.25:
             self.say(depth, f"{name} {self.rng.choice('+-*')}= {make(1)}")
-        elif len(known) > 1 and self.rng.random() < 0.3:
-            one, other = self.rng.sample(known, 2)
+        elif len(names) > 1 and self.rng.random() < 0.3:
+            one, other = self.rng.sample(names, 2)
             if self.rng.random() < 0.5:
                 self.say(depth, f"{one}, {other} = {other}, {make(1)}")
             else:  # a swap: the store of the one must not overtake its load
@@ -218,7 +218,7 @@ class _Writer:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RandomKernel:
     """A kernel, what it runs on, and how."""
 
     source: str
@@ -237,7 +237,7 @@ def kernel_of(source: str, file: str) -> Kernel:
     return next(value for value in space.values() if isinstance(value, Kernel))
 
 
-def random_kernel(seed: int) -> Drawn:
+def random_kernel(seed: int) -> RandomKernel:
     """The kernel of a seed."""
     rng = random.Random(f"kernel {seed}")
     writer = _Writer(rng)
@@ -268,17 +268,17 @@ def random_kernel(seed: int) -> Drawn:
         return np.where(numbers.random(size) < 0.7, near, far).astype(np.int32).view(np.uint32)
 
     def singles(size: int) -> np.ndarray:
-        found = (numbers.standard_normal(size) * 4).astype(np.float32)
-        found[numbers.random(size) < 0.15] = rng.choice((0.0, -0.0, np.inf, 3e38, 2.0))
-        return found.view(np.uint32)
+        floats = (numbers.standard_normal(size) * 4).astype(np.float32)
+        floats[numbers.random(size) < 0.15] = rng.choice((0.0, -0.0, np.inf, 3e38, 2.0))
+        return floats.view(np.uint32)
 
     # now and then, the last elements are outside of the array
     own = OWN * THREADS - rng.choice((0, 0, 0, 3))
     arrays = {"a": integers(own), "r": integers(16), "x": singles(own), "s": singles(16)}
     memory = {"hit": rng.choice((2, 3)), "miss": rng.choice((3, 12, 25)), "miss_rate": 0.3,
               "banks": rng.choice((0, 4))}
-    return Drawn(source, kernel_of(source, f"<seed {seed}>"), {"n": 5, "f": 0.75}, arrays,
-                 rng.choice((2, 2, 4)), memory)
+    return RandomKernel(source, kernel_of(source, f"<seed {seed}>"), {"n": 5, "f": 0.75}, arrays,
+                        rng.choice((2, 2, 4)), memory)
 
 
 def _same(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
@@ -298,27 +298,27 @@ Compiled = Callable[..., list[Graph]]
 
 def compare(seed: int, *, fabric: bool = True, compiled: Compiled = compile_segments) -> str:
     """Say what differs on a seed's kernel: ``refused`` if it cannot be mapped, "" if nothing."""
-    drawn = random_kernel(seed)
+    case = random_kernel(seed)
     try:
-        graphs = compiled(drawn.kernel, **drawn.constants)
+        graphs = compiled(case.kernel, **case.constants)
     except KernelError:
         return "refused"
-    wanted = {name: words.copy() for name, words in drawn.arrays.items()}
-    outside = run_plainly(drawn.kernel, wanted, THREADS, **drawn.constants)
-    found, faults = interpret_all(graphs, drawn.arrays, THREADS)
-    if not _same(wanted, found):
+    wanted = {name: words.copy() for name, words in case.arrays.items()}
+    outside = run_plainly(case.kernel, wanted, THREADS, **case.constants)
+    interpreted, faults = interpret_all(graphs, case.arrays, THREADS)
+    if not _same(wanted, interpreted):
         return "the interpreter's memory is not Python's"
     if Counter(faults) - Counter(outside):  # an unused load is not made
         return "the interpreter makes accesses outside of arrays that Python does not"
     rng = random.Random(f"order {seed}")
     for _ in range(ORDERS):
-        other, _ = interpret_all([graph.reordered(rng) for graph in graphs], drawn.arrays, THREADS)
-        if any(other[name].tolist() != found[name].tolist() for name in drawn.arrays):
+        other, _ = interpret_all([graph.reordered(rng) for graph in graphs], case.arrays, THREADS)
+        if any(other[name].tolist() != interpreted[name].tolist() for name in case.arrays):
             return "the graph's memory depends on the order of its tasks"
     if fabric:
-        ran = run_graphs(graphs, FIVE_BY_FIVE, drawn.arrays, threads=THREADS, depth=drawn.depth,
-                         moves=MOVES, late=True, **drawn.memory)
-        if any(ran.arrays[name].tolist() != found[name].tolist() for name in drawn.arrays):
+        ran = run_graphs(graphs, FIVE_BY_FIVE, case.arrays, threads=THREADS, depth=case.depth,
+                         moves=MOVES, late=True, **case.memory)
+        if any(ran.arrays[name].tolist() != interpreted[name].tolist() for name in case.arrays):
             return "the golden fabric's memory is not the interpreter's"
         accesses = Counter((fault.access.split()[-1], fault.thread, fault.index)
                            for fault in ran.faults)
@@ -332,12 +332,12 @@ def search(count: int, seed: int = 0, *, fabric: bool = True, compiled: Compiled
     """Compare so many kernels that can be mapped. Returns how many differ, and were refused."""
     differ = refused = ran = 0
     while ran < count:
-        found = compare(seed, fabric=fabric, compiled=compiled)
-        refused += found == "refused"
-        ran += found != "refused"
-        if found not in ("", "refused"):
+        difference = compare(seed, fabric=fabric, compiled=compiled)
+        refused += difference == "refused"
+        ran += difference != "refused"
+        if difference not in ("", "refused"):
             differ += 1
-            say(f"seed {seed}: {found}")
+            say(f"seed {seed}: {difference}")
         seed += 1
         if refused > 100 + ran:
             raise AssertionError(f"{refused} of {refused + ran} kernels are refused")

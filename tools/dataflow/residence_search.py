@@ -49,14 +49,14 @@ def search(tries: int, *, seed: int, depth: int = DEPTH,
             here, since, trial = 0, 0, _fresh(rng, depth, memory)
         else:
             trial = _changed(threads, rng, depth, memory)
-        found, took = residence(trial, depth=depth)
+        longest, took = residence(trial, depth=depth)
         if max(took) > memory:
             continue
-        since = 0 if found > here else since + 1
-        if found >= here:
-            here, threads = found, trial
-        if found > best:
-            best = found
+        since = 0 if longest > here else since + 1
+        if longest >= here:
+            here, threads = longest, trial
+        if longest > best:
+            best = longest
             best_threads = [(tid, cycles) for (tid, _), cycles in zip(trial, took, strict=True)]
     return best, best_threads
 
@@ -65,8 +65,8 @@ def main(arguments: list[str]) -> None:
     """The command line; the module's docstring has its arguments."""
     if len(arguments) != 2:
         sys.exit(__doc__)
-    found, threads = search(int(arguments[0]), seed=int(arguments[1]))
-    print(f"{found} of {access_residence(depth=DEPTH, memory=MEMORY)}", file=sys.stderr)
+    longest, threads = search(int(arguments[0]), seed=int(arguments[1]))
+    print(f"{longest} of {access_residence(depth=DEPTH, memory=MEMORY)}", file=sys.stderr)
     print("thread,cycles", *(f"{tid},{cycles}" for tid, cycles in threads), sep="\n")
 
 

@@ -71,18 +71,18 @@ class Topology:
 
     def distances(self, unit: Node) -> dict[Node, int]:
         """The fewest links of a path to each unit."""
-        found: dict[Node, int] = {}
+        distances: dict[Node, int] = {}
         queue = deque((link, 1) for link in self.starts(unit))
         seen = set(self.starts(unit))
         while queue:
             link, length = queue.popleft()
             if not self.ends[link].switch:
-                found.setdefault(self.ends[link], length)
+                distances.setdefault(self.ends[link], length)
             for following in self.after(link):
                 if following not in seen:
                     seen.add(following)
                     queue.append((following, length + 1))
-        return found
+        return distances
 
 
 class _Router:

@@ -103,10 +103,10 @@ def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndar
             name: value for name, value in memory.items() if name != "late"})
         run.allowed += estimate(part, threads=threads, depth=depth, memory=longest,
                                 stall=stall).cycles
-        found = run_mapped(part, words, layout, threads=threads, depth=depth, tid_width=tid_width,
-                           address_width=address_width, **memory)
-        run.cycles += found.cycles
-        run.busy.append(found.busy)
-        run.faults += found.faults
+        part_run = run_mapped(part, words, layout, threads=threads, depth=depth,
+                              tid_width=tid_width, address_width=address_width, **memory)
+        run.cycles += part_run.cycles
+        run.busy.append(part_run.busy)
+        run.faults += part_run.faults
     run.arrays = layout.arrays(words)
     return run

@@ -59,7 +59,7 @@ class _Segments:
             truth = ast.Call(ast.Name("bool", ast.Load()), [test], [])
             assign = ast.Assign([ast.Name(name, ast.Store())], truth)
             self.flush()  # what was under the condition's last value is over
-            self.scope.partial = {each: (under, value) for each, (under, value)
+            self.scope.partial = {variable: (under, value) for variable, (under, value)
                                   in self.scope.partial.items()
                                   if name not in {guard for guard, _ in under}}
             self.walk([ast.fix_missing_locations(ast.copy_location(assign, node))], guards)
@@ -128,7 +128,7 @@ class _Segments:
 
 def _needed(graphs: list[Graph]) -> list[Graph]:
     """Without variables that are not loaded any more."""
-    found: list[Graph] = []
+    needed: list[Graph] = []
     loaded: set[str] = set()
     for graph in reversed(graphs):
         tasks = {number: task for number, task in graph.tasks.items()
@@ -140,8 +140,8 @@ def _needed(graphs: list[Graph]) -> list[Graph]:
                                if task.function == function and task.array.startswith("$")}
                     for function in Memory}
             loaded = loaded - used[Memory.STORE] | used[Memory.LOAD]
-            found.append(graph)
-    return found[::-1]
+            needed.append(graph)
+    return needed[::-1]
 
 
 def compile_segments(kernel: Kernel, /, **constants: float) -> list[Graph]:

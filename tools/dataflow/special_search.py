@@ -47,15 +47,15 @@ def residence(threads: Threads, *, function: Special, depth: int, blocks: int) -
             if queue and not waits[k]:
                 offers[k] = queue[0], _LONG[function][k] if threads.late[queue[0]] else 0
             waits[k] = max(0, waits[k] - 1)
-        found = model.step(offers, True)
+        outputs = model.step(offers, True)
         for k, queue in enumerate(queues):
-            if found.taken[k]:
+            if outputs.taken[k]:
                 if queue.pop(0) < depth:
                     taken = cycle
                 if queue:
                     waits[k] = threads.pauses[queue[0]]
-        if found.result is not None:
-            assert found.result[0] < depth  # the older epoch first
+        if outputs.result is not None:
+            assert outputs.result[0] < depth  # the older epoch first
             results += 1
             last = cycle
         cycle += 1
@@ -108,12 +108,12 @@ def search(function: Special, tries: int, *, depth: int, blocks: int = BLOCKS, o
         both = trial
         if operands == 1 and function != Special.FSQRT:
             both = Threads(trial.orders * 2, trial.late, trial.pauses)
-        found = residence(both, function=function, depth=depth, blocks=blocks)
-        since = 0 if found > here else since + 1
-        if found >= here:
-            here, threads = found, trial
-        if found > best:
-            best, best_threads = found, both
+        longest = residence(both, function=function, depth=depth, blocks=blocks)
+        since = 0 if longest > here else since + 1
+        if longest >= here:
+            here, threads = longest, trial
+        if longest > best:
+            best, best_threads = longest, both
     return best, best_threads
 
 
@@ -123,12 +123,12 @@ def main(arguments: list[str]) -> None:
         sys.exit(__doc__)
     function, (depth, blocks, tries, seed) = Special(arguments[0]), map(int, arguments[1:])
     for operands in range(1, 2 + (function != Special.FSQRT)):
-        found, threads = search(function, tries, depth=depth, blocks=blocks, operands=operands,
-                                seed=seed)
+        cycles, threads = search(function, tries, depth=depth, blocks=blocks, operands=operands,
+                                 seed=seed)
         alone, allowed = (special_epoch(depth=depth, blocks=blocks, operands=operands,
                                         block=longest(function), younger=younger)
                           for younger in (0, depth))
-        print(f"{function}, {depth} entries, {blocks} blocks, {operands} streams: {found} of "
+        print(f"{function}, {depth} entries, {blocks} blocks, {operands} streams: {cycles} of "
               f"{allowed} ({alone} without a younger epoch)\n{threads}", flush=True)
 
 

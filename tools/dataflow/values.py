@@ -197,13 +197,13 @@ class Valuer:
         return terms[0][0] if terms else None
 
     def _ancestors(self, number: int) -> set[int]:
-        found, stack = set(), [number]
+        ancestors, stack = set(), [number]
         while stack:
             for used in self.graph.tasks[stack.pop()].operands:
-                if isinstance(used, Token) and used.task not in found:
-                    found.add(used.task)
+                if isinstance(used, Token) and used.task not in ancestors:
+                    ancestors.add(used.task)
                     stack.append(used.task)
-        return found
+        return ancestors
 
     # -- expressions -------------------------------------------------------------------------------
 
@@ -300,13 +300,13 @@ class Valuer:
                 return result
             under = scope if result is None else self._under(result, False, scope, other)
             two = self.expression(other, under)
-            found = emit(self, node, symbol(operator), one, two)
+            compared = emit(self, node, symbol(operator), one, two)
             if result is None or result.known:
-                result = found
-            elif found.known:
-                result = result if found.what else found
+                result = compared
+            elif compared.known:
+                result = result if compared.what else compared
             else:
-                result = emit(self, node, "and", result, found)
+                result = emit(self, node, "and", result, compared)
             one = two
         return result
 
@@ -334,7 +334,7 @@ class Valuer:
 
 
 def construct(node: ast.AST) -> str:
-    """A construct as a person calls it."""
+    """What a message calls a construct of Python."""
     names = {ast.While: "while", ast.For: "for", ast.Return: "return", ast.With: "with",
              ast.FunctionDef: "def", ast.Try: "try", ast.Raise: "raise", ast.Assert: "assert",
              ast.Lambda: "lambda", ast.List: "a list", ast.Tuple: "a tuple", ast.Dict: "a dict",

@@ -50,14 +50,14 @@ class Outline:
 
     def _forward(self) -> dict[int, dict[State, list[tuple[int, State]]]]:
         """By cycle, the states that may lead to a long enough delay, with their predecessors."""
-        found = defaultdict(dict)
-        found[0][self._steps.start()] = []
+        states_at = defaultdict(dict)
+        states_at[0][self._steps.start()] = []
         cycle = 0
-        while cycle <= max(found):
+        while cycle <= max(states_at):
             left = defaultdict(set)
-            if cycle in found:
-                self._tell(f"outline: cycle {cycle}, {len(found[cycle])} states")
-            for state in found.get(cycle, ()):
+            if cycle in states_at:
+                self._tell(f"outline: cycle {cycle}, {len(states_at[cycle])} states")
+            for state in states_at.get(cycle, ()):
                 if state.done:
                     continue
                 for arrives in self._steps.arrivals(state):
@@ -66,14 +66,14 @@ class Outline:
                         later, after = cycle + cycles, after.outline()
                         if after in left[later]:
                             continue
-                        if after not in found[later]:
+                        if after not in states_at[later]:
                             if self._end(after, later) < self._least:
                                 left[later].add(after)
                                 continue
-                            found[later][after] = []
-                        found[later][after].append((cycle, state))
+                            states_at[later][after] = []
+                        states_at[later][after].append((cycle, state))
             cycle += 1
-        return found
+        return states_at
 
     def _end(self, state: State, cycle: int) -> int:
         if state.done:
@@ -133,7 +133,7 @@ class _Search:
         """The longest request that takes ``least`` clocks at least: issue delay and order, or None.
         """
         keep, kept = self.worlds.keep, self.worlds.kept
-        now, found = {0: {self.steps.start(): keep(self.worlds.all)}}, None
+        now, longest = {0: {self.steps.start(): keep(self.worlds.all)}}, None
         while now:
             cycle = min(now)
             left = set()
@@ -144,7 +144,7 @@ class _Search:
                 if state.done:
                     delay = cycle + self.steps.delay(state)
                     if delay >= self.least:
-                        found = delay, self._order(cycle, state, self.worlds.one_of(worlds))
+                        longest = delay, self._order(cycle, state, self.worlds.one_of(worlds))
                         self.least = delay + 1
                     continue
                 for arrives in self.steps.arrivals(state):
@@ -157,12 +157,12 @@ class _Search:
                             left.add((later, after))
                             continue
                         chosen = self.worlds.renamed(chosen, names)
-                        known = kept(states.get(after, 0))
-                        if chosen & ~known:
-                            states[after] = keep(known | chosen)
+                        before = kept(states.get(after, 0))
+                        if chosen & ~before:
+                            states[after] = keep(before | chosen)
                             self._led.setdefault((later, after), []).append(
                                 (cycle, state, arrives))
-        return found
+        return longest
 
     def _order(self, cycle: int, state: State, world: int) -> Order:
         """A request that leads to a state in a world."""
@@ -197,6 +197,6 @@ def longest_request(part: Part, *, bursts: int, rows: int, write: int, least: in
     check_rows(part, rows)
     check_search(part, write)
     search = _Search(part, bursts, rows, write, least, tell)
-    found = search.run()
-    settled = None if found else search.latest.settled(least)
-    return Longest(*(found or (None, None)), settled, search.followed)
+    longest = search.run()
+    settled = None if longest else search.latest.settled(least)
+    return Longest(*(longest or (None, None)), settled, search.followed)

@@ -54,39 +54,39 @@ def check_rows(part: Part, rows: int) -> None:
 
 def _moved(rng: random.Random, banks: Sequence[int], places: Sequence[int]) -> list[int]:
     """Another order: one word elsewhere, a few of them, two exchanged, one or a stretch moved."""
-    found, kind = list(banks), rng.randrange(5)
-    a, b = rng.randrange(len(found)), rng.randrange(len(found))
+    moved, kind = list(banks), rng.randrange(5)
+    a, b = rng.randrange(len(moved)), rng.randrange(len(moved))
     if kind == 0:
-        found[a] = rng.choice(places)
+        moved[a] = rng.choice(places)
     elif kind == 1:
-        for at in range(a, min(len(found), a + rng.randint(2, 6))):
-            found[at] = rng.choice(places)
+        for at in range(a, min(len(moved), a + rng.randint(2, 6))):
+            moved[at] = rng.choice(places)
     elif kind == 2:
-        found[a], found[b] = found[b], found[a]
+        moved[a], moved[b] = moved[b], moved[a]
     elif kind == 3:
-        found.insert(b, found.pop(a))
+        moved.insert(b, moved.pop(a))
     else:
         low, high = sorted((a, b))
-        found[low:] = [rng.choice(places)] * (high - low + 1) + found[high + 1:]
-    return found
+        moved[low:] = [rng.choice(places)] * (high - low + 1) + moved[high + 1:]
+    return moved
 
 
 def _other_head(rng: random.Random, banks: Sequence[int], places: Sequence[int]) -> list[int]:
     """Orders of words in front of a tail, of at most one bank fewer than there are: two
     exchanged, one moved, one elsewhere, or one more."""
-    found, kind = list(banks), rng.randrange(4)
-    a, b = rng.randrange(len(found)), rng.randrange(len(found))
+    moved, kind = list(banks), rng.randrange(4)
+    a, b = rng.randrange(len(moved)), rng.randrange(len(moved))
     if kind == 0:
-        found[a], found[b] = found[b], found[a]
+        moved[a], moved[b] = moved[b], moved[a]
     elif kind == 1:
-        found.insert(b, found.pop(a))
+        moved.insert(b, moved.pop(a))
     elif kind == 2:
-        found[a] = rng.choice(places)
+        moved[a] = rng.choice(places)
     else:
-        found.insert(a, found[b])
-        if len(found) > len(places) + _REPEATS:
-            found.pop(rng.randrange(len(found)))
-    return found if len(set(found)) >= len(places) - 1 else list(banks)
+        moved.insert(a, moved[b])
+        if len(moved) > len(places) + _REPEATS:
+            moved.pop(rng.randrange(len(moved)))
+    return moved if len(set(moved)) >= len(places) - 1 else list(banks)
 
 
 _REPEATS = 5
@@ -141,4 +141,4 @@ def longest_order(*, part: str | Part, bursts: int, rows: int, write: int, rng: 
         return longest(order(start.banks, 0).banks, _moved, steps)
     head = rng.sample(places, rows)
     return max(longest(rng.choices(places, k=bursts), _moved, steps - steps // 2),
-               longest(head, _other_head, steps // 2), key=lambda found: found[0])
+               longest(head, _other_head, steps // 2), key=lambda result: result[0])

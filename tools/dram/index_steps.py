@@ -228,11 +228,11 @@ class Steps:
     def _window(self, newest: int, *ages: int) -> list[int]:
         """The ages of the activates before the newest one, nFAW where they keep nothing."""
         part = self.part
-        legal, found = max(0, part.nRRD_S - newest), []
+        legal, kept = max(0, part.nRRD_S - newest), []
         for age in reversed(ages):
-            found.append(age if part.nFAW - age > legal else part.nFAW)
+            kept.append(age if part.nFAW - age > legal else part.nFAW)
             legal = max(legal, part.nFAW - age) + part.nRRD_S
-        return found[::-1]
+        return kept[::-1]
 
 
 class Step(NamedTuple):

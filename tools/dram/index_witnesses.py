@@ -42,9 +42,9 @@ class Witness:
 def witnesses(part: str | None = None) -> list[Witness]:
     """All of them, or those of one part; a bank is a hexadecimal digit in the file."""
     columns = {"part": str, "write": int, "rows": int, "delay": int, "first": int, "banks": _banks}
-    found = [Witness(row["part"], row["write"], row["rows"], row["delay"],
-                     Order(row["first"], row["banks"])) for row in read_rows(FILE, columns)]
-    return [witness for witness in found if part in (None, witness.part)]
+    rows = [Witness(row["part"], row["write"], row["rows"], row["delay"],
+                    Order(row["first"], row["banks"])) for row in read_rows(FILE, columns)]
+    return [witness for witness in rows if part in (None, witness.part)]
 
 
 def _banks(digits: str) -> tuple[int, ...]:

@@ -46,14 +46,14 @@ class AnyWorld:
     def askable(self, groups: Sequence) -> list[Role]:
         """Roles that a word may have; one of those that are the same, but for their names."""
         amounts = [len(group[-1]) for group in groups]
-        found = {}
+        roles = {}
         for number, group in enumerate(groups):
             more = sorted([*amounts[:number], amounts[number] + 1, *amounts[number + 1:]])
             if all(map(int.__le__, reversed(more), self.sizes)):
-                found[group, None] = number, amounts[number]
+                roles[group, None] = number, amounts[number]
             for role, bank in enumerate(group[-1]):
-                found[group, bank] = number, role
-        return list(found.values())
+                roles[group, bank] = number, role
+        return list(roles.values())
 
     def exists(self, role: Role) -> int:
         """Worlds in which ``role`` may be chosen: any."""
@@ -116,7 +116,7 @@ class _Place:
         return bits.ravel()
 
     def before(self, world: int, names: Names) -> int:
-        place = [_sources(size, name)[each] for size, name, each in zip(
+        place = [_sources(size, name)[renaming] for size, name, renaming in zip(
             self.sizes, names, np.unravel_index(world, self.shape), strict=True)]
         return int(np.ravel_multi_index(place, self.shape))
 
@@ -129,7 +129,7 @@ def _orders(size: int) -> list[tuple[int, ...]]:
 @cache
 def _sources(size: int, name: tuple[int, ...]) -> list[int]:
     """By order, the number of the order that it was before the roles were renamed."""
-    number = {order: each for each, order in enumerate(_orders(size))}
+    number = {order: place for place, order in enumerate(_orders(size))}
     before = [name.index(role) if role in name else role for role in range(size)]
     return [number[tuple(order[role] for role in before)] for order in _orders(size)]
 

@@ -65,8 +65,8 @@ def missing_opcodes(kernel: Kernel, own: LatencyFile, *, delays: bool = True) ->
             lines[instruction.opcode, "opcode"].append(instruction.line)
         elif delays and _needs_delay(instruction, opcode) and _delay(instruction.name, own) is None:
             lines[instruction.opcode, "delay"].append(instruction.line)
-    found = [Missing(name, lacks, tuple(where)) for (name, lacks), where in lines.items()]
-    return sorted(found, key=lambda block: (-len(block.lines), block.name))
+    blocks = [Missing(name, lacks, tuple(where)) for (name, lacks), where in lines.items()]
+    return sorted(blocks, key=lambda block: (-len(block.lines), block.name))
 
 
 def stores(instruction: Instruction) -> bool:

@@ -45,7 +45,7 @@ class LatencyFile:
 
 def parse_latencies(text: str) -> LatencyFile:
     """The contents of such a file. Raises `ValueError` with the line of what is wrong."""
-    found = load_toml(text)
+    tables = load_toml(text)
 
     def check(good: bool, path: Sequence[str], must: str, value: object) -> None:
         if not good:
@@ -57,11 +57,11 @@ def parse_latencies(text: str) -> LatencyFile:
         check(good, path, f"a whole number of cycles, 0 to {_MOST}", value)
         return value
 
-    for name, value in found.items():
+    for name, value in tables.items():
         check(name in ("opcode", "memory"), [name], "one of the tables opcode and memory", name)
         check(isinstance(value, dict), [name], "a table", value)
     delays, opcodes = {}, {}
-    for name, entry in found.get("opcode", {}).items():
+    for name, entry in tables.get("opcode", {}).items():
         path = ["opcode", name]
         check(isinstance(entry, dict), path, "a table", entry)
         for key in entry:
@@ -69,11 +69,11 @@ def parse_latencies(text: str) -> LatencyFile:
                   "one of delay, pipeline and kind", key)
         check("delay" in entry, path, "a table with a delay", entry)
         delays[name] = cycles([*path, "delay"], entry["delay"])
-        known = opcode_of(name)
-        check(known is not None or "kind" in entry, path,
+        opcode = opcode_of(name)
+        check(opcode is not None or "kind" in entry, path,
               "a table with a kind, as the opcode is not known", entry)
         if "kind" in entry or "pipeline" in entry:
-            base = known or Opcode(name, None, "data")
+            base = opcode or Opcode(name, None, "data")
             for key in ("kind", "pipeline"):
                 check(isinstance(entry.get(key, ""), str), [*path, key], "a text", entry.get(key))
             try:
@@ -82,7 +82,7 @@ def parse_latencies(text: str) -> LatencyFile:
             except ValueError as error:
                 raise ValueError(f"line {line_of(text, path)}: {error}") from None
     memory = MemoryDelays()
-    for name, value in found.get("memory", {}).items():
+    for name, value in tables.get("memory", {}).items():
         check(name in _MEMORY, ["memory", name], f"one of {', '.join(_MEMORY)}", name)
         memory = replace(memory, **{_MEMORY[name]: cycles(["memory", name], value)})
     return LatencyFile(delays, opcodes, memory)

@@ -53,7 +53,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.gpu.compute_capability import capability
 from cyclebound.golden.gpu.heterogeneous import (
     CpuTile,
-    Given,
+    GivenResource,
     Gpu,
     Resource,
     SimD,
@@ -140,22 +140,22 @@ class System:
 
 def parse_system(text: str) -> System:
     """Layers, resources and the DRAM between. Raises `ValueError` with line and reason."""
-    found, reader = load_toml(text), Reader(text)
-    reader.table([], found, ("dram", "layer", "resource"))
-    dram = reader.table(["dram"], found.get("dram", {}), ("part",))
+    tables, reader = load_toml(text), Reader(text)
+    reader.table([], tables, ("dram", "layer", "resource"))
+    dram = reader.table(["dram"], tables.get("dram", {}), ("part",))
     name = reader.text(["dram", "part"], dram, None, "ddr4-3200aa-x16")
     part = reader.at(["dram", "part"], part_named, name)
     layers = [_layer(reader, ["layer", number], table) for number, table in enumerate(
-        reader.tables(["layer"], found.get("layer")))]
+        reader.tables(["layer"], tables.get("layer")))]
     resources = [_resource(reader, ["resource", number], table) for number, table in enumerate(
-        reader.tables(["resource"], found.get("resource")))]
+        reader.tables(["resource"], tables.get("resource")))]
     for thing, names in (("layer", [layer_.name for layer_ in layers]),
                          ("resource", [resource.name for resource in resources])):
         for number, other in enumerate(names):
             if other in names[:number]:
                 raise reader.refuse([thing, number, "name"], "a name of its own", other)
     for number, resource in enumerate(resources):
-        if isinstance(resource, Given):
+        if isinstance(resource, GivenResource):
             for name in resource.wcets:
                 if name not in [layer.name for layer in layers]:
                     raise reader.refuse(["resource", number, "cycles", name], "a layer's name",
@@ -230,16 +230,16 @@ def _cpu(reader: Reader, path: list, table: Mapping, name: str) -> CpuTile:
     return CpuTile(name, links)
 
 
-def _given(reader: Reader, path: list, table: Mapping, name: str) -> Given:
+def _given(reader: Reader, path: list, table: Mapping, name: str) -> GivenResource:
     cycles = table.get("cycles")
     if not isinstance(cycles, dict):
         raise reader.refuse([*path, "cycles"] if "cycles" in table else path,
                             "a table of cycles by layer", cycles)
-    found = {cycle: reader.number([*path, "cycles", cycle], cycles) for cycle in cycles}
-    for key, value in found.items():
+    counts = {cycle: reader.number([*path, "cycles", cycle], cycles) for cycle in cycles}
+    for key, value in counts.items():
         if not 0 <= value <= 10**15:
             raise reader.refuse([*path, "cycles", key], "0 to 10^15 cycles", value)
-    return Given(name, found, 1, reader.text([*path, "evidence"], table))
+    return GivenResource(name, counts, 1, reader.text([*path, "evidence"], table))
 
 
 def _simd(reader: Reader, path: list, table: Mapping, name: str) -> SimD:

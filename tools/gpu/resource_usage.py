@@ -105,8 +105,8 @@ def _usages(tree: Tree) -> Iterator[Usage]:
             _, name, _, target, _ = str(part.children[0]).split("'")
             registers = next(child for child in part.children
                              if isinstance(child, Token) and child.type == "NUMBER")
-            places = {str(each.children[1]).strip(): _number(each.children[0])
-                      for each in part.find_data("amount") if len(each.children) == 2}
+            places = {str(amount.children[1]).strip(): _number(amount.children[0])
+                      for amount in part.find_data("amount") if len(amount.children) == 2}
             yield Usage(name, target, _number(registers), places.get("smem", 0),
                         places.get("cumulative stack size", 0), places.get("lmem", 0))
 

@@ -104,62 +104,62 @@ class _Builder(Transformer):
         super().__init__()
         self.kernels: list[tuple[Kernel, bool, int]] = []
 
-    def register(self, found: list[Token]) -> Register:
-        return Register(str(found[0]))
+    def register(self, children: list[Token]) -> Register:
+        return Register(str(children[0]))
 
-    def number(self, found: list[Token]) -> Word:
-        return Word(str(found[0]))
+    def number(self, children: list[Token]) -> Word:
+        return Word(str(children[0]))
 
-    def word(self, found: list[Token]) -> Word:
-        return Word("".join(map(str, found)))
+    def word(self, children: list[Token]) -> Word:
+        return Word("".join(map(str, children)))
 
-    def target(self, found: list[Token]) -> Target:
-        return Target(None, str(found[0]).strip("`")[1:-1])
+    def target(self, children: list[Token]) -> Target:
+        return Target(None, str(children[0]).strip("`")[1:-1])
 
-    def scoreboards(self, found: list[Token]) -> Word:
-        return Word("{" + ",".join(map(str, found)) + "}")
+    def scoreboards(self, children: list[Token]) -> Word:
+        return Word("{" + ",".join(map(str, children)) + "}")
 
-    def sign(self, found: list[Token]) -> None:
+    def sign(self, children: list[Token]) -> None:
         return None
 
-    def operand(self, found: list) -> object:
-        return found[-1]
+    def operand(self, children: list) -> object:
+        return children[-1]
 
-    def absolute(self, found: list) -> object:
-        return found[0]
+    def absolute(self, children: list) -> object:
+        return children[0]
 
-    def terms(self, found: list) -> list:
-        return found
+    def terms(self, children: list) -> list:
+        return children
 
-    def constant(self, found: list) -> Constant:
-        _, bank, offset = found[:3]
+    def constant(self, children: list) -> Constant:
+        _, bank, offset = children[:3]
         return Constant(_sum(bank), _sum(offset))
 
-    def memory(self, found: list) -> Memory:
-        terms = [part for part in found if isinstance(part, list)][-1]
+    def memory(self, children: list) -> Memory:
+        terms = [part for part in children if isinstance(part, list)][-1]
         registers = tuple(term.name for term in terms if isinstance(term, Register))
         return Memory(registers, _sum([term for term in terms if not isinstance(term, Register)])
                       or 0)
 
-    def descriptor(self, found: list) -> Word:
-        return Word(str(found[0]))
+    def descriptor(self, children: list) -> Word:
+        return Word(str(children[0]))
 
-    def guard(self, found: list[Token]) -> Guard:
-        return Guard(str(found[-1]), len(found) == 2)
+    def guard(self, children: list[Token]) -> Guard:
+        return Guard(str(children[-1]), len(children) == 2)
 
-    def opcode(self, found: list[Token]) -> tuple[Token, tuple[str, ...]]:
-        return found[0], tuple(str(part)[1:] for part in found[1:])
+    def opcode(self, children: list[Token]) -> tuple[Token, tuple[str, ...]]:
+        return children[0], tuple(str(part)[1:] for part in children[1:])
 
-    def operands(self, found: list) -> tuple:
-        return tuple(_annotated(part) if isinstance(part, Token) else part for part in found
+    def operands(self, children: list) -> tuple:
+        return tuple(_annotated(part) if isinstance(part, Token) else part for part in children
                      if not isinstance(part, Token) or _TARGETS in part)
 
-    def instruction(self, found: list) -> Instruction:
-        address = int(found[0][2:-2], 16)
-        guard = next((part for part in found if isinstance(part, Guard)), None)
-        opcode, modifiers = next(part for part in found if isinstance(part, tuple)
+    def instruction(self, children: list) -> Instruction:
+        address = int(children[0][2:-2], 16)
+        guard = next((part for part in children if isinstance(part, Guard)), None)
+        opcode, modifiers = next(part for part in children if isinstance(part, tuple)
                                  and part and isinstance(part[0], Token))
-        operands = next((part for part in found if isinstance(part, tuple)
+        operands = next((part for part in children if isinstance(part, tuple)
                          and not (part and isinstance(part[0], Token))), ())
         return Instruction(opcode.line, address, str(opcode), modifiers, operands, guard)
 
@@ -169,7 +169,7 @@ _TARGETS = "BRANCH_TARGETS"
 
 def _annotated(note: str) -> Targets:
     """Parse nvdisasm's note at a branch in a register: ``(*"BRANCH_TARGETS .L_x_1,.L_x_2"*)``."""
-    return Targets(tuple(each for each in note.partition(_TARGETS)[2].rstrip('"*)').replace(
+    return Targets(tuple(label for label in note.partition(_TARGETS)[2].rstrip('"*)').replace(
         ",", " ").split()))
 
 
@@ -305,7 +305,7 @@ def _unexpected(error: UnexpectedInput, text: str) -> str:
     where = f"line {error.line}, column {error.column}"
     wanted = set(error.accepts or error.expected if isinstance(error, UnexpectedToken)
                  else error.allowed if isinstance(error, UnexpectedCharacters) else ())
-    known = sorted(_SAYS[token] for token in wanted if token in _SAYS)
-    found = repr(str(error.token))[:40] if isinstance(error, UnexpectedToken) else repr(
+    expected = sorted(_SAYS[token] for token in wanted if token in _SAYS)
+    read = repr(str(error.token))[:40] if isinstance(error, UnexpectedToken) else repr(
         text[error.pos_in_stream:error.pos_in_stream + 1])
-    return f"{where}: {found} where {' or '.join(known) or 'an instruction'} must be"
+    return f"{where}: {read} where {' or '.join(expected) or 'an instruction'} must be"

@@ -64,15 +64,15 @@ EXAMPLES = {
 
 def parse_streams(text: str) -> tuple[Gpu, tuple[Stream, ...]]:
     """The device and its streams. Raises `ValueError` with the line of what is wrong."""
-    found, reader = load_toml(text), Reader(text)
-    reader.table([], found, ("device", "stream"))
-    device = reader.table(["device"], found.get("device", {}), (*_DEVICE, "default_stream"))
+    tables, reader = load_toml(text), Reader(text)
+    reader.table([], tables, ("device", "stream"))
+    device = reader.table(["device"], tables.get("device", {}), (*_DEVICE, "default_stream"))
     gpu = reader.at(["device"], Gpu, **{
         name: reader.number(["device", name], device) for name in _DEVICE if name in device})
     per_thread = reader.text(["device", "default_stream"], device, ("legacy", "per-thread"),
                              "legacy") == "per-thread"
     streams: list[Stream] = []
-    for place, table in enumerate(reader.tables(["stream"], found.get("stream"))):
+    for place, table in enumerate(reader.tables(["stream"], tables.get("stream"))):
         streams += _streams(reader, place, table, per_thread=per_thread)
     reader.at(["stream"], check_streams, gpu, streams)
     return gpu, tuple(streams)
@@ -102,8 +102,8 @@ def _streams(reader: Reader, place: int, entry: object, *, per_thread: bool) -> 
 
 def _operation(reader: Reader, path: list, entry: object, *, null: bool
                ) -> tuple[int, Operation]:
-    known = ("kernel", "copy", "time", "release", *_KERNEL, *(["thread"] if null else []))
-    table = reader.table(path, entry, known)
+    names = ("kernel", "copy", "time", "release", *_KERNEL, *(["thread"] if null else []))
+    table = reader.table(path, entry, names)
     if ("kernel" in table) == ("copy" in table):
         raise reader.refuse(path, "a table with either kernel or copy", table)
     thread = reader.number([*path, "thread"], table, 0)

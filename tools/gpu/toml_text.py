@@ -58,13 +58,13 @@ class Reader:
         return ValueError(f"line {line_of(self._text, path)}: {name} must be {must}, not "
                           f"{shown(value)}")
 
-    def table(self, path: list, value: object, known: tuple[str, ...]) -> Mapping:
+    def table(self, path: list, value: object, names: tuple[str, ...]) -> Mapping:
         """A table with no other names than these."""
         if not isinstance(value, dict):
             raise self.refuse(path, "a table", value)
         for name in value:
-            if name not in known:
-                raise self.refuse([*path, name], f"one of {', '.join(known)}", name)
+            if name not in names:
+                raise self.refuse([*path, name], f"one of {', '.join(names)}", name)
         return value
 
     def tables(self, path: list, value: object) -> list:

@@ -359,9 +359,9 @@ def _kernel(name: str, groups: int) -> tuple[Row, ...]:
     rows: list[Row] = []
     for pins in (True, False):
         before = _children()
-        found = run_rtl(program, grid, {number: data.copy() for number, data in memory.items()},
-                        policy="unconstrained", part=part, pins=pins)
-        rows.append({"cycles": found.cycles, "cpu": _children() - before})
+        ran = run_rtl(program, grid, {number: data.copy() for number, data in memory.items()},
+                      policy="unconstrained", part=part, pins=pins)
+        rows.append({"cycles": ran.cycles, "cpu": _children() - before})
     before = time.process_time()
     timed = CycleModel(program, dataclasses.replace(grid, machine=as_built(machine)), memory,
                        policy=Policy.UNCONSTRAINED, part=part_named(part)).run(keep=False)
@@ -445,19 +445,19 @@ def main(arguments: list[str] | None = None) -> None:
         parser.error(f"no section {wrong[0]!r}; there are {', '.join(SECTIONS)}")
     if options.repeat < 1:
         parser.error(f"--repeat must be at least 1, not {options.repeat}")
-    known = [block.name for block in catalogue.load()]
+    blocks = [block.name for block in catalogue.load()]
     for name in options.block:
-        if name not in known:
-            parser.error(f"no block {name!r}; there are {', '.join(known)}")
-    found: dict[str, object] = {"machine": machine()}
+        if name not in blocks:
+            parser.error(f"no block {name!r}; there are {', '.join(blocks)}")
+    figures: dict[str, object] = {"machine": machine()}
     if not options.json:
-        print(found["machine"])
+        print(figures["machine"])
     for name in options.section or SECTIONS:
-        found[name] = SECTIONS[name](options)
+        figures[name] = SECTIONS[name](options)
         if not options.json:
-            print(f"\n{SECTIONS[name].__doc__}\n\n{markdown(found[name])}", flush=True)
+            print(f"\n{SECTIONS[name].__doc__}\n\n{markdown(figures[name])}", flush=True)
     if options.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(figures, indent=2))
 
 
 if __name__ == "__main__":

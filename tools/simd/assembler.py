@@ -229,8 +229,8 @@ class _Assembler:
         self._lines.append(line)
         self._bind(position, line)
         if (point and not sub) or sub not in operation.subops:
-            known = ", ".join(subop or "none" for subop in operation.subops)
-            raise _Refused(first, "opcode", f"the sub-operation of {name} must be one of {known}, "
+            subops = ", ".join(subop or "none" for subop in operation.subops)
+            raise _Refused(first, "opcode", f"the sub-operation of {name} must be one of {subops}, "
                            f"not {sub!r}")
         line.sub = sub
         line.operands = self._operands(first, operation, words[1:])
@@ -242,31 +242,31 @@ class _Assembler:
 
     def _operands(self, name: _Word, operation: Operation, words: list[_Word]
                   ) -> list[Operand | _Word | None]:
-        found: list[Operand | _Word | None] = []
+        operands: list[Operand | _Word | None] = []
         coming = list(words)
         for position, slot in enumerate(operation.slots):
             if not coming:
                 if not slot.optional:
                     raise _Refused(name, "operands", f"{operation.name} takes operand "
                                    f"{position + 1}, {_kinds(slot)}, which is missing")
-                found.append(None)
+                operands.append(None)
                 continue
             word = coming[0]
             try:
-                found.append(_operand(slot, word))
+                operands.append(_operand(slot, word))
             except _Refused as refused:
                 # An optional operand may have been left out: then this is the next one.
                 if not slot.optional or refused.rule != "operand" \
                         or position + 1 == len(operation.slots):
                     raise
-                found.append(None)
+                operands.append(None)
                 continue
             del coming[0]
         if coming:
             raise _Refused(coming[0], "operands", f"{operation.name} takes "
                            f"{len(operation.slots)} operands at most, and {coming[0].text!r} is "
                            "one more")
-        return found
+        return operands
 
     # -- annotations ---------------------------------------------------------------------------
 
@@ -392,8 +392,8 @@ class _Assembler:
             raise AssemblyError(self._problems)
         for instruction in instructions:
             encode(instruction)  # whatever has been accepted has an encoding
-        buffers, scratchpad = ({number: each for number, (each, _) in found.items()}
-                               for found in self._buffers.values())
+        buffers, scratchpad = ({number: buffer for number, (buffer, _) in memory.items()}
+                               for memory in self._buffers.values())
         return Program(Path(self._name).stem, tuple(instructions),
                        tuple(line.number for line in self._lines),
                        {label: index for label, (index, _) in self._labels.items()},
@@ -418,7 +418,7 @@ class _Assembler:
         return Instruction(line.operation.name, line.sub, tuple(operands))
 
     def _mapped(self, line: _Line, instruction: Instruction) -> None:
-        """The buffers that it names must be there."""
+        """Refuse an instruction that names a buffer which is not declared."""
         for slot, operand in zip(instruction.operation.slots, instruction.operands, strict=True):
             section = {Number.BUFFER: ".data", Number.SCRATCHPAD_BUFFER: ".sp_data"}.get(
                 slot.number)
@@ -430,14 +430,14 @@ class _Assembler:
 
 def _words(line: str) -> list[_Word]:
     """The words of a line without its comment, which quotes may not hide."""
-    found = []
+    words = []
     for match in _WORD.finditer(line):
         text, comment, _ = match[0].partition("//") if match[0][0] != '"' else (match[0], "", "")
         if text:
-            found.append(_Word(text, match.start() + 1))
+            words.append(_Word(text, match.start() + 1))
         if comment:
             break
-    return found
+    return words
 
 
 def _kinds(slot: Slot) -> str:

@@ -59,9 +59,9 @@ def _float(bits: int) -> str:
 
 def _labels(instructions: Sequence[Instruction]) -> dict[int, str]:
     """A name for each instruction that another one names."""
-    found = {operand.value for instruction in instructions for operand in instruction.operands
-             if operand is not None and operand.kind is Kind.LABEL}
-    return {value: f"at_{value}" for value in sorted(found)}
+    targets = {operand.value for instruction in instructions for operand in instruction.operands
+               if operand is not None and operand.kind is Kind.LABEL}
+    return {value: f"at_{value}" for value in sorted(targets)}
 
 
 def source(program: Program) -> str:
@@ -76,8 +76,8 @@ def source(program: Program) -> str:
         if index in labels:
             lines.append(f"{labels[index]}:")
         if index in program.branches:
-            found = program.branches[index]
-            lines.append(f"    #bound branchcycle {found.taken} {found.not_taken} {found.start}")
+            branch = program.branches[index]
+            lines.append(f"    #bound branchcycle {branch.taken} {branch.not_taken} {branch.start}")
         if index in program.values:
             lines.append(f"    #bound value {program.values[index]}")
         lines.append(f"    {text_of(instruction, labels)}")

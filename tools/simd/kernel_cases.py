@@ -151,8 +151,8 @@ def case(name: str, machine: Machine, seed: int = 1) -> KernelCase:
     return KernelCase(program, grid, memory)
 
 
-def expected(name: str, found: KernelCase) -> Results:
+def expected(name: str, kernel_case: KernelCase) -> Results:
     """The results of a case by the kernel's reference."""
     with np.errstate(all="ignore"):
         return REFERENCES[name].results({number: words.copy() for number, words in
-                                         found.memory.items()}, found.grid)
+                                         kernel_case.memory.items()}, kernel_case.grid)

@@ -48,12 +48,12 @@ def phases_of(layer: Layer) -> dict[tuple[int, int], list[tuple[int, int, int]]]
     """Planes of a channel in order, each with its taps: (number, column, row) in the plane."""
     tall, broad = layer.convolution.kernels
     down, across = layer.convolution.strides
-    found: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    planes: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for row in range(tall):
         for column in range(broad):
-            found.setdefault((row % down, column % across), []).append(
+            planes.setdefault((row % down, column % across), []).append(
                 (row * broad + column, column // across, row // down))
-    return dict(sorted(found.items()))
+    return dict(sorted(planes.items()))
 
 
 def _buffers(sizes: list[tuple[int, int]]) -> list[str]:

@@ -260,15 +260,15 @@ class _Whole(_Writer):
     def buffers(self) -> list[str]:
         around, size = self._around, 1 << 16
         filling = tuple(max(chip[axis] for chip in around.scratchpad) for axis in (0, 1))
-        found, at = [".data"], 0
+        lines, at = [".data"], 0
         for number, (offset, x, y) in enumerate((*around.dram, (0, *filling),
                                                  (0, *around.result))):
-            found.append(f"{number} {number * size + 4 * offset:#x} {x} {y}")
-        found.append(".sp_data")
+            lines.append(f"{number} {number * size + 4 * offset:#x} {x} {y}")
+        lines.append(".sp_data")
         for number, (x, y) in enumerate(around.scratchpad):
-            found.append(f"{number} {4 * at:#x} {x} {y}")
+            lines.append(f"{number} {4 * at:#x} {x} {y}")
             at += x * y
-        return found
+        return lines
 
 
 def random_instructions(seed: int, machine: Machine, blocks: int = 20,

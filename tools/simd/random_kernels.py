@@ -402,7 +402,7 @@ def source_of(tree: tuple[Node, ...], grid: Grid, table: int, branches: bool = F
         writer.block(node.then, 1)
         writer._say("cpop")
     whole = f"{grid.x} {grid.y}"
-    buffers = [f"{each} {each * _APART:#x} {size}" for each, size in enumerate(
+    buffers = [f"{index} {index * _APART:#x} {size}" for index, size in enumerate(
         (whole, f"{table} 1", whole, f"{grid.count * items} 1", *[f"{DECISIONS} 1"] * branches))]
     chips = [f"0 0 {items} 1"]
     if shapes:

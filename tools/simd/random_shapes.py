@@ -65,9 +65,9 @@ class Shapes:
         rng, grid = self._rng, self._grid
 
         def near(group: int, whole: int) -> int:
-            found = rng.choice((1, 2, group - 1, group, group, group + 1, 2 * group + 3, whole,
-                                whole - 1, rng.randint(1, 80)))
-            return min(max(1, found), most)
+            size = rng.choice((1, 2, group - 1, group, group, group + 1, 2 * group + 3, whole,
+                               whole - 1, rng.randint(1, 80)))
+            return min(max(1, size), most)
 
         return near(grid.width, grid.x), near(grid.height, grid.y)
 

@@ -141,20 +141,20 @@ class AccessTimes:
 
     def _stride(self, index: int, name: str) -> int:
         """The greatest value of a stride register: of all its writers' immediates and bounds."""
-        number, found = SCALAR_SPECIAL.index(name), [1]
+        number, strides = SCALAR_SPECIAL.index(name), [1]
         for place, instruction in enumerate(self._program.instructions):
             target, source = (instruction.operand("D"), instruction.operand("B"))
             if instruction.name != "smovssp" or target is None or target.value != number:
                 continue
             assert source is not None
             if source.kind is Kind.IMMEDIATE:
-                found.append(source.value)
+                strides.append(source.value)
             elif place in self._program.values:
-                found.append(self._program.values[place])
+                strides.append(self._program.values[place])
             else:
                 raise NotCovered(f"{self._program.where(place)}: {name} has no `#bound value`, and "
                                  f"{self._program.where(index)} needs it")
-        return max(found)
+        return max(strides)
 
     # -- scratchpads -----------------------------------------------------------------------------
 

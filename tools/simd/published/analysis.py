@@ -82,7 +82,7 @@ def schedule_cycles(costs: Sequence[int], work_groups: int) -> int:
 def _phases(flow: Flow, path: Path, times: AccessTimes, flush: int, with_scratchpads: bool
             ) -> tuple[Phase, ...]:
     """Phases of a path; scratchpads are access only ``with_scratchpads``."""
-    found, gathered = [], flush
+    phases, gathered = [], flush
     for number, cost in zip(path.blocks, path.cycles, strict=True):
         gathered += cost
         if not flow.access(number):
@@ -92,9 +92,9 @@ def _phases(flow: Flow, path: Path, times: AccessTimes, flush: int, with_scratch
         if resource == "scratchpad" and not with_scratchpads:
             gathered += cycles
             continue
-        found += [Phase("compute", gathered), Phase(resource, cycles, last)]
+        phases += [Phase("compute", gathered), Phase(resource, cycles, last)]
         gathered = 0
-    return tuple(found)
+    return tuple(phases)
 
 
 def published_wcet(program: Program, grid: Grid, part: Part, *, unchecked: bool = False

@@ -78,11 +78,11 @@ def flow_of(program: Program) -> Flow:
     with two entries.
     """
     stacks = stacks_of(program.instructions)
-    for index, found in enumerate(stacks):
-        if len(found) > 1:
-            raise NotCovered(f"{program.where(index)}: is reached with {len(found)} different "
+    for index, depths in enumerate(stacks):
+        if len(depths) > 1:
+            raise NotCovered(f"{program.where(index)}: is reached with {len(depths)} different "
                              "control stacks, and the published analysis allows one")
-    reached = [index for index, found in enumerate(stacks) if found]
+    reached = [index for index, depths in enumerate(stacks) if depths]
     targets = {operand.value for index in reached
                if (operand := program.instructions[index].operand("B")) is not None
                and operand.kind.value == "L"}

@@ -35,9 +35,9 @@ class _StraightLine(Pipeline):
     def retired(self, first: int, last: int) -> list[int]:
         """Write-backs of instructions ``first`` to ``last`` and of a nop after them, in cycles
         from the first issue and without the stages that all of them pass."""
-        found = self.issues([*range(first, last + 1), self._nop])[:-1]
+        cycles = self.issues([*range(first, last + 1), self._nop])[:-1]
         return [when + (self._late if self.shapes[index].timing is Timing.DIVIDE else 0)
-                for index, when in zip([*range(first, last + 1), self._nop], found, strict=True)]
+                for index, when in zip([*range(first, last + 1), self._nop], cycles, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ class Unrolled:
         self._patterns = {number: pattern for number, block in enumerate(flow.blocks)
                           if (pattern := program.branches.get(block.last)) is not None}
         self._places = {number: place for place, number in enumerate(self._patterns)}
-        self._start: tuple[int, ...] = tuple(known.start for known in self._patterns.values())
+        self._start: tuple[int, ...] = tuple(
+            pattern.start for pattern in self._patterns.values())
         # block to block: the annotated branches of the loops that this leaves
         self._reset: dict[tuple[int, int], tuple[int, ...]] = {}
         self.after: dict[Node, list[tuple[Node | None, int]]] = {}
@@ -74,13 +75,13 @@ class Unrolled:
             following = (places[at] + 1) % (pattern.taken + pattern.not_taken)
             places = (*places[:at], following, *places[at + 1:])
             edges = [edge for edge in edges if edge.kind is kind]
-        found: dict[Node | None, int] = {}
+        successors: dict[Node | None, int] = {}
         for edge in edges:
             cost = self._costs.edge(number, edge)
             after = None if edge.target == DONE else (
                 edge.target, self._entered(number, edge.target, places))
-            found[after] = max(found.get(after, cost), cost)
-        return list(found.items())
+            successors[after] = max(successors.get(after, cost), cost)
+        return list(successors.items())
 
     def _entered(self, number: int, target: int, places: tuple[int, ...]) -> tuple[int, ...]:
         """Patterns of loops that are left begin anew."""
@@ -133,7 +134,7 @@ class Unrolled:
         for node in reversed(self.order):
             own = weight(node[0])
             best[node] = max(((best[after][0] + cost + own, after, cost)
-                              for after, cost in self.after[node]), key=lambda found: found[0])
+                              for after, cost in self.after[node]), key=lambda result: result[0])
         blocks, cycles = [], []
         node: Node | None = self.order[0]
         while node is not None:
@@ -152,7 +153,7 @@ class Unrolled:
         exit right after its last store to DRAM, and computes for longer before its end than on the
         path to the access that would have come next. Its phases are counted by the latter.
         """
-        flow, found = self._flow, []
+        flow, reasons = self._flow, []
         following: dict[Node, dict[Node, int]] = {}  # the next accesses, compute cycles until there
         ends: dict[Node, int] = {}                   # compute cycles until the end without one
         for node in reversed(self.order):
@@ -177,8 +178,8 @@ class Unrolled:
             reason = self._reason(node, following[node], ends.get(node))
             if reason and reason not in said:
                 said.add(reason)
-                found.append(reason)
-        return found
+                reasons.append(reason)
+        return reasons
 
     def _reason(self, node: Node, nexts: dict[Node, int], end: int | None) -> str:
         flow = self._flow

@@ -262,14 +262,14 @@ def _indexed_x16() -> tuple[int, int]:
 def indexed_x8() -> int:
     """DRAM clocks by which 1,024 words in sixteen rows exceed Eq. 16 with four bank groups."""
     part = PARTS["ddr4-3200aa-x8"]
-    known = max((witness for witness in indexed_witnesses("ddr4-3200aa-x8")
-                 if witness.rows == part.banks and not witness.write),
-                key=lambda witness: witness.bursts)
-    banks = [*known.order.banks, *[known.order.banks[-1]] * (1024 - known.bursts)]
+    longest = max((witness for witness in indexed_witnesses("ddr4-3200aa-x8")
+                   if witness.rows == part.banks and not witness.write),
+                  key=lambda witness: witness.bursts)
+    banks = [*longest.order.banks, *[longest.order.banks[-1]] * (1024 - longest.bursts)]
     pair = 2 * part.bursts_per_row
     bursts = [bank // 2 * pair + bank % 2 for bank in banks]
-    found = schedule(part, bursts, indexed=True).issue_delay
-    return found + AUTHORS_LEAD - indexed_delay(part, 1024, part.banks, False) - 3
+    delay = schedule(part, bursts, indexed=True).issue_delay
+    return delay + AUTHORS_LEAD - indexed_delay(part, 1024, part.banks, False) - 3
 
 
 def refreshes(step: int) -> tuple[int, int]:
