@@ -74,7 +74,7 @@ def test_a_bound_that_each_kind_reaches(call, dump):
 def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     done = checked(call, dump, "--bound", "4", "--picture", "worst.svg", "--signal", "size")
     assert done.returncode == 1
-    assert "violated: request with no parameters took 5 cycles, bound 4: cycles 8 to 12" in (
+    assert "violated: request took 5 cycles, bound 4: cycles 8 to 12" in (
         done.stdout)
     assert "which end at 90 ns to 130 ns" in done.stdout
     drawn = (tmp_path / "worst.svg").read_text()
