@@ -320,7 +320,7 @@ class _Stream:
                 if time < last:
                     raise ValueError(f"time goes back from {last} to {time}")
                 last = time
-                if changes >= 2 * STEPS:
+                if (changes >= 2 * STEPS if self._until is None else time >= self._until):
                     changes = 0
                     self._pause(time)
             changes += 1
