@@ -3,6 +3,7 @@
 import ast
 import inspect
 import operator
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from cyclebound.golden.bound import Bound, NotCovered
@@ -13,6 +14,7 @@ _OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.m
               ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod}
 _FUNCTIONS = {"min": min, "max": max}
 _LARGEST = 1 << 63
+_CUT_OFF = re.compile(r"([-+*/%(,]|^)$")
 
 
 class FormulaError(ValueError):
@@ -38,6 +40,9 @@ def formula_bound(text: str) -> Bound:
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
+        if _CUT_OFF.search(text):  # where Python names the beginning
+            raise FormulaError("the formula ends too early" if text else "the formula is empty",
+                               text, len(text) + 1) from None
         raise FormulaError(error.msg, text, error.offset or 1) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise FormulaError(str(error) or "it is too deep", text[:60], 1) from None
@@ -118,8 +123,11 @@ def _names(node: ast.expr, text: str) -> Iterator[str]:
                 yield from _names(arg, text)
         case _:
             before = text.encode()[:node.col_offset].decode(errors="replace")
-            raise FormulaError(f"{ast.unparse(node)[:40]!r} is none of whole numbers, names, "
-                               "+ - * // %, min(...) and max(...)", text, len(before) + 1)
+            what = (f"{ast.unparse(node)[:40]} has more than 63 bits"
+                    if isinstance(node, ast.Constant) and type(node.value) is int else
+                    f"{ast.unparse(node)[:40]!r} is none of whole numbers, names, + - * // %, "
+                    "min(...) and max(...)")
+            raise FormulaError(what, text, len(before) + 1)
 
 
 def _compiled(node: ast.expr) -> Callable[[Mapping[str, int]], int]:

@@ -210,6 +210,8 @@ class _Run:
             raise pointed(error) from None
         except LookupError as error:
             raise UserError(str(error.args[0])) from None
+        except ValueError as error:
+            raise UserError(f"--over: {error}") from None
         if not self.probes:
             raise UserError("--over leaves no place at which to look")
 

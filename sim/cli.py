@@ -451,7 +451,7 @@ def _symbols(claim: Bound) -> dict[str, str]:
 def _print_claim(row: Mapping, derivation: bool) -> None:
     """One claim as a paragraph: its value, or which parameter is missing, then its formula, source,
     environment, events and parameters."""
-    value = (row["problem"] if row["problem"] is not None
+    value = (row["problem"].removeprefix(f"bound {row['bound']} ") if row["problem"] is not None
              else f"{row['cycles']:,} {row['unit']}" if row["claim"] != "rate"
              else str(row["cycles"]))
     lines = [("formula", row["formula"]), ("source", row["source"])]

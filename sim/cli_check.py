@@ -222,9 +222,9 @@ def _print(trace: Path, checked: "checks.Checked", unit: str) -> None:
     for line in tallies.histogram_lines(row):
         out.print(f"  {line}", soft_wrap=True)
     for count, says in ((row.unfinished, "had not ended with the trace"),
-                        (checked.cut_off, "were ended by a reset")):
+                        (checked.cut_off, "ended with a reset")):
         if count:
-            out.print(f"{count:,} requests {says}", soft_wrap=True)
+            out.print(f"{count:,} request{'s' if count > 1 else ''} {says}", soft_wrap=True)
     if row.failed:
         out.print(cleaned(f"{row.verdict}: {row.detail}"), style="bold red", soft_wrap=True)
         for line in checked.problems[1:] if row.detail in checked.problems else checked.problems:

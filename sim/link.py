@@ -25,6 +25,7 @@ __all__ = ["Sources", "link", "run_on_sources", "undefined"]
 _CELL = re.compile(r"^\s*cell \\(\S+) ", re.MULTILINE)
 _MODULE = re.compile(r"^module \\(\S+)$", re.MULTILINE)
 _SOURCE = re.compile(r"^\s*attribute \\src .*\n", re.MULTILINE)
+_WARNING = re.compile(r"^([^\s:]+:\d+): Warning: (.*)$", re.MULTILINE)
 _NAME = re.compile(r"[\w.+-]+", re.ASCII)
 
 
@@ -93,16 +94,19 @@ def _read(files: Mapping[str, str]) -> str:
     return f"read_verilog -sv -I. {' '.join(names)}; " if names else ""
 
 
-def run_on_sources(files: Mapping[str, str], script: str, folder: Path) -> None:
-    """Run yosys in ``folder`` beside these files. Raises `UserError` in its words."""
+def run_on_sources(files: Mapping[str, str], script: str, folder: Path) -> list[str]:
+    """Run yosys in ``folder`` beside these files; returns its warnings about their lines, as
+    ``FILE:LINE: warning: ...``. Raises `UserError` in its words."""
     for name, text in files.items():
         (folder / name).write_text(text)
-    done = subprocess.run([*yosys_command(), "-q", "-p", script], cwd=folder, capture_output=True,
-                          text=True)
+    done = subprocess.run([*yosys_command(), "-p", script], cwd=folder, capture_output=True,
+                          text=True)  # -q silences warnings, too
     if done.returncode:
         said = (done.stderr + done.stdout).splitlines()
         errors = [line for line in said if "ERROR" in line] or said[-1:] or ["it says nothing"]
         raise UserError(f"yosys cannot read {', '.join(files)}: {errors[0].strip()}")
+    said = _WARNING.findall(done.stdout + done.stderr)
+    return list(dict.fromkeys(f"{place}: warning: {what}" for place, what in said))
 
 
 def from_vhdl(files: Mapping[str, str], top: str, parameters: Mapping[str, object],

@@ -10,7 +10,9 @@ values with unknown bits, or wider than 63 bits, are in the line itself.
 """
 
 import json
+import mmap
 import os
+import re
 import resource
 import sys
 import tempfile
@@ -26,6 +28,8 @@ _STREAMS = 4  # each holds the times of all steps in its piece of the file, 8 by
 _TIMES = 256 << 20  # bytes: fewer streams, so that their times take no more
 _VALUES = 1, 5, 8  # blocks of an FST file that hold changes
 _MEMORY = 8 << 30  # bytes: what a broken file may make the library ask for
+_LATEST = (1 << 63) - 1  # time that int64 holds
+_BODY = re.compile(rb"\$enddefinitions\s+\$end[ \t\r\f\v]*(\S?)")
 
 
 def main(path: str) -> None:
@@ -53,6 +57,8 @@ def serve(path: str, say: Callable, write: Callable, read: Callable) -> None:
     """The conversation, with functions that send a line, send bytes, and receive a line."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}")
+    if not Path(path).stat().st_size:
+        raise ValueError("it is empty")
     with tempfile.TemporaryDirectory() as folder:
         _serve(_Pieces(Path(path), Path(folder)), say, write, read)
 
@@ -61,6 +67,8 @@ def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) ->
     import pywellen
 
     file = pywellen.WaveformStream(pieces.path(0))
+    if file.file_format == "VCD":
+        _begins_on_a_line(pieces.path(0))
     variables = list(file.all_vars())
     unit = file.timescale
     say(signals=[[variable.full_name, variable.bitwidth, str(variable.signal_id)]
@@ -89,6 +97,15 @@ def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) ->
             for stream in streams:
                 stream.close()
     say(end=True)
+
+
+def _begins_on_a_line(path: str) -> None:
+    """Raises ValueError for a VCD file of which the library would skip the first values."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
+        found = _BODY.search(content)
+        if found and found[1]:
+            raise ValueError("values begin on the line of $enddefinitions $end, where the library "
+                             "that reads the file would skip them; begin a new line after it")
 
 
 class _Pieces:
@@ -181,6 +198,8 @@ def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str],
                     if values[0] == begun.pop(key):
                         del times[0], values[0]
                 if values:
+                    if times[-1] > _LATEST:
+                        raise ValueError(f"time {times[-1]} has more than 63 bits")
                     last[key] = values[-1]
                     if times[0] < latest:
                         raise ValueError(f"time goes back from {latest} to {times[0]}")
@@ -303,7 +322,7 @@ class _Stream:
                 if time < last:
                     raise ValueError(f"time goes back from {last} to {time}")
                 last = time
-                if changes >= 2 * STEPS:
+                if (changes >= 2 * STEPS if self._until is None else time >= self._until):
                     changes = 0
                     self._pause(time)
             changes += 1

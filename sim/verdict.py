@@ -195,7 +195,7 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
         rows.append(Verdict(block.name, name, "-", what, "-", "-", verdict="not covered", job=job,
                             requests=group.count, parameters=group.parameters,
                             detail=f"no bound of {block.name} covers observed {what!r} requests, "
-                                   f"such as {_words(group.parameters)}"))
+                                   f"such as {_words(group.parameters) or 'one'}"))
     for row in rows:
         if row.verdict not in FAILURES and (unseen := _unseen(everything, row.what)):
             more = "declared, never seen: " + unseen
@@ -215,7 +215,7 @@ def _unseen(observed: Iterable[tuple[str, Group]], what: str) -> str:
     names = {tuple(name for name, _ in kind) for kind in declared}
     have = {tuple((name, value) for name, value in kind if name in of)
             for kind in ended for of in names}
-    missing = [_words(dict(kind)) for kind in declared if kind not in have]
+    missing = [_words(dict(kind)) or "no parameters" for kind in declared if kind not in have]
     more = len(missing) - _NAMED
     return "; ".join(missing[:_NAMED]) + (f"; and {more:,} more kinds" if more > 0 else "")
 
@@ -244,7 +244,7 @@ def judge_bound(block: Block, name: str, configuration: Configuration, binding: 
                 row.test, row.first, row.last = group.test, group.first, group.last
                 why = str(error) if isinstance(error, NotCovered) else repr(error)
                 row.detail = (f"{binding.bound.name} does not cover "
-                              f"{_words(group.parameters)}: {why}")
+                              f"{_words(group.parameters) or 'any request'}: {why}")
                 return row
     # A request that had not ended when its test did has a count of 0: it shows something only if it
     # has exceeded its bound by then.
@@ -277,7 +277,7 @@ def judge_bound(block: Block, name: str, configuration: Configuration, binding: 
         counts[other.latency] = counts.get(other.latency, 0) + other.count
     row.histogram = sorted(counts.items())
     if row.failed:  # there is no evidence for what is violated
-        row.detail = (f"{binding.what} with {_words(row.parameters)} took {row.worst}, "
+        row.detail = (f"{binding.what}{_with(row.parameters)} took {row.worst}, "
                       f"{'predicted' if predicted else 'bound'} {row.allowed}")
         return row
     proofs = list(proofs)
@@ -472,7 +472,7 @@ def _proved(block: Block, binding: BoundBinding, configuration: Configuration,
                 continue
             if what == binding.what and value == limit:
                 kinds.add(_key(binding, kind))
-                words.append(f"{claim.name} for {_words(those | kind)}")
+                words.append(f"{claim.name} for {_words(those | kind) or 'no parameters'}")
     return kinds, list(dict.fromkeys(words))
 
 
@@ -503,4 +503,9 @@ def _speaks_of(binding: BoundBinding, parameters: Mapping[str, object]) -> bool:
 
 
 def _words(parameters: Mapping[str, object]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in parameters.items()) or "no parameters"
+    return ", ".join(f"{key} {value}" for key, value in parameters.items())
+
+
+def _with(parameters: Mapping[str, object]) -> str:
+    """What is said of a request after its name."""
+    return f" with {_words(parameters)}" if parameters else ""

@@ -1,7 +1,9 @@
 """A block's component from sources in Verilog, SystemVerilog or VHDL."""
 
+import contextlib
 import inspect
 import json
+import multiprocessing
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -14,6 +16,7 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.link import from_vhdl, run_on_sources
+from cyclebound.sim.shape import cleaned
 from cyclebound.sim.toolchain import versions
 from cyclebound.sim.yosys import PACKAGE
 
@@ -25,6 +28,7 @@ RESETS = ("rst", "reset", "rst_i", "i_rst", "wb_rst_i",
           "~rst_n", "~rst_ni", "~rstn", "~reset_n", "~resetn", "~aresetn", "~nreset", "~nrst")
 """Names by which the reset is found; ``~``: it is active low."""
 _VHDL = (".vhd", ".vhdl")
+_told: set[str] = set()  # warnings of yosys about sources
 
 
 class VerilogModule:
@@ -71,6 +75,12 @@ class VerilogModule:
                                 clock=self._named(described["ports"], "clock", self._clock, CLOCKS),
                                 reset=self._named(described["ports"], "reset", self._reset, RESETS))
 
+    def tell_warnings(self) -> None:
+        """Print yosys' warnings about the sources, such as of a name that is not declared; nothing
+        if it cannot read them."""
+        with contextlib.suppress(UserError):
+            self._described({})
+
     def files(self) -> dict[str, str]:
         """The sources by their names."""
         files = {}
@@ -105,8 +115,8 @@ class VerilogModule:
         def make(folder: Path) -> None:
             if not self.top.isidentifier():
                 raise UserError(f"top must be a module's name, not {self.top!r}")
-            run_on_sources(files, f"read_verilog -sv -I. {reads}; proc; write_json known.json",
-                           folder)
+            said = run_on_sources(
+                files, f"read_verilog -sv -I. {reads}; proc; write_json known.json", folder)
             parsed = json.loads((folder / "known.json").read_text())["modules"]
             if self.top not in parsed:
                 raise UserError(f"{', '.join(files)} has no module {self.top}; it has "
@@ -119,11 +129,14 @@ class VerilogModule:
             (folder / "module.json").write_text(json.dumps({
                 "ports": {name: (port["direction"], len(port["bits"]), bool(port.get("signed")))
                           for name, port in module["ports"].items()},
-                "parameters": {name: _value(value) for name, value in defaults.items()}}))
+                "parameters": {name: _value(value) for name, value in defaults.items()},
+                "warnings": said}))
 
         folder, _ = find_or_make(
             "verilog-module", key_of(files, self.top, changed, versions()[PACKAGE]), make)
-        return json.loads((folder / "module.json").read_text())
+        found = json.loads((folder / "module.json").read_text())
+        _tell(found.get("warnings", []))
+        return found
 
     def _named(self, ports: Mapping[str, object], thing: str, wanted: str,
                usual: Sequence[str]) -> str:
@@ -135,6 +148,14 @@ class VerilogModule:
         lower = {name.lower(): name for name in ports}
         return next((f"{'~' * (member[0] == '~')}{lower[member.lstrip('~')]}" for member in usual
                      if member.lstrip("~") in lower), "")
+
+
+def _tell(warnings: Sequence[str]) -> None:
+    """Print each warning once; not in the processes that a regression starts."""
+    for line in warnings:
+        if line not in _told and multiprocessing.parent_process() is None:
+            print(f"cyclebound: {cleaned(line)}", file=sys.stderr)
+        _told.add(line)
 
 
 def _word(value: object) -> str:

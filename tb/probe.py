@@ -527,7 +527,7 @@ def _reader(m, probe, target, place, index, declared, name, kept=None):
 
 
 def _event(value):
-    return value.any() if len(value) != 1 else value
+    return value.any() if len(value) != 1 or value.shape().signed else value
 
 
 def _value(m, text, target, index, declared, label, kept):
@@ -566,7 +566,8 @@ def _value(m, text, target, index, declared, label, kept):
 
     def nth(number, divisor):
         number, divisor = Value.cast(number), Value.cast(divisor)
-        before = register(Signal(range((1 << len(divisor)) + (1 << len(number)))), "sum")
+        most = (1 << len(divisor)) + (1 << len(number)) - 1
+        before = register(Signal(most.bit_length()), "sum")
         upto = Signal.like(before, name=f"{label}_upto_{len(kept)}")
         m.d.comb += upto.eq(before + number)
         m.d.sync += before.eq(Mux(upto >= divisor, upto - divisor, upto))

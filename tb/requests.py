@@ -6,6 +6,7 @@ those of `ProbeCounter`, cycle by cycle; tests compare the two.
 """
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from cyclebound.tb.probe import Probe
 from cyclebound.tb.sampled import Chunk, SampledExpression
 
 __all__ = ["EndedRequests", "SampledProbe", "between_resets", "places"]
+
+_PLACES = 4096  # of a probe
 
 
 @dataclass(frozen=True)
@@ -335,12 +338,17 @@ class SampledProbe:
 
 
 def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]:
-    """Each assignment of the probe's index letters; ``many`` knows the numbers that have names."""
-    assignments: list[dict[str, int]] = [{}]
-    for letter, count in probe.over.items():
-        assignments = [{**place, letter: number} for place in assignments
-                       for number in range(count if isinstance(count, int) else many(count))]
-    return iter(assignments)
+    """Each assignment of the probe's index letters; ``many`` knows the numbers that have names.
+
+    Raises ValueError for more than 4,096.
+    """
+    counts = {letter: count if isinstance(count, int) else many(count)
+              for letter, count in probe.over.items()}
+    if math.prod(counts.values()) > _PLACES:
+        raise ValueError(f"a probe looks at up to {_PLACES:,} places, not "
+                         f"{math.prod(counts.values()):,}")
+    return (dict(zip(counts, numbers, strict=True))
+            for numbers in itertools.product(*map(range, counts.values())))
 
 
 def between_resets(chunk: Chunk, reset: SampledExpression | None) -> Iterator[tuple[Chunk, bool]]:

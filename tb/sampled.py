@@ -11,17 +11,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from amaranth.hdl import Shape, Signal, Value, unsigned
+from amaranth.hdl import Const, Shape, Signal, Value, unsigned
 
 from cyclebound.tb.expression import Expression, ExpressionError, Step, parse
 
 __all__ = ["Chunk", "Lane", "SampledExpression", "column"]
 
-_FITS = 63  # bits of a value that numpy's int64 holds, without its sign
+_SUMMED = 1 << 62  # sums below it fit int64
+_FITS = 63  # bits of a value that numpy's int64 holds whether or not the value has a sign
 
 
 def _fits(shape: Shape) -> bool:
-    return shape.width - shape.signed <= _FITS
+    return shape.width <= _FITS
+
+
+def _only_known(values: np.ndarray, unknown: np.ndarray, shape: Shape) -> np.ndarray:
+    """The values with 0 where a bit is unknown, the sign among them."""
+    known = values & ~unknown
+    if not shape.signed:
+        return known
+    sign = 1 << shape.width - 1
+    return (known & 2 * sign - 1 ^ sign) - sign
 
 
 class Lane:
@@ -38,8 +48,10 @@ class Lane:
     """
 
     def __init__(self, values: np.ndarray, like: Value, unknown: np.ndarray | None = None) -> None:
-        self.values, self.like = values, like
-        self.unknown = unknown if unknown is not None and unknown.any() else None
+        kind = np.int64 if _fits(like.shape()) else object
+        self.values, self.like = values.astype(kind, copy=False), like
+        self.unknown = (unknown.astype(kind, copy=False)
+                        if unknown is not None and unknown.any() else None)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -143,7 +155,7 @@ class Lane:
             unknown = unknown & (left | mine) & (right | its)
         elif operate is operator.or_:  # a known 1 decides; an unknown bit is 0 in its value
             unknown = unknown & ~left & ~right
-        return Lane(values & ~unknown, like, np.asarray(unknown))
+        return Lane(_only_known(values, unknown, like.shape()), like, np.asarray(unknown))
 
     def __and__(self, other): return self._with(other, operator.and_)
     def __or__(self, other): return self._with(other, operator.or_)
@@ -161,10 +173,10 @@ class Lane:
     __hash__ = None
 
     def __invert__(self) -> "Lane":
-        signed = self.like.shape().signed
-        values = ~self.values if signed else self.values ^ (1 << self.width) - 1
-        return Lane(values if self.unknown is None else values & ~self.unknown, ~self.like,
-                    self.unknown)
+        shape = self.like.shape()
+        values = ~self.values if shape.signed else self.values ^ (1 << self.width) - 1
+        return Lane(values if self.unknown is None else
+                    _only_known(values, self.unknown, shape), ~self.like, self.unknown)
 
 
 def _end(number: int | None) -> str:
@@ -285,10 +297,10 @@ class SampledExpression:
             self.reset()
         return value
 
-    def _resolve(self, path: tuple[Step, ...]) -> Lane | int:
+    def _resolve(self, path: tuple[Step, ...]) -> Lane:
         signal = self._find(path)
-        if isinstance(signal, int):
-            return signal
+        if isinstance(signal, int):  # of as many bits as it needs, which ~ turns
+            return constant(signal, self._length)
         if isinstance(signal, list):  # elements side by side, the first one lowest
             return _side_by_side([self._select(*part) for part in signal], self._length)
         return self._select(*signal)
@@ -366,8 +378,8 @@ class SampledExpression:
     def _nth(self, number: object, every: object) -> Lane:
         kept, number, every = self._keeps(), self._lane(number), self._lane(every)
         reached, total = np.zeros(len(number), np.int64), kept.get("sum", 0)
-        if len(number) and (every.values == (many := int(every.values[0]))).all() and many > 0 and (
-                number.values <= many).all():
+        if len(number) and 0 <= total < (many := int(every.values[0])) < _SUMMED // len(number) and (
+                (every.values == many) & (number.values >= 0) & (number.values <= many)).all():
             upto = total + np.cumsum(number.values)
             reached = upto // many - np.concatenate(([total], upto[:-1])) // many
             total = int(upto[-1] % many)
@@ -382,6 +394,8 @@ class SampledExpression:
         return number._wholly(reached, Signal(1), number, every)
 
     def _every(self, cycles: object) -> Lane:
+        if isinstance(cycles, Lane) and isinstance(cycles.like, Const):
+            cycles = cycles.like.value
         if not isinstance(cycles, int) or cycles < 1:
             raise ExpressionError(f"{self._parsed.text!r}: every(...) needs a whole number of at "
                                   "least 1")

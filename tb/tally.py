@@ -250,7 +250,8 @@ class Tally:
                 self._show(row, parameters, kind.worst or kind.unended, None)
                 why = str(error) if isinstance(error, NotCovered) else repr(error)
                 row.verdict = "not covered"
-                row.detail = f"{self.bound.name} does not cover {_words(row.parameters)}: {why}"
+                row.detail = (f"{self.bound.name} does not cover "
+                              f"{_words(row.parameters) or 'any request'}: {why}")
                 return
             worst = kind.worst
             # one that had not ended with the trace shows something if it has exceeded its bound
@@ -274,7 +275,7 @@ class Tally:
         self._show(row, overall.closest, worst, allowed)
         if row.failed:
             said = "predicted" if row.kind == "prediction" else "bound"
-            row.detail = (f"{self.name} with {_words(row.parameters)} took {worst[0]:,} cycles, "
+            row.detail = (f"{self.name}{_with(row.parameters)} took {worst[0]:,} cycles, "
                           f"{said} {allowed:,}: cycles {worst[1]:,} to {worst[2]:,}")
 
     def _show_longest(self, row: Finding) -> None:
@@ -295,7 +296,12 @@ class Tally:
 
 
 def _words(parameters: Mapping[str, object]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in parameters.items()) or "no parameters"
+    return ", ".join(f"{key} {value}" for key, value in parameters.items())
+
+
+def _with(parameters: Mapping[str, object]) -> str:
+    """What is said of a request after its name."""
+    return f" with {_words(parameters)}" if parameters else ""
 
 
 _STYLE = {"exact": "green", "right": "green", "held": "cyan"}

@@ -124,7 +124,7 @@ class ControlUnit(wiring.Component):
     def _delay(self, m, token, leaves):
         """A FIFO of the configured length: what it offers, and whether it has room."""
         store = Memory(shape=self.layout, depth=DELAY_SLOTS, init=[])
-        m.submodules.delay = store
+        m.submodules.waiting = store
         write, read = store.write_port(), store.read_port(domain="comb")
         level = Signal(range(DELAY_SLOTS + 1))
         newest, oldest = Signal(range(DELAY_SLOTS)), Signal(range(DELAY_SLOTS))

@@ -74,7 +74,7 @@ def test_a_bound_that_each_kind_reaches(call, dump):
 def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     done = checked(call, dump, "--bound", "4", "--picture", "worst.svg", "--signal", "size")
     assert done.returncode == 1
-    assert "violated: request with no parameters took 5 cycles, bound 4: cycles 8 to 12" in (
+    assert "violated: request took 5 cycles, bound 4: cycles 8 to 12" in (
         done.stdout)
     assert "which end at 90 ns to 130 ns" in done.stdout
     drawn = (tmp_path / "worst.svg").read_text()
@@ -100,6 +100,11 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "n +* 1"], 2, "--bound, column 4: invalid syntax\n    n +* 1\n       ^"),
     (["--bound", "n ** 2"], 2, "column 1: 'n ** 2' is none of whole numbers"),
     (["--bound", "n + 1"], 2, "bound n + 1 needs n"),
+    (["--bound", "max(n, "], 2, "column 7: the formula ends too early\n    max(n,\n          ^"),
+    (["--bound", ""], 2, "--bound, column 1: the formula is empty"),
+    (["--bound", "9" * 30], 2, "9 has more than 63 bits"),
+    (["--bound", "9", "--over", "r=4097"], 2, "--over: a probe looks at up to 4,096 places"),
+    (["--bound", "9", "--over", "r=9999999", "--over", "q=9999999"], 2, "not 99,999,980,000,001"),
     (["--bound", "9", "--set", "n"], 2, "--set takes NAME=VALUE"),
     (["--bound", "9", "--set", "n=x"], 2, "--set n takes a whole number, not 'x'"),
     (["--bound", "9", "--clock", "none"], 2, "no signal 'none'"),
@@ -289,11 +294,13 @@ def test_what_is_no_formula(text):
 
 @pytest.mark.unit
 def test_a_file_that_is_none(call, tmp_path):
-    for name, data in (("a.fst", b"\0"), ("b.vcd", b"nothing"), ("c.ghw", b"GHDLwave\n")):
+    for name, data in (("a.fst", b"\0"), ("b.vcd", b"nothing"), ("c.ghw", b"GHDLwave\n"),
+                       ("d.vcd", b"")):
         (tmp_path / name).write_bytes(data)
         done = call("check", tmp_path / name, "--start", "a", "--end", "b", "--bound", "1")
         assert done.returncode in (1, 2)
         assert "Traceback" not in done.stderr
+    assert done.stderr.endswith("d.vcd: it is empty\n")
     done = call("check", "none.fst", "--start", "a", "--end", "b", "--bound", "1")
     assert done.stderr == "cyclebound: there is no trace none.fst\n"
 
@@ -305,6 +312,29 @@ def test_time_that_goes_back_is_no_trace(call, tmp_path):
     done = checked(call, path, "--bound", "9")
     assert done.returncode == 2
     assert "cannot read the trace" in done.stderr
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("ended", ["$enddefinitions $end ", "$enddefinitions\n$end\t"])
+def test_values_on_the_line_of_the_definitions_end_are_not_skipped(call, tmp_path, ended):
+    """The library would skip them: the values at the beginning."""
+    path = vcd(tmp_path / "d.vcd", traffic([3, 2]))
+    head, end, values = path.read_text().partition("$enddefinitions $end\n")
+    assert end
+    assert checked(call, path, "--bound", "9").returncode == 0
+    path.write_text(head + ended + values)
+    done = checked(call, path, "--bound", "9")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "begin a new line after it" in done.stderr
+
+
+@pytest.mark.unit
+def test_a_time_of_64_bits(call, tmp_path):
+    path = vcd(tmp_path / "d.vcd", traffic([3, 2]))
+    path.write_text(path.read_text() + f"#{1 << 63}\n0!\n")
+    done = checked(call, path, "--bound", "9")
+    assert done.returncode == 2
+    assert done.stderr.endswith("time 9223372036854775808 has more than 63 bits\n")
 
 
 @pytest.mark.unit

@@ -253,7 +253,7 @@ def test_bound(call):
 def test_bound_of_a_request_that_is_not_named(call):
     said = call("bound", "arbiter")
     assert (said.returncode, said.stderr) == (0, "")
-    assert "bound round_robin_wait needs requesters" in said.stdout
+    assert "bound round_robin_wait (grant): needs requesters\n" in said.stdout
     said = call("bound", "arbiter", "--set", "count=5")
     assert said.returncode == 2
     assert said.stderr == ("cyclebound: bound round_robin_wait needs requesters; "
@@ -359,6 +359,17 @@ def test_narrow_terminals_get_lists():
         assert ("What\nnoc.arbiter\n  says: four [4] more" in found) == wanted, found
         assert ("┃" in found) != wanted
     assert "┃" in printed(Table("little", "room"), 40)  # it fits
+    table = Table("block", "lines", "worst", "says")
+    table.columns[2].no_wrap = True
+    table.add_row("noc.mesh", "one: 1\ntwo: 2" + 40 * " more", "1" * 80, "brief")
+    assert "┃" in printed(table, 130)
+    for width in (98, 110):  # a number of 80 digits is not cut off
+        found = printed(table, width)
+        assert found.startswith("noc.mesh\n  lines:\n    one: 1\n    two: 2 more more"), found
+        assert f"\n  worst: {80 * '1'}\n  says: brief\n" in found
+    table = Table("block", "a", "b", "c")  # short cells share a line
+    table.add_row("noc.mesh", "1", "2", 60 * "more ")
+    assert printed(table, 99).startswith("noc.mesh\n  a: 1; b: 2\n  c: more more")
     table = Table(title="Figures", show_header=False)
     table.add_row("clock rate", "88.6 MHz" + 20 * " more")
     assert printed(table, 60).startswith("Figures\nclock rate: 88.6 MHz more")

@@ -18,8 +18,9 @@ from cyclebound.tb.sampled import Chunk, Lane, SampledExpression, column
 pytestmark = pytest.mark.unit
 
 WIDTHS = {"x": 3, "y": 1, "wide": 70, "byte": 8, "minus": 5, "lanes.0.on": 1, "lanes.1.on": 1,
-          "lanes.0.size": 2, "lanes.1.size": 2}
-LEAVES = ("x", "y", "byte", "wide", "minus", "lanes[0].on", "lanes[1].size", "many", "0", "1", "5",
+          "lanes.0.size": 2, "lanes.1.size": 2, "word": 63, "address": 64}
+LEAVES = ("x", "y", "byte", "wide", "minus", "word", "address", "lanes[0].on", "lanes[1].size",
+          "many", "0", "1", "5",
           "x[1]", "byte[2:5]", "byte[-3:]", "wide[60:68]", "lanes[:].size", "lanes[:].on")
 
 
@@ -81,7 +82,8 @@ class Watched(wiring.Component):
         self.interval, self.many, self.text = 3, 2, text
         lane = data.StructLayout({"on": 1, "size": 2})
         super().__init__({"x": In(3), "y": In(1), "wide": In(70), "byte": In(8),
-                          "minus": In(signed(5)), "lanes": In(lane).array(2), "value": Out(200)})
+                          "word": In(63), "address": In(64), "minus": In(signed(5)),
+                          "lanes": In(lane).array(2), "value": Out(200)})
 
     def elaborate(self, platform):
         m = Module()
@@ -95,7 +97,7 @@ def in_hardware(text, rows):
 
     async def bench(ctx):
         for row in rows:
-            for name in ("x", "y", "wide", "byte", "minus"):
+            for name in ("x", "y", "wide", "byte", "word", "address", "minus"):
                 ctx.set(getattr(dut, name), row[name])
             for lane in range(2):
                 ctx.set(dut.lanes[lane], {key: row[f"lanes.{lane}.{key}"] for key in ("on",
@@ -110,6 +112,10 @@ def in_hardware(text, rows):
     return seen
 
 
+CONSTANT = ("count(~many)", "x > first(~0, every(1))", "x ^ (~many > 1)", "byte + ~(many & 0)",
+            "held(x, ~0)", "count(~interval & x)")
+
+
 @pytest.mark.parametrize("seeds", [
     pytest.param(range(30), id="some"),
     pytest.param(range(30, 3000), id="many", marks=pytest.mark.thorough)])
@@ -117,7 +123,7 @@ def test_values_are_those_of_hardware(seeds):
     told = 0
     for seed in seeds:
         chance = random.Random(f"expression {seed}")
-        text = grown(chance, 3)
+        text = CONSTANT[seed] if seed < len(CONSTANT) else grown(chance, 3)
         rows = [{name: chance.getrandbits(width) - (16 if name == "minus" else 0)
                  for name, width in WIDTHS.items()} for _ in range(24)]
         expression = SampledExpression(text, find, None, counts)
@@ -151,6 +157,50 @@ def test_unknown_bits(text, known, unknown):
     found = SampledExpression(text, find).of(Chunk(0, values, np.array([0])))
     assert int(found.values[0]) == known
     assert (0 if found.unknown is None else int(found.unknown[0])) == unknown
+
+
+ODD = ("~count(word)", "count(5 - (word | word))", "(~count(word) < word) | 0", "~(word - x)",
+       "x >= held(5 - word, x)", "~(word - first(address, word))", "nth(word, address)",
+       "nth(~word, 5)", "nth(wide, 1)", "nth(~0, nth(y, x))", "nth(held(x, y), ~(x == byte))",
+       "nth(x, y & 0)", "nth(byte - wide, x)", f"(minus + {1 << 70}) & ~word")
+
+
+@pytest.mark.parametrize("seeds", [
+    pytest.param(range(60), id="some"),
+    pytest.param(range(60, 6000), id="many", marks=pytest.mark.thorough)])
+def test_pieces_of_a_trace_say_what_the_whole_says(seeds):
+    """Also of words of 63 and 64 bits, of unknown bits, and where ``nth`` counts too much."""
+    told = 0
+    for seed in seeds:
+        chance = random.Random(f"pieces {seed}")
+        text = ODD[seed] if seed < len(ODD) else grown(chance, 3)
+        values = {}
+        for name, width in WIDTHS.items():
+            kind = np.int64 if width <= 63 else object
+            unknown = [chance.getrandbits(width) * (chance.random() < 0.1) for _ in range(24)]
+            known = [chance.choice((0, 1, (1 << width) - 1, chance.getrandbits(width))) & ~bits
+                     for bits in unknown]
+            shape = signed(width) if name == "minus" else width
+            if name == "minus":
+                known = [bits - (bits >> width - 1 << width) for bits in known]
+            values[name] = Lane(np.array(known, dtype=kind), Signal(shape),
+                                np.array(unknown, dtype=kind))
+        whole = Chunk(0, values, np.arange(24))
+        expected = SampledExpression(text, find, None, counts).of(whole)
+        shape = expected.like.shape()
+        low = -(1 << shape.width - 1) if shape.signed else 0
+        assert all(low <= value < low + (1 << shape.width) for value in expected.values), text
+        pieces, at = SampledExpression(text, find, None, counts), 0
+        while at < 24:
+            upto = min(24, at + chance.randrange(1, 9))
+            found = pieces.of(whole.part(at, upto))
+            assert found.values.tolist() == expected.values[at:upto].tolist(), (seed, text)
+            assert (0 if found.unknown is None else found.unknown.tolist()) == (
+                0 if expected.unknown is None or not expected.unknown[at:upto].any()
+                else expected.unknown[at:upto].tolist()), (seed, text)
+            at = upto
+        told += len(set(expected.values.tolist())) > 1
+    assert told > len(seeds) // 2
 
 
 def test_a_column_of_odd_values():

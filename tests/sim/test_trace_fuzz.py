@@ -254,6 +254,31 @@ def test_blocks_are_read_one_after_the_other(tmp_path, monkeypatch):
     assert looked_at(path) == apart
 
 
+@pytest.mark.parametrize("steps", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("streams", [1, 2, 3, 4, 9])
+def test_chunks_of_any_size_and_streams_of_any_number_say_the_same(tmp_path, monkeypatch, steps,
+                                                                   streams):
+    """No stream runs ahead of the clock's, also not one of several signals."""
+    def values(data):
+        path = tmp_path / "it.fst"
+        path.write_bytes(data)
+        trace = Local(path)
+        chunks = list(trace.chunks(trace.clock(), trace.widths))
+        return len(chunks), {name: [
+            (int(value), 0 if lane.unknown is None else int(lane.unknown[number]))
+            for lane in (chunk.lanes[name] for chunk in chunks)
+            for number, value in enumerate(lane.values)] for name in trace.widths}
+
+    expected = [values(data) for data in (_FST, _BLOCKS)]
+    assert [len({len(lane) for lane in lanes.values()}) for _, lanes in expected] == [1, 1]
+    monkeypatch.setattr(trace_reader, "STEPS", steps)
+    monkeypatch.setattr(trace_reader, "_STREAMS", streams)
+    found = [values(data) for data in (_FST, _BLOCKS)]
+    assert [lanes for _, lanes in found] == [lanes for _, lanes in expected]
+    assert all(many > least for (many, _), (least, _) in zip(found, expected, strict=True)) or (
+        steps == 1000)
+
+
 def test_a_known_value_before_an_unknown_one_in_the_next_block(tmp_path):
     """A broken file of blocks, found by the search below: a chunk with x after one without."""
     path = tmp_path / "it.fst"

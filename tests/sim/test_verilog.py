@@ -43,6 +43,9 @@ LARGE = {"dataflow.compute_unit", "dataflow.diamond", "dataflow.fabric", "datafl
 BLOCKS = [pytest.param(block, SMALLER.get(block.name, next(iter(block.configurations))),
                        id=block.name, marks=[pytest.mark.thorough] if block.name in LARGE else [])
           for block in catalogue.load()]
+OTHERS = [pytest.param(block, name, id=f"{block.name} {name}") for block in catalogue.load()
+          for name in block.configurations
+          if name != SMALLER.get(block.name, next(iter(block.configurations)))]
 PROVED_QUICKLY = ("noc.arbiter", "systolic.tile_sequencer", "dataflow.token_buffer",
                   "dram.refresh_timer")
 
@@ -61,6 +64,13 @@ def test_every_block_exports_without_a_warning(block, name):
         gc.collect()
     assert [str(warning.message) for warning in unused] == []
     assert lint(made, block.unused_inputs) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("block", "name"), OTHERS)
+def test_every_other_configuration_exports_without_a_warning(block, name):
+    """Several gigabytes and minutes for those of a paper's size."""
+    assert lint(export(block, block.configurations[name].parameters), block.unused_inputs) == []
 
 
 @pytest.mark.parametrize("name", PROVED_QUICKLY)

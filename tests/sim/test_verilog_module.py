@@ -54,6 +54,17 @@ def test_ports_and_parameters(sources):
     assert 'src "counter.v:' in to_rtlil(make(WIDTH=7), name="top", lines=True)
 
 
+def test_a_name_that_is_not_declared_is_told_once(sources, capsys):
+    (sources / "counter.v").write_text(COUNTER.replace("value + STEP", "value + STPE"))
+    make = VerilogModule(("counter.v",), "counter")
+    make.tell_warnings()
+    make(WIDTH=4)
+    said = capsys.readouterr().err
+    assert said == "cyclebound: counter.v:3: warning: Identifier `\\STPE' is implicitly declared.\n"
+    VerilogModule(("none.v",), "counter").tell_warnings()
+    assert capsys.readouterr().err == ""
+
+
 def test_modules_below_and_includes(sources):
     component = VerilogModule(("pair.sv", "counter.v", "width.vh"), "pair")()
     text = to_rtlil(component, name="top", shares=SharedModules("top"))
