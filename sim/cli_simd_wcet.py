@@ -1,6 +1,7 @@
 """Commands that bound a kernel's time."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -38,6 +39,7 @@ from cyclebound.tools.simd.wcet.chains import STARTS, Chained
 from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS
 from cyclebound.tools.simd.wcet.graph import WcetError
 from cyclebound.tools.simd.wcet.held import HeldAnalysis
+from cyclebound.tools.simd.wcet.timings import TIMINGS
 
 __all__ = ["tightness", "wcet"]
 
@@ -98,6 +100,8 @@ def wcet(
             raise UserError(f"--timing published has no {', '.join(unused)}: it prints both "
                             "policies as `simd published` does")
         return published(kernel, grid, width, machine, part, as_json=as_json)
+    if timing not in TIMINGS:
+        raise unknown("timing", timing, (*TIMINGS, "published"))
     if start not in STARTS:
         raise unknown("start", start, STARTS)
     chosen = policies or [*POLICIES, "hold"]
@@ -130,6 +134,8 @@ def wcet(
     over = [policy for policy in bounds
             if fail_over is not None and bounds[policy].cycles > fail_over]
     if over:
+        print(f"cyclebound: over {fail_over:,} cycles: " + ", ".join(
+            f"{policy} {bounds[policy].cycles:,}" for policy in over), file=sys.stderr)
         raise typer.Exit(1)
 
 

@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -656,7 +657,9 @@ def test_the_listing(ran):
 
 
 def test_a_limit(ran):
-    assert ran("saxpy", "--fail-over", "1").exit_code == 1
+    over = ran("saxpy", "--fail-over", "1", "-p", "access")
+    assert over.exit_code == 1
+    assert re.search(r"^cyclebound: over 1 cycles: access [\d,]+$", over.output, re.MULTILINE)
     assert ran("saxpy", "--fail-over", "100000000").exit_code == 0
 
 

@@ -68,14 +68,32 @@ class AccessCost:
 
 class _Values(NamedTuple):
     """The signed values that a register may have, by work-group, and the offsets of a work-group
-    that they depend on."""
+    that they depend on. ``unit``: they are (offset + constant) * unit of one offset; 0: else."""
 
     of: Callable[[Place], Iterable[int]]
     offsets: frozenset[str] = frozenset()
+    unit: int = 0
 
     def over(self, places: Places) -> set[int]:
         """All of them."""
         return {value for place in places.along(self.offsets).each() for value in self.of(place)}
+
+    def met(self, places: Places, size: int, room: int) -> set[int]:
+        """All of them from which on ``size`` words or lines have one below ``room``, and one of the
+        others, if there are any: a grid may be a million times larger than the buffer."""
+        if not self.unit:
+            return self.over(places)
+        firsts = places.lefts if self.offsets == {"wg_off_x"} else places.tops
+        found = set[int]()
+        for value in self.of(Place(0, 0, 0)):
+            begin = firsts.start + value // self.unit
+            low = -(-((1 - size) // self.unit - begin) // firsts.step)
+            high = -(-(-(-room // self.unit) - begin) // firsts.step)
+            inside = firsts[max(0, low):max(0, high)]
+            found.update(first * self.unit + value for first in inside)
+            if len(inside) < len(firsts):
+                found.add(room)
+        return found
 
 
 class _Placed(NamedTuple):
@@ -281,10 +299,10 @@ class AccessCosts:
             columns_of = _Values(lambda place: {value * k for value in x.of(place)}, x.offsets)
             if not tile and not scratchpad:
                 columns_of = _Values(lambda place: {(place.x + value) * k for value in x.of(place)},
-                                     x.offsets | {"wg_off_x"})
+                                     x.offsets | {"wg_off_x"}, 0 if x.offsets else k)
         if y is not None and not tile and not scratchpad:
             lines_of = _Values(lambda place: {place.y + value for value in y.of(place)},
-                               y.offsets | {"wg_off_y"})
+                               y.offsets | {"wg_off_y"}, 0 if y.offsets else 1)
         return _Placed(columns_of, lines_of, width, lines, x is None or y is None)
 
     def _rectangles(self, node: Node, buffer: Buffer) -> Iterator[Tile]:
@@ -293,8 +311,8 @@ class AccessCosts:
         # Columns of one offset and lines of the other: each comes with each.
         asked: set[tuple[frozenset[int], frozenset[int]]]
         if not columns_of.offsets & lines_of.offsets:
-            asked = {(frozenset(columns_of.over(self._places)),
-                      frozenset(lines_of.over(self._places)))}
+            asked = {(frozenset(columns_of.met(self._places, width, buffer.x)),
+                      frozenset(lines_of.met(self._places, lines, buffer.y)))}
         else:
             asked = {(frozenset(columns_of.of(place)), frozenset(lines_of.of(place)))
                      for place in self._places.along(
