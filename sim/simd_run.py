@@ -137,6 +137,10 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
             operations = functional.run(program, grid, memory, most=most, tell=told,
                                         printed=printed, traced=traced, code=code)
         else:
+            machine = grid.machine
+            if machine.one_clock and machine.compute_ps < device.tck_ps:
+                raise UserError(f"a compute clock of {machine.compute_ps} ps is faster than DRAM's "
+                                f"of {device.tck_ps} ps, and the accelerator has one clock")
             timed = CycleModel(program, grid, memory, policy=Policy(policy), part=device,
                                code=code).run(keep=keep, most=most, tell=told, traced=traced)
             operations = timed.operations
