@@ -242,6 +242,7 @@ def tightness(
     machine: Annotated[str, typer.Option(
         "--machine", metavar="NAME", help="paper: at full size, which takes minutes to hours. "
         "small: a reduced case of each.")] = "paper",
+    part: PartName = "ddr4-3200aa-x16",
     start: Annotated[str, typer.Option(
         "--start", metavar="STATE", help="As in `simd wcet`.")] = "idle",
     timing: Timing = "rtl",
@@ -253,7 +254,15 @@ def tightness(
     """Bounds of installed kernels, and their cycles on the cycle model with random content."""
     if machine not in MACHINES:
         raise unknown("machine", machine, MACHINES)
-    device = part_named("ddr4-3200aa-x16")
+    for name in names or ():
+        if name not in KERNELS:
+            raise unknown("kernel", name, KERNELS)
+    if start not in STARTS:
+        raise unknown("start", start, STARTS)
+    try:
+        device = part_named(part)
+    except ValueError as error:
+        raise UserError(str(error)) from None
     print("| kernel | work-groups | policy | measured | bound | measured / bound | s |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name in names or KERNELS:
@@ -271,12 +280,15 @@ def tightness(
         timed: Timed | None = None
         for policy in POLICIES:
             begun = time.process_time()
-            analysis = Analysis(program, grid, device, start, most_words)
-            bound = analysis.wcet(Policy(policy))
+            try:
+                analysis = Analysis(program, grid, device, start, most_words)
+                bound = analysis.wcet(Policy(policy))
+            except WcetError as error:
+                raise UserError(str(error)) from None
             took = time.process_time() - begun
             if timed is None or analysis.uses_scratchpad:  # else policies do not differ
                 copied = {number: words.copy() for number, words in memory.items()}
-                timed = run_kernel(program, grid, copied, model="cycle", policy=policy,
+                timed = run_kernel(program, grid, copied, model="cycle", policy=policy, part=part,
                                    keep=False).timed
             assert timed is not None
             print(f"| `{name}` | {grid.count} | {policy} | {timed.cycles:,} | {bound.cycles:,} | "

@@ -663,6 +663,25 @@ def test_a_limit(ran):
     assert ran("saxpy", "--fail-over", "100000000").exit_code == 0
 
 
+def test_tightness_of_a_part():
+    from typer.testing import CliRunner
+
+    def told(*words):
+        return CliRunner().invoke(app, ["simd", "tightness", "--machine", "small", *words])
+
+    x16, x8 = (told("fft", "--part", f"ddr4-3200aa-{part}").stdout for part in ("x16", "x8"))
+    for said in (x16, x8):
+        assert re.search(r"^\| `fft` \| 2 \| access \| [\d,]+ \| [\d,]+ \| 0\.\d{3} \|", said,
+                         re.MULTILINE)
+    assert x16.splitlines()[2] != x8.splitlines()[2]
+    for words, says in ((("none",), "no kernel"), (("fft", "--start", "none"), "no start"),
+                        (("fft", "--part", "none"), "part must be one of"),
+                        (("fft", "--part", "ddr4-1866m-x16"), "is faster than DRAM's")):
+        found = told(*words)
+        assert found.exit_code != 0
+        assert says in str(found.exception)
+
+
 def test_the_published_analysis_does_not_ignore_options(ran):
     """A limit that nothing compares with would let every kernel through."""
     found = ran("compute_phi_mag", "--timing", "published", "--fail-over", "1", "-p", "access")
