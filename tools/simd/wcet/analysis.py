@@ -170,7 +170,7 @@ class Analysis:
         first access moves nothing, and is over when the store of the pair before frees the second
         slot."""
         costs = self.costs_of[kind]
-        return any(costs[node].resource == "dram" and costs[node].least == 0
+        return self.grid.count > 2 and any(costs[node].resource == "dram" and costs[node].least == 0
                    for node in self.first_accesses(policy))
 
     def pair_graphs(self, policy: Policy, before: Pair, pair: Pair) -> list[PairGraph]:
