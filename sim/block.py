@@ -265,6 +265,9 @@ class Picture:
         first argument; empty: it needs no simulation.
     testbenches : tuple[str, ...]
         Those that leave the file; `cyclebound picture` runs the first of them that it can.
+    trace : str
+        ``module:function`` that returns, for the same arguments, a trace in the trace event format
+        (JSON), which the report offers for Perfetto; empty: there is none.
     thorough : bool
         A regression draws it in the full level only: it takes minutes.
     """
@@ -276,6 +279,7 @@ class Picture:
     kept: str = ""
     testbenches: tuple[str, ...] = ()
     thorough: bool = False
+    trace: str = ""
 
 
 @dataclass(frozen=True)

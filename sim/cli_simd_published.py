@@ -196,7 +196,7 @@ def adversary(
     if timing not in TIMINGS:
         raise unknown("timing", timing, TIMINGS)
     used = TIMINGS[timing if own else "sim-d"].machine(MACHINES[machine])
-    bench = Bench(used, device, Mix(True, own, own, own),
+    bench = Bench(used, device, Mix(True, own, own, own, rows=own),
                   policies=(Policy.HOLD,) if analysis == "hold" else POLICIES,
                   **({"buses": BUSES} if own else {"lookup": 0, "lead": witnesses.AUTHORS_LEAD}))
     store = KeptAttacks(kept, {"analysis": analysis, "machine": machine, "part": part,

@@ -1,6 +1,7 @@
 """Commands that bound a kernel's time."""
 
 import json
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -38,6 +39,7 @@ from cyclebound.tools.simd.wcet.chains import STARTS, Chained
 from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS
 from cyclebound.tools.simd.wcet.graph import WcetError
 from cyclebound.tools.simd.wcet.held import HeldAnalysis
+from cyclebound.tools.simd.wcet.timings import TIMINGS
 
 __all__ = ["tightness", "wcet"]
 
@@ -98,6 +100,8 @@ def wcet(
             raise UserError(f"--timing published has no {', '.join(unused)}: it prints both "
                             "policies as `simd published` does")
         return published(kernel, grid, width, machine, part, as_json=as_json)
+    if timing not in TIMINGS:
+        raise unknown("timing", timing, (*TIMINGS, "published"))
     if start not in STARTS:
         raise unknown("start", start, STARTS)
     chosen = policies or [*POLICIES, "hold"]
@@ -131,6 +135,8 @@ def wcet(
     over = [policy for policy in bounds
             if fail_over is not None and bounds[policy].cycles > fail_over]
     if over:
+        print(f"cyclebound: over {fail_over:,} cycles: " + ", ".join(
+            f"{policy} {bounds[policy].cycles:,}" for policy in over), file=sys.stderr)
         raise typer.Exit(1)
 
 
@@ -241,6 +247,7 @@ def tightness(
     machine: Annotated[str, typer.Option(
         "--machine", metavar="NAME", help="paper: at full size, which takes minutes to hours. "
         "small: a reduced case of each.")] = "paper",
+    part: PartName = "ddr4-3200aa-x16",
     start: Annotated[str, typer.Option(
         "--start", metavar="STATE", help="As in `simd wcet`.")] = "idle",
     timing: Timing = "rtl",
@@ -252,7 +259,15 @@ def tightness(
     """Bounds of installed kernels, and their cycles on the cycle model with random content."""
     if machine not in MACHINES:
         raise unknown("machine", machine, MACHINES)
-    device = part_named("ddr4-3200aa-x16")
+    for name in names or ():
+        if name not in KERNELS:
+            raise unknown("kernel", name, KERNELS)
+    if start not in STARTS:
+        raise unknown("start", start, STARTS)
+    try:
+        device = part_named(part)
+    except ValueError as error:
+        raise UserError(str(error)) from None
     print("| kernel | work-groups | policy | measured | bound | measured / bound | s |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for name in names or KERNELS:
@@ -270,12 +285,15 @@ def tightness(
         timed: Timed | None = None
         for policy in POLICIES:
             begun = time.process_time()
-            analysis = Analysis(program, grid, device, start, most_words)
-            bound = analysis.wcet(Policy(policy))
+            try:
+                analysis = Analysis(program, grid, device, start, most_words)
+                bound = analysis.wcet(Policy(policy))
+            except WcetError as error:
+                raise UserError(str(error)) from None
             took = time.process_time() - begun
             if timed is None or analysis.uses_scratchpad:  # else policies do not differ
                 copied = {number: words.copy() for number, words in memory.items()}
-                timed = run_kernel(program, grid, copied, model="cycle", policy=policy,
+                timed = run_kernel(program, grid, copied, model="cycle", policy=policy, part=part,
                                    keep=False).timed
             assert timed is not None
             print(f"| `{name}` | {grid.count} | {policy} | {timed.cycles:,} | {bound.cycles:,} | "

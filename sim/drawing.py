@@ -7,14 +7,13 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import IO, TYPE_CHECKING, Any
 
-from cyclebound.sim import catalogue
-from cyclebound.sim.block import Picture
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.sources import sources
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure  # it takes a second to load
+
+    from cyclebound.sim.block import Picture
 
 __all__ = ["FORMATS", "Drawing", "figure_of", "save", "with_picture", "write"]
 
@@ -35,6 +34,8 @@ class Drawing:
         Stands for all that the picture depends on.
     svg : str
         The picture, once it is drawn, or a sentence that says why there is none.
+    trace : str
+        The same for Perfetto, if there is one: JSON in the trace event format.
     """
 
     block: str
@@ -45,6 +46,7 @@ class Drawing:
     key: str
     pages: tuple[str, ...]
     svg: str = ""
+    trace: str = ""
 
     @property
     def command(self) -> str:
@@ -53,16 +55,21 @@ class Drawing:
         return f"cyclebound picture {self.block} {self.name}{configuration} -o {self.name}.svg"
 
 
-def figure_of(picture: Picture, source: Path | None) -> "Figure":
+def figure_of(picture: "Picture", source: Path | None) -> "Figure":
     """The figure, from what a testbench kept in ``source``. Raises `UserError`."""
-    function = resolve_name(picture.draw)
+    return _made(picture.draw, picture, source)
+
+
+def _made(function: str, picture: "Picture", source: Path | None):
+    """What a function of a picture returns."""
     if not picture.kept:
-        return function(**picture.arguments)
+        return resolve_name(function)(**picture.arguments)
     try:
-        kept = json.loads(source.read_text() if source is not None else "")
+        assert source is not None
+        kept = json.loads(source.read_text())
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read what was kept for picture {picture.name}: {error}") from error
-    return function(kept, **picture.arguments)
+    return resolve_name(function)(kept, **picture.arguments)
 
 
 def save(figure: "Figure", target: str | Path | IO[Any], suffix: str) -> None:
@@ -86,23 +93,24 @@ def write(figure: "Figure", path: Path, option: str = "--output") -> None:
 
 
 def with_picture(drawing: Drawing) -> Drawing:
-    """``drawing`` with its picture as SVG."""
-    return replace(drawing, svg=_svg(drawing))
+    """``drawing`` with its picture as SVG, and with its trace."""
+    from cyclebound.sim import catalogue  # blocks take a third of a second to load
+    from cyclebound.sim.sources import sources
 
-
-def _svg(drawing: Drawing) -> str:
-    def as_svg() -> str:
+    def drawn() -> dict[str, str]:
         picture = catalogue.load(drawing.pages).find(drawing.block).picture(drawing.name)
-        target = io.StringIO()
-        save(figure_of(picture, Path(drawing.source)), target, ".svg")
-        return target.getvalue()
+        target, source = io.StringIO(), Path(drawing.source)
+        save(figure_of(picture, source), target, ".svg")
+        trace = json.dumps(_made(picture.trace, picture, source)) if picture.trace else ""
+        return {"svg": target.getvalue(), "trace": trace}
 
     try:
         if drawing.source or drawing.pages:  # what was measured, or may import from anywhere
-            return as_svg()
+            return replace(drawing, **drawn())
         key = key_of(sources(drawing.pages), drawing.block, drawing.name)
         folder, _ = find_or_make("drawing", key, lambda folder: (
-            folder / "picture.svg").write_text(as_svg()))
-        return (folder / "picture.svg").read_text()
+            folder / "picture.json").write_text(json.dumps(drawn())))
+        return replace(drawing, **json.loads((folder / "picture.json").read_text()))
     except Exception as error:  # a run does not fail for want of a picture
-        return f"No picture: {error if isinstance(error, UserError) else repr(error)}"
+        said = error if isinstance(error, UserError) else repr(error)
+        return replace(drawing, svg=f"No picture: {said}")

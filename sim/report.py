@@ -202,10 +202,12 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
 
 
 def _picture(drawing: Drawing) -> dict[str, object]:
-    """One of a block's own pictures, as an image: nothing in it can act on the page."""
+    """One of a block's own pictures, as an image, and its trace as a file: nothing in them can act
+    on the page."""
     is_picture = drawing.svg.startswith("<")
     return {**asdict(drawing), "command": drawing.command,
-            "data": base64.b64encode(drawing.svg.encode()).decode() if is_picture else ""}
+            "data": base64.b64encode(drawing.svg.encode()).decode() if is_picture else "",
+            "events": base64.b64encode(drawing.trace.encode()).decode()}
 
 
 def _speed(jobs: Iterable[JobRow]) -> float | None:

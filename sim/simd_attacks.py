@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.sources import closure
 from cyclebound.tools.simd.wcet_adversary import Attack
 
 __all__ = ["KeptAttacks", "kept_attacks"]
@@ -33,6 +32,8 @@ class KeptAttacks:
     """
 
     def __init__(self, path: Path | None, setting: Mapping[str, str]) -> None:
+        from cyclebound.sim.sources import closure  # with blocks, which take a while to load
+
         self._path = path
         self._head = {"code": closure(*_CODE) if path else "", **setting}
         self._found = ({attack.seed: attack for attack in kept_attacks(path, self._head)}

@@ -13,7 +13,6 @@ from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import KernelFault, Memory
 from cyclebound.sim.errors import UserError, unknown
-from cyclebound.sim.simd_rtl import run_rtl
 from cyclebound.tools.simd.wcet.graph import WcetError
 from cyclebound.tools.simd.wcet.observed import Annotations, checked_code
 
@@ -129,6 +128,8 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
         if model == "rtl":
             checked = traced or code
             before = {number: words.copy() for number, words in memory.items()} if checked else {}
+            from cyclebound.sim.simd_rtl import run_rtl  # hardware takes a while to load
+
             timed = run_rtl(program, grid, memory, policy=policy, part=part, tell=tell)
             if checked:  # the hardware does not show what it ran
                 functional.run(program, grid, before, most=most, traced=traced, code=code)
@@ -136,6 +137,10 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
             operations = functional.run(program, grid, memory, most=most, tell=told,
                                         printed=printed, traced=traced, code=code)
         else:
+            machine = grid.machine
+            if machine.one_clock and machine.compute_ps < device.tck_ps:
+                raise UserError(f"a compute clock of {machine.compute_ps} ps is faster than DRAM's "
+                                f"of {device.tck_ps} ps, and the accelerator has one clock")
             timed = CycleModel(program, grid, memory, policy=Policy(policy), part=device,
                                code=code).run(keep=keep, most=most, tell=told, traced=traced)
             operations = timed.operations

@@ -1,17 +1,25 @@
 """Phases of work-groups as a trace that Perfetto and Chrome open (trace event format, JSON)."""
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 from cyclebound.golden.simd.accelerator import Phase
 
-__all__ = ["phase_trace"]
+__all__ = ["Trace", "phase_trace"]
 
 _RESOURCES = ("compute", "dram", "scratchpad")
 
 
-def phase_trace(phases: Sequence[Phase], compute_ps: int) -> dict[str, object]:
+class Trace(TypedDict):
+    """A file in the trace event format."""
+
+    traceEvents: list[dict]
+    displayTimeUnit: str
+
+
+def phase_trace(phases: Sequence[Phase], compute_ps: int) -> Trace:
     """A process for each resource, a thread for each slot; times in microseconds."""
-    events: list[dict[str, object]] = []
+    events: list[dict] = []
     for process, name in enumerate(_RESOURCES, 1):
         events.append({"ph": "M", "name": "process_name", "pid": process, "tid": 0,
                        "args": {"name": name}})

@@ -378,7 +378,8 @@ class SampledExpression:
     def _nth(self, number: object, every: object) -> Lane:
         kept, number, every = self._keeps(), self._lane(number), self._lane(every)
         reached, total = np.zeros(len(number), np.int64), kept.get("sum", 0)
-        if len(number) and 0 <= total < (many := int(every.values[0])) < _SUMMED // len(number) and (
+        many = int(every.values[0]) if len(number) else 0
+        if len(number) and 0 <= total < many < _SUMMED // len(number) and (
                 (every.values == many) & (number.values >= 0) & (number.values <= many)).all():
             upto = total + np.cumsum(number.values)
             reached = upto // many - np.concatenate(([total], upto[:-1])) // many

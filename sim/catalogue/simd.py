@@ -537,7 +537,13 @@ BLOCKS = (
             "occupation", "Which slot occupies compute unit, DRAM and scratchpads when (Sim-D, "
             "Figure 4): the stencil's work-groups on the RTL, under each policy.",
             "cyclebound.sim.pictures.simd_occupation:policies", kept="occupation.json",
-            testbenches=("kernels",), thorough=True), Picture(
+            testbenches=("kernels",), thorough=True,
+            trace="cyclebound.sim.pictures.simd_occupation:policies_trace"), Picture(
+            "worst_schedule", "The first phases of the stencil's schedule at full size if each "
+            "takes its bound (docs/simd_wcet.md), policy access.",
+            "cyclebound.sim.pictures.simd_occupation:worst",
+            arguments={"kernel": "stencil", "policy": "access", "part": "ddr4-3200aa-x16"},
+            trace="cyclebound.sim.pictures.simd_occupation:worst_trace"), Picture(
             "wcet", "How close the first 100 kernels of the adversary come to their WCET "
             "(docs/simd_wcet.md), on the cycle model that the RTL equals.",
             "cyclebound.sim.pictures.simd_attacks:tried",

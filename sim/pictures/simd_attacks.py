@@ -36,5 +36,5 @@ def figure(attacks: Sequence[Attack]) -> Figure:
 def tried(count: int, part: str) -> Figure:
     """The first ``count`` kernels on the machine ``small`` as built, policies by turns."""
     bench = Bench(as_built(MACHINES["small"]), part_named(part),
-                  Mix(True, shapes=True), buses=BUSES)
+                  Mix(True, shapes=True, rows=True), buses=BUSES)
     return figure(list(attacks(own_cycles, range(count), bench)))

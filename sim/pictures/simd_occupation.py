@@ -5,12 +5,19 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cyclebound.golden.simd.accelerator import Phase
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.simd.accelerator import Phase, Policy
+from cyclebound.sim.simd_files import load_program
+from cyclebound.sim.simd_options import timed_grid
+from cyclebound.sim.simd_run import grid_of
+from cyclebound.sim.simd_trace import Trace, phase_trace
+from cyclebound.tools.simd.wcet.analysis import Analysis
 
-__all__ = ["RESOURCES", "figure", "policies"]
+__all__ = ["RESOURCES", "figure", "policies", "policies_trace", "worst", "worst_trace"]
 
 RESOURCES = ("compute", "dram", "scratchpad")
 _COLOURS = ("#4477aa", "#cc6677")  # by slot
+_DRAWN, _TRACED = 120, 1024  # phases of a worst schedule: of its picture, and of its trace
 _LABELLED = 0.03  # of the time: shorter phases have no room for a number
 
 
@@ -32,6 +39,38 @@ def policies(kept: Mapping) -> Figure:
         _draw(axes, phases, max(ends.values()),
               f"{kept['kernel']}, policy {policy}: {ends[policy]:,} compute cycles")
     return chart
+
+
+def policies_trace(kept: Mapping) -> Trace:
+    """The same as a trace, the policies below each other."""
+    events: list[dict] = []
+    for number, (policy, phases) in enumerate(kept["phases"].items()):
+        for event in phase_trace([Phase(*phase) for phase in phases], kept["compute_ps"]
+                                 )["traceEvents"]:
+            named = {"args": {"name": f"{policy}: {event['args']['name']}"}} \
+                if event["name"] == "process_name" else {}
+            events.append({**event, "pid": event["pid"] + number * len(RESOURCES), **named})
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def worst(kernel: str, policy: str, part: str) -> Figure:
+    """The first phases of an installed kernel's worst schedule (`simd wcet --chart`)."""
+    analysis = _analysis(kernel, part)
+    phases, end = analysis.schedule(Policy(policy), _DRAWN)
+    return figure(phases, end, f"{kernel}, worst schedule, policy {policy}")
+
+
+def worst_trace(kernel: str, policy: str, part: str) -> Trace:
+    """The first phases of it as a trace (all: `simd wcet --trace`)."""
+    analysis = _analysis(kernel, part)
+    phases, _ = analysis.schedule(Policy(policy), _TRACED)
+    return phase_trace(phases, analysis.grid.machine.compute_ps)
+
+
+def _analysis(kernel: str, part: str) -> Analysis:
+    program = load_program(kernel)
+    grid = timed_grid(grid_of(program, None, None, "paper"), "rtl")
+    return Analysis(program, grid, part_named(part))
 
 
 def _draw(axes: Axes, phases: Sequence[Phase], cycles: int, title: str) -> None:

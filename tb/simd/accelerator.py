@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cyclebound.golden.simd.accelerator import Phase
+from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.simd.accelerator_harness_scene import scene_on
@@ -41,7 +42,9 @@ def runs(name: str, *policies: Policy):
         phases = {policy.value: await kernel(bench, name, policy) for policy in tried}
         if name == DRAWN:
             folder = Path(json.loads(Path(os.environ["CYCLEBOUND_JOB"]).read_text())["folder"])
-            (folder / OCCUPATION).write_text(json.dumps({"kernel": name, "phases": phases}))
+            (folder / OCCUPATION).write_text(json.dumps({
+                "kernel": name, "compute_ps": MACHINES[bench.parameters["machine"]].compute_ps,
+                "phases": phases}))
 
     run.__name__ = run.__qualname__ = name
     return testbench(run)

@@ -104,8 +104,9 @@ def test_references_within_a_block_exist(block):
         assert picture.caption
         assert set(picture.testbenches) <= {bench.name for bench in block.testbenches}
         assert bool(picture.kept) == bool(picture.testbenches)
-        function = inspect.signature(pkgutil.resolve_name(picture.draw))
-        function.bind(*[None] * bool(picture.kept), **picture.arguments)
+        for name in filter(None, (picture.draw, picture.trace)):
+            function = inspect.signature(pkgutil.resolve_name(name))
+            function.bind(*[None] * bool(picture.kept), **picture.arguments)
     if block.fpga is not None:
         assert block.fpga.configuration in block.configurations
     for claim in block.properties:

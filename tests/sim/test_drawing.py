@@ -75,3 +75,29 @@ def test_names():
         block.picture("curves")
     with pytest.raises(UserError, match=r"^a\.c has no pictures$"):
         Block("a.c", "", dict, {}, (), ()).picture("curve")
+
+
+def events(kept, size):
+    return {"traceEvents": [kept, size]}
+
+
+def test_a_trace_is_kept_with_its_picture(tmp_path, monkeypatch):
+    from cyclebound.sim import catalogue, drawing
+
+    here = types.ModuleType("traced_here")
+    here.drawn, here.events = drawn, events
+    monkeypatch.setitem(sys.modules, "traced_here", here)
+    curve = Picture("curve", "A curve.", "traced_here:drawn", {"size": 3}, kept="curve.json",
+                    testbenches=("cycle",), trace="traced_here:events")
+    found = types.SimpleNamespace(find=lambda block: types.SimpleNamespace(
+        picture=lambda name: curve))
+    monkeypatch.setattr(catalogue, "load", lambda pages: found)
+    (tmp_path / "curve.json").write_text("7")
+    asked = drawing.Drawing("a.b", "c", "curve", "", str(tmp_path / "curve.json"), "", ())
+    made = drawing.with_picture(asked)
+    assert "<svg" in made.svg
+    assert json.loads(made.trace) == {"traceEvents": [7, 3]}
+    (tmp_path / "curve.json").unlink()
+    lost = drawing.with_picture(asked)
+    assert lost.svg.startswith("No picture: cannot read")
+    assert not lost.trace

@@ -98,7 +98,7 @@ def synthetic(folder):
     for name, drawn in (("curve", '<?xml version="1.0"?><svg><script>1</script></svg>'),
                         (EVIL, f"No picture: {EVIL}")):
         results.picture(Drawing("noc.arbiter", "four", name, f"What is seen {EVIL}", "", "", (),
-                                drawn))
+                                drawn, '{"traceEvents": []}' if name == "curve" else ""))
     for count, status, induction in ((4, "proved", 2), (11, "bounded", None), (12, "failed", None)):
         results.proof(Proof("noc.arbiter", "fair", f"who waits is served {EVIL}",
                             {"count": count}, status, 12, induction, "smtbmc z3", 3.25, count == 4,
@@ -286,6 +286,13 @@ def test_pictures_of_blocks_are_images_that_cannot_act(page):
     assert f"What is seen {EVIL}" in plain
     assert "cyclebound picture noc.arbiter curve --configuration four -o curve.svg" in plain
     assert plain.count(f"No picture: {EVIL}") == 2
+
+
+def test_a_picture_has_a_trace_to_download(page):
+    [(name, trace)] = re.findall(
+        r'<a download="([^"]*)" href="data:application/json;base64,([^"]*)"', page)
+    assert name == "curve.json"
+    assert json.loads(base64.b64decode(trace)) == {"traceEvents": []}
 
 
 def _charts(page):

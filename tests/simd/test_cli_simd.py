@@ -1,6 +1,8 @@
 """The command line of the SIMD accelerator."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -106,6 +108,15 @@ def test_the_machine_as_built(call):
               for timing in ("rtl", "sim-d")}
     assert cycles["rtl"] > cycles["sim-d"]
     assert "known are rtl, sim-d" in call(*words, "published").stderr
+    slow = call(*words, "rtl", "--part", "ddr4-1866m-x16")
+    assert slow.returncode == 2
+    assert "a compute clock of 1000 ps is faster than DRAM's of 1071 ps" in slow.stderr
+
+
+def test_the_commands_load_no_hardware():
+    """It takes half a second."""
+    code = "import sys, cyclebound.sim.cli_simd; sys.exit('amaranth.hdl' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_integers_in_raw_words(call, tmp_path):

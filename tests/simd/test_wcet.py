@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import random
+import re
 
 import numpy as np
 import pytest
@@ -656,8 +657,29 @@ def test_the_listing(ran):
 
 
 def test_a_limit(ran):
-    assert ran("saxpy", "--fail-over", "1").exit_code == 1
+    over = ran("saxpy", "--fail-over", "1", "-p", "access")
+    assert over.exit_code == 1
+    assert re.search(r"^cyclebound: over 1 cycles: access [\d,]+$", over.output, re.MULTILINE)
     assert ran("saxpy", "--fail-over", "100000000").exit_code == 0
+
+
+def test_tightness_of_a_part():
+    from typer.testing import CliRunner
+
+    def told(*words):
+        return CliRunner().invoke(app, ["simd", "tightness", "--machine", "small", *words])
+
+    x16, x8 = (told("fft", "--part", f"ddr4-3200aa-{part}").stdout for part in ("x16", "x8"))
+    for said in (x16, x8):
+        assert re.search(r"^\| `fft` \| 2 \| access \| [\d,]+ \| [\d,]+ \| 0\.\d{3} \|", said,
+                         re.MULTILINE)
+    assert x16.splitlines()[2] != x8.splitlines()[2]
+    for words, says in ((("none",), "no kernel"), (("fft", "--start", "none"), "no start"),
+                        (("fft", "--part", "none"), "part must be one of"),
+                        (("fft", "--part", "ddr4-1866m-x16"), "is faster than DRAM's")):
+        found = told(*words)
+        assert found.exit_code != 0
+        assert says in str(found.exception)
 
 
 def test_the_published_analysis_does_not_ignore_options(ran):

@@ -1,6 +1,7 @@
 """The adversary: what it finds in analyses with planted looseness, and in those that are in use."""
 
 import dataclasses
+from functools import partial
 
 import pytest
 
@@ -18,7 +19,7 @@ from cyclebound.tools.simd.kernels import KERNELS
 from cyclebound.tools.simd.published.analysis import published_wcet
 from cyclebound.tools.simd.published.witnesses import AUTHORS_LEAD, WITNESSES, authors_timeline
 from cyclebound.tools.simd.random_kernels import Mix
-from cyclebound.tools.simd.wcet import access_costs
+from cyclebound.tools.simd.wcet import access_costs, followed_indexes
 from cyclebound.tools.simd.wcet.access_costs import AccessCosts
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
@@ -27,6 +28,7 @@ SMALL = MACHINES["small"]
 BENCH = adversary.Bench(SMALL, DDR4_3200AA_X16, Mix(branches=True))
 SHAPED = adversary.Bench(as_built(SMALL), DDR4_3200AA_X16,
                          Mix(branches=True, shapes=True, snoopy=False), buses=adversary.BUSES)
+ROWS = dataclasses.replace(SHAPED, mix=Mix(branches=True, shapes=True, rows=True))
 IN_SCOPE = adversary.Bench(SMALL, DDR4_3200AA_X16, Mix(True, False, False), 0, AUTHORS_LEAD)
 
 pytestmark = pytest.mark.unit
@@ -100,6 +102,22 @@ def test_it_finds_a_row_of_words_that_is_read_as_one(monkeypatch):
 
     monkeypatch.setattr(AccessCosts, "_shapes", one_run)
     assert found_in(own_cycles, SHAPED, range(246, 260))  # the first of them shows it
+
+
+@pytest.mark.parametrize(("module", "planted"), [
+    (access_costs, lambda rows_of, **buffer: max(1, rows_of(**buffer) - 1)),
+    (access_costs, lambda rows_of, **buffer: rows_of(**{**buffer, "address": 0})),
+    (followed_indexes, lambda rows_of, **buffer: max(1, rows_of(**buffer) - 1)),
+], ids=["one-row-fewer", "from-address-0", "one-row-fewer-of-known-words"])
+def test_it_finds_rows_of_an_indexed_buffer_that_are_not_counted(monkeypatch, module, planted):
+    monkeypatch.setattr(module, "rows_of", partial(planted, module.rows_of))
+    assert found_in(own_cycles, ROWS, range(20, 30))  # the first of them shows each
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", [DDR4_3200AA_X16, DDR4_3200AA_X8], ids=["x16", "x8"])
+def test_no_kernel_with_requests_over_many_rows_exceeds_the_bound(part):
+    assert found_in(own_cycles, dataclasses.replace(ROWS, part=part), range(2500)) is None
 
 
 def test_grids_and_buses_are_of_all_kinds():

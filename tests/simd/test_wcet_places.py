@@ -49,6 +49,19 @@ exit
 """
 
 
+EDGES = """.data
+0 0 64 20
+1 0x10000 64 90
+2 0x20000 {} 24
+.text
+ldglin v0, 0
+rcp v1, v0
+ldglin.vec2 v2, 1, 0, 8
+stglin v1, 2, -16
+exit
+"""
+
+
 def random_program(seed):
     rng = random.Random(seed)
     grid = random_grid(rng, Grid(64, 1, BUILT, 64))
@@ -60,8 +73,19 @@ def test_kinds_are_those_of_all_work_groups():
     for x, y, width in GRIDS:
         grid = Grid(x, y, BUILT, width)
         found = {place: kind for kind, places in kinds_of(grid).items() for place in places.each()}
-        assert found == {place: (min(grid.width, x - place.x), min(grid.height, y - place.y))
+        assert found == {place: (min(grid.width, x - place.x), min(grid.height, y - place.y), 0, 0)
                          for place in grid.places()}
+
+
+def test_kinds_of_a_cut_grid():
+    grid = Grid(130, 65, BUILT, 8)
+    found = {place: kind
+             for kind, places in kinds_of(grid, {16, 64, 128}, {8, 16}).items()
+             for place in places.each()}
+    assert found == {
+        place: (min(8, 130 - place.x), min(8, 65 - place.y),
+                (place.x >= 16) + (place.x >= 64), (place.y >= 8) + (place.y >= 16))
+        for place in grid.places()}
 
 
 def test_pairs_are_those_of_all_work_groups():
@@ -100,7 +124,7 @@ def one_by_one(program, grid):
     analysis = Analysis(program, grid, PART)
     accesses = [node for node in analysis.graph.after if analysis.graph.is_access(node)]
     costs = {}
-    for kind, places in kinds_of(grid).items():
+    for kind, places in analysis.places.items():
         for place in places.each():
             lanes = LaneValues(analysis.graph, analysis.loops.values, grid)
             followed = FollowedIndexes(lanes, grid, PART, 1 << 40)
@@ -116,10 +140,13 @@ def one_by_one(program, grid):
             for key, found in costs.items()}
 
 
-@pytest.mark.parametrize("case", ["transposed", *range(12)])
+@pytest.mark.parametrize("case", ["transposed", "edges", *range(12)])
 def test_costs_of_a_kind_are_those_of_its_work_groups(case):
     if case == "transposed":
         program, grid = assemble(TRANSPOSED), Grid(61, 45, BUILT, 8)
+    elif case == "edges":
+        program, grid = assemble(EDGES.format(48)), Grid(90, 50, BUILT, 8)
+        assert len(Analysis(program, grid, PART).places) > 12
     else:
         program, grid = random_program(case)
     analysis = Analysis(program, grid, PART, most_words=1 << 40)

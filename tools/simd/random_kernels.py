@@ -10,6 +10,7 @@ import random
 from dataclasses import dataclass
 
 from cyclebound.golden.simd.machine import Grid, Machine
+from cyclebound.tools.simd.random_rows import Rows
 from cyclebound.tools.simd.random_shapes import Shapes
 
 __all__ = ["CONDITIONS", "DATA", "DECISIONS", "INDEXED", "PATHS", "SOURCE", "TABLE", "Access",
@@ -160,6 +161,8 @@ class Mix:
         Grids of several lines, and accesses of any shape (`random_shapes`).
     snoopy : bool
         Snoopy accesses.
+    rows : bool
+        Requests over many rows of the banks (`random_rows`), if there are ``shapes``.
     """
 
     branches: bool = False
@@ -167,11 +170,13 @@ class Mix:
     conditional_moves: bool = True
     shapes: bool = False
     snoopy: bool = True
+    rows: bool = False
 
 
 class _Maker:
-    def __init__(self, rng: random.Random, mix: Mix, shapes: Shapes | None = None) -> None:
-        self._rng, self._mix, self._shapes = rng, mix, shapes
+    def __init__(self, rng: random.Random, mix: Mix, shapes: Shapes | None = None,
+                 rows: Rows | None = None) -> None:
+        self._rng, self._mix, self._shapes, self._rows = rng, mix, shapes, rows
         self._conditional = 0  # statements around, by which a path may go
         self._shaped = 0 if shapes is None else rng.choice((4, 40, 40))  # in how many kinds
         self._counters: list[int] = []  # registers of the loops around
@@ -184,6 +189,7 @@ class _Maker:
         kinds = ["op"] * 5
         if self._mix.conditional_moves or not self._conditional:
             kinds += ["move"] * 2 + ["access"] * self._shaped
+            kinds += ["far"] * 4 if self._rows is not None else []
         if depth < _DEEPEST:
             kinds += ["if", "if", "loop"]
             kinds += ["branch"] * 3 if self._mix.branches else []
@@ -196,6 +202,8 @@ class _Maker:
             return Move(rng.choice(ways), value, rng.randrange(_VALUES), rng.randint(-70, 70))
         if kind == "access" and self._shapes is not None:
             return Access(self._shapes.access(self._counters[-1] if self._counters else None))
+        if kind == "far" and self._rows is not None:
+            return Access(self._rows.access())
         if kind == "if":
             other = self._inside(depth + 1, 3) if rng.random() < 0.5 else ()
             return If(condition, value, self._inside(depth + 1, 3), other)
@@ -362,16 +370,16 @@ class _Writer:
 
 
 def source_of(tree: tuple[Node, ...], grid: Grid, table: int, branches: bool = False,
-              shapes: Shapes | None = None) -> str:
+              shapes: Shapes | None = None, rows: Rows | None = None) -> str:
     """The source of a kernel for a grid; ``table`` words of the table; with `PATHS` if it has
-    ``branches``, and with the buffers of ``shapes``.
+    ``branches``, and with the buffers of ``shapes`` and ``rows``.
 
     In the end every lane's values are combined and stored. If the grid does not fill its
     work-groups, or has more lines than one, the scratchpad has words that nothing has written.
     """
     writer = _Writer()
     items, number = grid.machine.items, "s20"
-    writer._say(*(shapes.before() if shapes else ()))
+    writer._say(*(shapes.before() if shapes else ()), *(rows.before() if rows else ()))
     writer._say("smov s0, " + str(table - 1), f"smov s1, {items - 1}", f"smov s2, {items - 1}",
                 "smov s3, sc.wg_off_x", "mov v10, vc.zero")
     for value in range(_VALUES):
@@ -408,6 +416,8 @@ def source_of(tree: tuple[Node, ...], grid: Grid, table: int, branches: bool = F
     if shapes:
         buffers += shapes.data(_APART)
         chips += shapes.scratchpad(4 * items)
+    if rows:
+        buffers += rows.data()
     return "\n".join([".data", *buffers, ".sp_data", *chips, ".text", *writer.lines, ""])
 
 
@@ -426,5 +436,6 @@ def kernel_for(seed: int, grid: Grid, mix: Mix | None = None) -> RandomKernel:
         return RandomKernel(source_of(tree, grid, table, mix.branches), tree, table)
     table = rng.choice(_TABLES)
     shapes = Shapes(rng, grid, table, mix.branches, mix.snoopy)
-    tree = _Maker(rng, mix, shapes).block(0, 6)
-    return RandomKernel(source_of(tree, grid, table, mix.branches, shapes), tree, table)
+    rows = Rows(rng, grid, mix.snoopy) if mix.rows else None
+    tree = _Maker(rng, mix, shapes, rows).block(0, 6)
+    return RandomKernel(source_of(tree, grid, table, mix.branches, shapes, rows), tree, table)

@@ -22,6 +22,7 @@ from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import Memory, memory_of
 from cyclebound.tools.simd import random_kernels
 from cyclebound.tools.simd.assembler import assemble
+from cyclebound.tools.simd.random_rows import FAR, PICKS, far_words
 from cyclebound.tools.simd.random_shapes import SHAPED, WIDE, random_grid
 
 __all__ = ["BUSES", "MOST_WORK_GROUPS", "POLICIES", "Analysis", "Attack", "Bench", "attack",
@@ -122,7 +123,7 @@ class Attack:
                 f"{self.due}: {self.measured} cycles measured, bound {self.bound}")
 
 
-def _memory(program: Program, seed: int) -> Memory:
+def _memory(program: Program, seed: int, part: Part) -> Memory:
     memory = memory_of(program)
     rng = np.random.default_rng(seed)
     loaded = (random_kernels.SOURCE, random_kernels.TABLE, SHAPED, WIDE)
@@ -130,6 +131,8 @@ def _memory(program: Program, seed: int) -> Memory:
         words = rng.integers(0, 1 << 32, memory[number].shape, dtype=np.uint32)
         # zeros and ones of a sign make conditions of all lanes hold or fail together
         memory[number][...] = words >> rng.choice((0, 1, 31)) if seed % 3 else words * 0
+    if PICKS in memory:
+        memory[PICKS][...] = far_words(rng, memory[PICKS].shape, program.buffers[FAR].words, part)
     return memory
 
 
@@ -154,7 +157,7 @@ def attack(analysis: Analysis, seed: int, bench: Bench) -> Attack:
         bound = analysis(program, grid, bench.part, policy)
     except NotCovered as error:
         return Attack(*case, (), due, 0, None, str(error))
-    first = _memory(program, seed)
+    first = _memory(program, seed, bench.part)
 
     def run(decisions: tuple[int, ...]) -> int:
         memory = {number: content.copy() for number, content in first.items()}

@@ -38,6 +38,8 @@ __all__ = ["AccessCost", "AccessCosts"]
 
 _LOOKUP = LOOKUP - 1
 _FEW = 256         # tiles that are told apart by their addresses
+_MOST_PLACES = 4096  # columns or lines of work-groups in which an access is looked at for its edge
+_MOST_CUTS = 3     # of the columns, and of the lines
 _NO_INDEX = 6      # clocks of an indexed request besides its lanes, if no index is legal
 _SD = tuple(SCALAR_SPECIAL.index(name) for name in ("sd_words", "sd_period", "sd_period_cnt"))
 
@@ -66,14 +68,43 @@ class AccessCost:
 
 class _Values(NamedTuple):
     """The signed values that a register may have, by work-group, and the offsets of a work-group
-    that they depend on."""
+    that they depend on. ``unit``: they are (offset + constant) * unit of one offset; 0: else."""
 
     of: Callable[[Place], Iterable[int]]
     offsets: frozenset[str] = frozenset()
+    unit: int = 0
 
     def over(self, places: Places) -> set[int]:
         """All of them."""
         return {value for place in places.along(self.offsets).each() for value in self.of(place)}
+
+    def met(self, places: Places, size: int, room: int) -> set[int]:
+        """All of them from which on ``size`` words or lines have one below ``room``, and one of the
+        others, if there are any: a grid may be a million times larger than the buffer."""
+        if not self.unit:
+            return self.over(places)
+        firsts = places.lefts if self.offsets == {"wg_off_x"} else places.tops
+        found = set[int]()
+        for value in self.of(Place(0, 0, 0)):
+            begin = firsts.start + value // self.unit
+            low = -(-((1 - size) // self.unit - begin) // firsts.step)
+            high = -(-(-(-room // self.unit) - begin) // firsts.step)
+            inside = firsts[max(0, low):max(0, high)]
+            found.update(first * self.unit + value for first in inside)
+            if len(inside) < len(firsts):
+                found.add(room)
+        return found
+
+
+class _Placed(NamedTuple):
+    """Rectangles: first columns and first lines, words in a line and lines before they are clipped;
+    whether one of the offsets may be ``anywhere``."""
+
+    columns: _Values
+    lines: _Values
+    width: int
+    height: int
+    anywhere: bool
 
 
 class AccessCosts:
@@ -249,8 +280,8 @@ class AccessCosts:
                               if 1 <= a <= b and c >= 1 and top * buffer.x + left >= 0}
         return found or {(buffer.address // WORD_BYTES, 0, 0, 0)}
 
-    def _rectangles(self, node: Node, buffer: Buffer) -> Iterator[Tile]:
-        """Rectangles of a buffer, clipped to it, for all work-groups and all offsets."""
+    def _placed(self, node: Node, buffer: Buffer) -> _Placed:
+        """Where the rectangles of an access lie that is neither indexed nor a run of words."""
         instruction, grid = self._graph.instruction(node), self._grid
         tile, scratchpad = "2sptile" in instruction.name, "splin" in instruction.name
         k = 1 if tile else instruction.width
@@ -268,21 +299,26 @@ class AccessCosts:
             columns_of = _Values(lambda place: {value * k for value in x.of(place)}, x.offsets)
             if not tile and not scratchpad:
                 columns_of = _Values(lambda place: {(place.x + value) * k for value in x.of(place)},
-                                     x.offsets | {"wg_off_x"})
+                                     x.offsets | {"wg_off_x"}, 0 if x.offsets else k)
         if y is not None and not tile and not scratchpad:
             lines_of = _Values(lambda place: {place.y + value for value in y.of(place)},
-                               y.offsets | {"wg_off_y"})
+                               y.offsets | {"wg_off_y"}, 0 if y.offsets else 1)
+        return _Placed(columns_of, lines_of, width, lines, x is None or y is None)
+
+    def _rectangles(self, node: Node, buffer: Buffer) -> Iterator[Tile]:
+        """Rectangles of a buffer, clipped to it, for all work-groups and all offsets."""
+        columns_of, lines_of, width, lines, anywhere = self._placed(node, buffer)
         # Columns of one offset and lines of the other: each comes with each.
         asked: set[tuple[frozenset[int], frozenset[int]]]
         if not columns_of.offsets & lines_of.offsets:
-            asked = {(frozenset(columns_of.over(self._places)),
-                      frozenset(lines_of.over(self._places)))}
+            asked = {(frozenset(columns_of.met(self._places, width, buffer.x)),
+                      frozenset(lines_of.met(self._places, lines, buffer.y)))}
         else:
             asked = {(frozenset(columns_of.of(place)), frozenset(lines_of.of(place)))
                      for place in self._places.along(
                          columns_of.offsets | lines_of.offsets).each()}
-        first = 0 if scratchpad else buffer.address // WORD_BYTES
-        if x is None or y is None:  # it may lie beyond the buffer, and is empty then
+        first = 0 if "splin" in self._graph.instruction(node).name else buffer.address // WORD_BYTES
+        if anywhere:  # it may lie beyond the buffer, and is empty then
             yield first, 0, buffer.x, 0
         for at_x, at_y in asked:
             across = _by_size((max(left, 0), min(left + width, buffer.x)) for left in at_x)
@@ -291,6 +327,36 @@ class AccessCosts:
                 for count, rows in down.items():
                     for start in self._starts(columns, [row * buffer.x for row in rows]):
                         yield first + start, words, buffer.x, count
+
+    def empty_from(self, nodes: Iterable[Node]) -> tuple[set[int], set[int]]:
+        """Columns and lines of the grid at which work-groups begin for which an access is empty
+        that was not for those before, or the other way round, because it lies beyond an edge of its
+        buffer in DRAM; none, if there were more than a few."""
+        found: tuple[set[int], set[int]] = set(), set()
+        grid = self._grid
+        whole = Places(range(0, grid.x, grid.width), range(0, grid.y, grid.height), grid.across)
+        for node in nodes:
+            instruction = self._graph.instruction(node)
+            operand = instruction.operand("A")
+            if operand is None or not ("glin" in instruction.name
+                                       or "2sptile" in instruction.name):
+                continue
+            buffer = self._program.buffers[operand.value]
+            placed = self._placed(node, buffer)
+            for cuts, values, offset, size, room in (
+                    (found[0], placed.columns, "wg_off_x", placed.width, buffer.x),
+                    (found[1], placed.lines, "wg_off_y", placed.height, buffer.y)):
+                along = whole.along(values.offsets)
+                if values.offsets != {offset} or not 1 < along.count <= _MOST_PLACES:
+                    continue
+                before = None
+                for place in along.each():
+                    empty = all(first >= room or first + size <= 0 for first in values.of(place))
+                    if before is not None and empty != before:
+                        cuts.add(place.x if offset == "wg_off_x" else place.y)
+                    before = empty
+        across, down = (cuts if len(cuts) <= _MOST_CUTS else set() for cuts in found)
+        return across, down
 
     def _starts(self, columns: Sequence[int], rows: Sequence[int]) -> Iterable[int]:
         """Sums of a column and a row's first word; of many, their places in a row of all banks,

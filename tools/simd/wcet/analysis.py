@@ -11,13 +11,14 @@ from functools import cached_property
 
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.accelerator import Phase, Policy
-from cyclebound.golden.simd.machine import Grid, Place
+from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.memory_timing import DramTimeline, load_cycles
 from cyclebound.golden.simd.program import Program
 from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
 from cyclebound.tools.simd.wcet.chains import STARTS, Block, Chain, Chained, Pair, chain, pairs_of
 from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS, FollowedIndexes
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
+from cyclebound.tools.simd.wcet.known_exits import without_known_exits
 from cyclebound.tools.simd.wcet.lane_values import LaneValues
 from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
@@ -25,7 +26,7 @@ from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
 from cyclebound.tools.simd.wcet.phases import START, PhaseGraph
 from cyclebound.tools.simd.wcet.phases import Place as PhasePlace
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
-from cyclebound.tools.simd.wcet.places import Kind, kinds_of
+from cyclebound.tools.simd.wcet.places import Kind, Places, kinds_of
 from cyclebound.tools.simd.wcet.tile_delays import TileDelays
 from cyclebound.tools.simd.wcet.uniform import is_uniform
 from cyclebound.tools.simd.wcet.worst_route import WorstRoute
@@ -62,54 +63,69 @@ class Analysis:
         if grid.machine.one_clock and grid.machine.compute_ps < part.tck_ps:
             raise WcetError(f"a compute clock of {grid.machine.compute_ps} ps is faster than "
                             f"DRAM's of {part.tck_ps} ps, and the accelerator has one clock")
-        self.graph = without_dead_pops(RouteGraph(program))
-        self.loops = BoundedLoops(self.graph, grid)
+        graph = without_dead_pops(RouteGraph(program))
+        while True:
+            self.graph, self.loops = graph, BoundedLoops(graph, grid)
+            self.lanes = LaneValues(graph, self.loops.values, grid)
+            graph = without_known_exits(graph, self.lanes, grid)
+            if graph is self.graph:
+                break
         self.edge_costs = EdgeCosts(self.graph, grid.machine)
         self.phases = PhaseGraph(self.loops, self.edge_costs)
         self.clocks = Clocks(grid.machine, part)
         self._chained: dict[Policy, Chained] = {}
 
-    def kind(self, place: Place) -> Kind:
-        """Items across and lines of a work-group that are in the grid; work-groups of a kind have
-        the same costs."""
-        grid = self.grid
-        return min(grid.width, grid.x - place.x), min(grid.height, grid.y - place.y)
+    @cached_property
+    def places(self) -> dict[Kind, Places]:
+        """The work-groups of each kind, which have the same costs; the first one's kind comes
+        first."""
+        whole = self._costs_at(next(iter(kinds_of(self.grid).values())))
+        return kinds_of(self.grid, *whole.empty_from(self._accesses))
 
     @cached_property
     def kinds(self) -> list[Kind]:
         """The kind of each work-group, in order; there may be very many."""
-        return [self.kind(place) for place in self.grid.places()]
+        found = {place.number: kind for kind, places in self.places.items()
+                 for place in places.each()}
+        return [found[number] for number in range(self.grid.count)]
 
     @cached_property
     def counts(self) -> dict[Kind, int]:
         """How many work-groups there are of each kind; the first one's comes first."""
-        return {kind: places.count for kind, places in kinds_of(self.grid).items()}
+        return {kind: places.count for kind, places in self.places.items()}
 
     @cached_property
     def blocks(self) -> list[Block]:
         """The pairs, in order, by the kinds of their work-groups."""
-        lines: dict[int, list[tuple[Kind, int]]] = {}
-        rows: dict[int, int] = {}
-        for kind, places in kinds_of(self.grid).items():
-            lines.setdefault(kind[1], []).append((kind, len(places.lefts)))
-            rows[kind[1]] = len(places.tops)
-        return pairs_of([(line, rows[high]) for high, line in lines.items()])
+        lines: dict[range, list[tuple[Kind, int]]] = {}
+        for kind, places in self.places.items():
+            lines.setdefault(places.tops, []).append((kind, len(places.lefts)))
+        return pairs_of([(line, len(tops)) for tops, line in lines.items()])
+
+    @cached_property
+    def _accesses(self) -> list[Node]:
+        return [place[1] for place in self.phases.after
+                if place[0] == "access" and place[1] is not None]
+
+    def _costs_at(self, places: Places) -> AccessCosts:
+        return AccessCosts(self.loops, self.grid, self.part, places, self._delays, self._followed)
+
+    @cached_property
+    def _delays(self) -> TileDelays:
+        return TileDelays(self.part)
+
+    @cached_property
+    def _followed(self) -> FollowedIndexes:
+        return FollowedIndexes(self.lanes, self.grid, self.part, self._most_words)
 
     @cached_property
     def costs_of(self) -> dict[Kind, dict[Node, AccessCost]]:
         """By kind of work-group, the cost of every access that it may reach."""
-        accesses = [place[1] for place in self.phases.after
-                    if place[0] == "access" and place[1] is not None]
-        delays = TileDelays(self.part)
-        followed = FollowedIndexes(
-            LaneValues(self.graph, self.loops.values, self.grid), self.grid, self.part,
-            self._most_words)
-        costs = {kind: AccessCosts(self.loops, self.grid, self.part, these, delays, followed)
-                 for kind, these in kinds_of(self.grid).items()}
+        costs = {kind: self._costs_at(places) for kind, places in self.places.items()}
         for table in costs.values():
-            for access in accesses:
+            for access in self._accesses:
                 table.ask(access)
-        return {kind: {access: each.cost(access) for access in accesses}
+        return {kind: {access: each.cost(access) for access in self._accesses}
                 for kind, each in costs.items()}
 
     @cached_property
@@ -130,13 +146,9 @@ class Analysis:
     def uniform(self) -> bool:
         return is_uniform(self.phases)
 
-    def overtakes(self, policy: Policy) -> bool:
-        """A pair's first work-group may go on before its second one is launched: its first access
-        moves nothing, and is over when the store of the pair before frees the second slot.
-
-        Under ``compute``, transfers of its scratchpad come before that, for they do not wait for
-        the store.
-        """
+    def first_accesses(self, policy: Policy) -> set[Node]:
+        """The accesses that a work-group may make before any that waits for a store of the pair
+        before: under ``compute``, transfers of its scratchpad do not wait for it."""
         first, waiting, seen = set[Node](), [START], set[PhasePlace]()
         while waiting:
             place = waiting.pop()
@@ -151,23 +163,29 @@ class Analysis:
                     if (policy is Policy.COMPUTE
                             and self.costs[segment.target[1]].resource == "scratchpad"):
                         waiting.append(segment.target)
-        pairs = [pair for runs, times in self.blocks for pair, count in runs
-                 for _ in range(min(2, times * count))]
-        return any(
-            self.costs_of[pair[0]][node].resource == "dram"
-            and self.costs_of[pair[0]][node].least == 0
-            for pair in pairs[1:] if pair[1] is not None for node in first)
+        return first
+
+    def overtakes(self, kind: Kind, policy: Policy) -> bool:
+        """A pair's first work-group, of this kind, may go on before its second one is launched: its
+        first access moves nothing, and is over when the store of the pair before frees the second
+        slot."""
+        costs = self.costs_of[kind]
+        return self.grid.count > 2 and any(costs[node].resource == "dram" and costs[node].least == 0
+                   for node in self.first_accesses(policy))
 
     def pair_graphs(self, policy: Policy, before: Pair, pair: Pair) -> list[PairGraph]:
         """Every way in which two work-groups of these kinds take turns under a policy; in several
         graphs, by which of them ends last, if they may be in different rounds of a loop."""
         paired = pair[1] is not None
-        uniform = self.uniform and (policy is not Policy.COMPUTE or not self.uses_scratchpad)
+        overtakes = paired and self.overtakes(pair[0], policy)
+        uniform = self.uniform and not overtakes and (
+            policy is not Policy.COMPUTE or not self.uses_scratchpad)
         kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
         costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
         classes = (0, 1) if paired and self.phases.moving and not uniform else (None,)
         graphs = [PairGraph(self.phases, costs, self.clocks, policy, paired=paired,
-                            uniform=uniform, outlives=outlives) for outlives in classes]
+                            uniform=uniform, outlives=outlives, overtakes=overtakes)
+                  for outlives in classes]
         while len(classes) > 1:  # a pair of one kind may come after one of the other
             ends = list(dict.fromkeys(end for graph in graphs for end in graph.ends))
             if all(end in graph.begins for end in ends for graph in graphs):
@@ -189,8 +207,6 @@ class Analysis:
                             "of one work-group after the other; ask for access or compute")
         if not self.uses_scratchpad:
             policy = Policy.ACCESS  # policies differ in what waits for a scratchpad
-        if self.overtakes(policy):
-            return self.serial
         if policy not in self._chained:
             setup = self.grid.machine.setup_clocks
             longest = max(-(-self.load * self.clocks.compute // self.clocks.dram),

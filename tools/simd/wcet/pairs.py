@@ -142,6 +142,9 @@ class PairGraph(LoopedGraph):
         All work-groups make the same rounds (`uniform.py`), and so do those of a pair.
     outlives : int or None
         Which work-group of the pair ends last; None: either.
+    overtakes : bool
+        The first work-group may go on after an access that moves nothing (`AccessCost.least` 0)
+        before the second one is launched. Not if ``uniform``.
 
     Attributes
     ----------
@@ -151,12 +154,12 @@ class PairGraph(LoopedGraph):
 
     def __init__(self, phases: PhaseGraph, costs: RoleCosts, clocks: Clocks,
                  policy: Policy, *, paired: bool = True, uniform: bool = False,
-                 outlives: int | None = None) -> None:
+                 outlives: int | None = None, overtakes: bool = False) -> None:
         # The two work-groups' rounds of a loop have prices of their own.
         turns = [(loop, role) for loop in phases.moving for role in (0, 1)]
         super().__init__({turn: phases.loops.bounds[turn[0]].most for turn in turns},
                          {turn: turn[0].depth for turn in turns})
-        self._outlives = outlives
+        self._outlives, self._overtakes = outlives, overtakes
         self._phases, self._costs, self.clocks = phases, costs, clocks
         self._policy, self._uniform = policy, uniform
         self._in_chip = any(cost.resource == "scratchpad" for cost in costs.first.values())
@@ -237,6 +240,8 @@ class PairGraph(LoopedGraph):
     def _expand(self, name: tuple) -> None:
         if name[0] == "alone":
             self._expand_alone(*name[1:])
+        elif name[0] == "overtakes":
+            self._expand_overtaking(*name[1:])
         elif isinstance(name[0], _Turn):
             self._expand_turn(*name)
         else:
@@ -281,6 +286,13 @@ class PairGraph(LoopedGraph):
         number = self.numbers["alone", role, access, time]
         after = self._node((_Turn("swap", role, ("access", access), _Other(None, DONE)), "a"))
         cost, dram = self._access(access, time, START, self._costs[role])
+        self.arcs[number].append(Arc(after, cost, dram=dram))
+
+    def _expand_overtaking(self, access: Node, time: str) -> None:
+        """The second one is not launched before the first one's access is over."""
+        number = self.numbers["overtakes", access, time]
+        after = self._node((_Turn("swap", 0, ("access", access), _Other(None, LAUNCHED)), "a"))
+        cost, dram = self._access(access, time, START, self._costs.first)
         self.arcs[number].append(Arc(after, cost, dram=dram))
 
     def _walk(self, number: int, mode: str, turn: _Turn, place: Place, cost: int, dram: bool
@@ -348,6 +360,11 @@ class PairGraph(LoopedGraph):
             then = self._swap(1 - role, self._next_place(turn),
                               _Other(node, DONE if final else GOES_ON), turn.trail)
             yield self._node((then, mode)), 0
+            cost = self._costs.first[node]
+            if self._overtakes and other.then == LAUNCHED and role == 0 and not final \
+                    and (turn.place == START or turn.how == "on") \
+                    and cost.resource == "dram" and cost.least == 0:
+                yield self._node(("overtakes", node, mode)), 0
 
     def _in_scratchpad(self, mode: str, turn: _Turn, place: Place) -> Iterator[tuple[int, int]]:
         """The mover transfers to or from its scratchpad; neither computes meanwhile."""

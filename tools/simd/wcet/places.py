@@ -4,15 +4,23 @@ What follows from a work-group's offsets has as many values as there are columns
 as there are work-groups: a grid may have a million of them.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from cyclebound.golden.simd.machine import Grid, Place
 
-__all__ = ["Places", "kinds_of"]
+__all__ = ["Kind", "Places", "kinds_of"]
 
-Kind = tuple[int, int]
-"""Items across and lines of a work-group that are in the grid."""
+
+class Kind(NamedTuple):
+    """Of a work-group: how many items across and lines of it are in the grid; and in which part of
+    the grid's columns and lines it lies, if these are cut (`kinds_of`)."""
+
+    wide: int
+    high: int
+    column: int = 0
+    line: int = 0
 
 
 class Places(NamedTuple):
@@ -44,12 +52,21 @@ class Places(NamedTuple):
                              tops=self.tops if "wg_off_y" in offsets else self.tops[:1])
 
 
-def kinds_of(grid: Grid) -> dict[Kind, Places]:
-    """The work-groups of each kind, in the order in which the first of a kind starts."""
-    def cut(size: int, unit: int) -> list[tuple[int, range]]:
-        full = size // unit * unit
-        found = [(unit, range(0, full, unit)), (size - full, range(full, size, unit))]
-        return [(inside, firsts) for inside, firsts in found if firsts]
+def kinds_of(grid: Grid, columns: Iterable[int] = (), lines: Iterable[int] = ()
+             ) -> dict[Kind, Places]:
+    """The work-groups of each kind, in the order in which the first of a kind starts.
 
-    return {(wide, high): Places(lefts, tops, grid.across)
-            for high, tops in cut(grid.y, grid.height) for wide, lefts in cut(grid.x, grid.width)}
+    ``columns``, ``lines``: first items and first lines of work-groups from which on they are of
+    another kind than those before.
+    """
+    def cut(size: int, unit: int, at: Iterable[int]) -> list[tuple[int, int, range]]:
+        full = size // unit * unit
+        bounds = [0, *sorted({place for place in at if 0 < place < full}), full]
+        found = [(unit, part, range(*ends, unit))
+                 for part, ends in enumerate(itertools.pairwise(bounds))]
+        found.append((size - full, len(found) - 1, range(full, size, unit)))
+        return [(inside, part, firsts) for inside, part, firsts in found if firsts]
+
+    return {Kind(wide, high, column, line): Places(lefts, tops, grid.across)
+            for high, line, tops in cut(grid.y, grid.height, lines)
+            for wide, column, lefts in cut(grid.x, grid.width, columns)}
