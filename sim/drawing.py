@@ -104,13 +104,16 @@ def with_picture(drawing: Drawing) -> Drawing:
         trace = json.dumps(_made(picture.trace, picture, source)) if picture.trace else ""
         return {"svg": target.getvalue(), "trace": trace}
 
+    def made(parts: dict[str, str]) -> Drawing:
+        return replace(drawing, svg=parts["svg"], trace=parts["trace"])
+
     try:
         if drawing.source or drawing.pages:  # what was measured, or may import from anywhere
-            return replace(drawing, **drawn())
+            return made(drawn())
         key = key_of(sources(drawing.pages), drawing.block, drawing.name)
         folder, _ = find_or_make("drawing", key, lambda folder: (
             folder / "picture.json").write_text(json.dumps(drawn())))
-        return replace(drawing, **json.loads((folder / "picture.json").read_text()))
+        return made(json.loads((folder / "picture.json").read_text()))
     except Exception as error:  # a run does not fail for want of a picture
         said = error if isinstance(error, UserError) else repr(error)
         return replace(drawing, svg=f"No picture: {said}")
