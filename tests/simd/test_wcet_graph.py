@@ -1,8 +1,11 @@
 """Routes, loops, bounds: what runs show is in the graph, and what has no bound is named."""
 
+import random
+
 import numpy as np
 import pytest
 
+from cyclebound.golden.simd import arithmetic
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import Code, WorkGroup, memory_of
@@ -14,7 +17,7 @@ from cyclebound.tools.simd.kernels import KERNELS, kernel_path
 from cyclebound.tools.simd.random_kernels import random_kernel
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
-from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
+from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops, _stays
 from cyclebound.tools.simd.wcet.observed import Annotations, check_rounds
 
 pytestmark = pytest.mark.unit
@@ -68,6 +71,28 @@ def test_the_bound_of_a_counter_is_inferred():
 def test_dimensions_are_known(first):
     text = COUNTED.format("").replace("smov s0, 5", first)
     assert bounds(text, Grid(64, 4, SMALL))[0][1:] == (63, True, True)
+
+
+def test_a_counter_of_any_length_is_inferred():
+    text = COUNTED.format("").replace("smov s0, 5", "smov s0, {}")
+    assert bounds(text.format(2_000_000_001)) == [(3, 2_000_000_000, True, True)]
+    with pytest.raises(WcetError, match="put #bound"):  # it goes beyond 32 bits
+        bounds(text.format(0).replace("sicj.g", "sicj.nz"))
+
+
+def test_how_long_a_counter_stays():
+    rng, found = random.Random(1), 0
+    for _ in range(2000):
+        first = rng.choice((0, 1 << 31)) + rng.randint(-20, 20)
+        step, leaves = rng.randint(-5, 5), rng.random() < 0.5
+        condition = rng.choice(list(arithmetic.CONDITIONS))
+        compare = arithmetic.CONDITIONS[condition]
+        stays = next((count for count in range(60) if compare(
+            (first + step * count) & 0xFFFF_FFFF ^ 1 << 31, 1 << 31) == leaves), None)
+        said = _stays(first, step, condition, leaves)
+        assert said in (None, stays) or (stays is None and said >= 60)
+        found += said is not None
+    assert found > 1000
 
 
 def test_a_function_called_from_two_places_has_its_loop_twice():

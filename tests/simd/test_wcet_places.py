@@ -164,3 +164,25 @@ def test_a_million_work_groups_take_no_longer_than_a_few():
     assert analysis.wcet(Policy.ACCESS).cycles > analysis.lower > 1_000_000
     assert analysis.upper >= analysis.wcet(Policy.ACCESS).cycles
     assert time.process_time() - began < 3
+
+
+def test_an_offset_that_counts_to_millions_may_be_anything():
+    """Each of its values took half a microsecond for each work-group."""
+    text = """.data
+0 0 64 37
+.text
+smov s0, {}
+smov s1, 1
+again:
+ldglin v0, 0, 0, s1
+siadd s1, s1, 1
+sisub s0, s0, 1
+sicj.g again, s0
+exit
+"""
+    began = time.process_time()
+    grid = Grid(64, 64, BUILT)
+    few, many = (Analysis(assemble(text.format(rounds)), grid, PART).wcet(Policy.ACCESS).cycles
+                 for rounds in (3_000, 3_000_000))
+    assert 990 < many / few < 1300
+    assert time.process_time() - began < 5

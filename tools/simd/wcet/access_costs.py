@@ -39,6 +39,7 @@ __all__ = ["AccessCost", "AccessCosts"]
 _LOOKUP = LOOKUP - 1
 _FEW = 256         # tiles that are told apart by their addresses
 _MOST_PLACES = 4096  # columns or lines of work-groups in which an access is looked at for its edge
+_MOST_STEPS = 1 << 16  # values that a loop counts to, one by one
 _MOST_CUTS = 3     # of the columns, and of the lines
 _NO_INDEX = 6      # clocks of an indexed request besides its lanes, if no index is legal
 _SD = tuple(SCALAR_SPECIAL.index(name) for name in ("sd_words", "sd_period", "sd_period_cnt"))
@@ -186,7 +187,7 @@ class AccessCosts:
             return _Values(lambda place: (signed(values.evaluated(held, place)),),
                            offsets_of(held))
         counted = self._loops.steps_of(node, register)
-        if counted is None:
+        if counted is None or len(counted[2]) > _MOST_STEPS:
             return None
         first, step, times = counted
         return _Values(lambda place: {signed(values.evaluated(first, place) + round_ * step)

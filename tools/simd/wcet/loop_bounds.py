@@ -25,6 +25,9 @@ from cyclebound.tools.simd.wcet.scalars import Register, ScalarValues, Value, wr
 __all__ = ["BoundedLoops", "LoopBound"]
 
 _MOST = 1 << 16  # rounds that are carried out to infer a bound
+_OPPOSITE = {"ez": "nz", "nz": "ez", "g": "le", "le": "g", "l": "ge", "ge": "l"}
+_LEAVING = {"ez": (0, 0), "g": (1, (1 << 31) - 1), "ge": (0, (1 << 31) - 1),
+            "l": (-1 << 31, -1), "le": (-1 << 31, 0)}  # values for which a condition holds
 _COMPUTED = (Timing.SCALAR, Timing.DIVIDE)
 
 
@@ -39,6 +42,29 @@ class LoopBound:
     exact: bool
     inferred: bool
     branch: Node
+
+
+def _stays(first: int, step: int, condition: str, leaves_taken: bool) -> int | None:
+    """How many of the values first, first + step, ... come before one that leaves the loop, without
+    following them one by one. None: the values go beyond 32 bits before that."""
+    def signed(value: int) -> int:
+        return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
+
+    first, step = signed(first), signed(step)
+    if not leaves_taken:
+        condition = _OPPOSITE[condition]
+    if condition == "nz":
+        return 0 if first else None if not step else 1
+    low, high = _LEAVING[condition]
+    if low <= first <= high:
+        return 0
+    if step > 0 and first < low:
+        stays = -(-(low - first) // step)
+    elif step < 0 and first > high:
+        stays = -(-(first - high) // -step)
+    else:
+        return None
+    return stays if low <= first + step * stays <= high else None
 
 
 class BoundedLoops:
@@ -159,7 +185,16 @@ class BoundedLoops:
         known: dict[Register, Value] = {
             register: value for register, value in self.at_entry(loop, inputs).items()
             if isinstance(value, int)}
-        compare = arithmetic.CONDITIONS[self.graph.instruction(branch).sub]
+        sub = self.graph.instruction(branch).sub
+        first = known.get(counter)
+        if len(order) == 2 and isinstance(first, int) and not any(counter in gone for gone in lost):
+            writer = next(node for node in order if node != branch)
+            step = self._growth(writer, counter)
+            if step is not None and self.graph.instruction(writer).name in ("siadd", "sisub"):
+                stays = _stays(first + step * (order[0] == writer), step, sub, leaves_taken)
+                if stays is not None:
+                    return stays
+        compare = arithmetic.CONDITIONS[sub]
         for stays in range(_MOST):
             for node, gone in zip(order, lost, strict=True):
                 for register in gone:
