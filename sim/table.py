@@ -267,8 +267,8 @@ def difference_words(values: Mapping[str, Any] | None, other: Mapping[str, Any] 
 
 
 def _some(value: object, other: object) -> str:
-    """A value, empty for None; of a list the first few items that the other list does not have, and their number.
-    """
+    """A value, empty for None; of a list the first few items that the other list does not have, and
+    their number."""
     if not isinstance(value, list):
         return "" if value is None else str(value)
     items = [item for item in value if not isinstance(other, list) or item not in other]
