@@ -262,15 +262,15 @@ def difference_words(values: Mapping[str, Any] | None, other: Mapping[str, Any] 
         return "absent"
     said = {name: _some(value, other.get(name) if other else None)
             for name, value in values.items() if other is None or other.get(name) != value}
-    return ", ".join(f"{name} {words}" for name, words in said.items()
-                     if words or not isinstance(values[name], list))
+    return ", ".join(f"{name} {words}" if words else f"no {name}" for name, words in said.items()
+                     if words or (other is not None and not isinstance(values[name], list)))
 
 
 def _some(value: object, other: object) -> str:
-    """A value; of a list the first few items that the other list does not have, and their number.
-    """
+    """A value, empty for None; of a list the first few items that the other list does not have, and
+    their number."""
     if not isinstance(value, list):
-        return str(value)
+        return "" if value is None else str(value)
     items = [item for item in value if not isinstance(other, list) or item not in other]
     words = [_words(item) or "no parameters" if isinstance(item, dict) else str(item)
              for item in items[:_MOST_NAMED]]

@@ -97,7 +97,7 @@ def test_a_run_and_itself(changed):
     (again(compared=8), ("job cycle 1", True, "compared 9", "compared 8")),
     (judged(evidence="sampled", domain=""),
      ("limit", True, "evidence exhaustive, domain 3 cases: size 1..3",
-      "evidence sampled, domain ")),
+      "evidence sampled, no domain")),
     (judged(evidence="proved"), ("limit", False, "evidence exhaustive", "evidence proved")),
     (judged(domain="2 cases: size 1..2"),
      ("limit", False, "domain 3 cases: size 1..3", "domain 2 cases: size 1..2")),
@@ -105,10 +105,10 @@ def test_a_run_and_itself(changed):
     (judged(requests=2), ("limit", True, "requests 3", "requests 2")),
     (judged(claim="rate"), ("limit", False, "claim bound", "claim rate")),
     (drop("proof", "instance LIKE '%4%'"),
-     ("property in_time", True, ("status proved, depth 12, induction 3, says it is, detail , "
+     ("property in_time", True, ("status proved, depth 12, induction 3, says it is, "
                                   "claims move with size=1: 2; move with size=None: 9"), "absent")),
     (proved(status="bounded", induction=None),
-     ("property in_time", True, "status proved, induction 3", "status bounded, induction None")),
+     ("property in_time", True, "status proved, induction 3", "status bounded, no induction")),
     (proved(claims=PROOF.claims[:1]),
      ("property in_time", True, "claims move with size=None: 9", "")),
     (lambda results: results.fpga(Figures("a.b", "c", "ecp5-85k", mhz=90.0, luts=7)),
@@ -129,6 +129,13 @@ def test_a_claim_that_is_gone_names_its_kinds(changed):
     assert row["weaker"]
     assert row["was"]["kinds"] == [{"size": 1}, {"size": 2}, {"size": 3}]
     assert difference_words(row["was"], None).endswith("kinds size=1; size=2; size=3")
+
+
+def test_what_is_empty_is_not_named_or_called_none():
+    here = {"verdict": "exact", "domain": "", "kinds": []}
+    assert difference_words(here, None) == "verdict exact"
+    assert difference_words(here, {**here, "domain": "4 cases"}) == "no domain"
+    assert difference_words(here, {**here, "kinds": [{"size": 1}]}) == ""
 
 
 def test_tests_that_were_skipped_are_said_with_the_table(old, changed, capsys):
