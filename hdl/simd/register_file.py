@@ -148,9 +148,7 @@ class LaneRegisters(wiring.Component):
         words = []
         for operand in range(3):
             read = memory.read_port(transparent_for=(port,))
-            wanted = self.read[operand].register[:_BANK_BITS] == bank
-            m.d.comb += [read.addr.eq(place(self.read[operand])),
-                         read.en.eq(~self.stall & (self.slot == number) & wanted)]
+            m.d.comb += [read.addr.eq(place(self.read[operand])), read.en.eq(~self.stall)]
             if operand == 0:
                 with m.If(mine):
                     m.d.comb += [read.addr.eq(asked.row << warp | asked.warp), read.en.eq(1)]

@@ -96,6 +96,25 @@ def nops(count: int) -> str:
     return "nop\n" * count
 
 
+def indexes_of(machine: Machine) -> int:
+    """Active items of `indexed_program`: few enough that no refresh falls due meanwhile."""
+    return min(machine.items, _INDEXES)
+
+
+def indexed_program(machine: Machine, part: Part, place: int, write: bool) -> Program:
+    """A kernel whose last items access two rows of one bank by turns, at a place of the clocks.
+
+    The other items are off, and before them: each costs the clock in which it is examined.
+    """
+    off = machine.items - indexes_of(machine)
+    masks = f"isub v1, v0, {off}\nitest.l p0, v1\ncmask p0\n" if off else ""
+    sweep = BURST_WORDS * part.bursts_per_sweep
+    return assemble(
+        f".data\n0 0x0 160 {_SCATTERED // 160}\n.text\nmov v0, vc.lid_x\n{masks}"
+        f"and v0, v0, 1\nimul v0, v0, {sweep}\nmovvsp vc.mem_idx, v0\n"
+        f"{nops(place)}{'st' if write else 'ld'}gidxit v1, 0\nexit\n")
+
+
 def turns_program(machine: Machine, tile: Tile, address: int, write: bool) -> Program:
     """A program for a column of square work-groups: every second one accesses tiles in DRAM, the
     others their scratchpads."""
@@ -161,18 +180,13 @@ async def tiles(bench: Bench) -> None:
 async def indexes(bench: Bench) -> None:
     """Indexes that lie in two rows of one bank by turns, one request without a refresh."""
     scene = Scene(bench)
-    items, part = min(scene.machine.items, _INDEXES), scene.part
+    machine, part = scene.machine, scene.part
     rows = buffer_rows(part=part, words=_SCATTERED)
-    sweep = BURST_WORDS * part.bursts_per_sweep
     for write in (False, True):
-        name = "stgidxit" if write else "ldgidxit"
         for place in range(5):
-            program = assemble(
-                f".data\n0 0x0 160 {_SCATTERED // 160}\n.text\nmov v0, vc.lid_x\n"
-                f"and v0, v0, 1\nimul v0, v0, {sweep}\nmovvsp vc.mem_idx, v0\n"
-                f"{nops(place)}{name} v1, 0\nexit\n")
-            bench.declare("indexed", indexes=items, rows=rows, write=int(write))
-            await play(scene, program, Grid(items, 1, scene.machine), calm=9000)
+            bench.declare("indexed", indexes=indexes_of(machine), rows=rows, write=int(write))
+            await play(scene, indexed_program(machine, part, place, write),
+                       Grid(machine.items, 1, machine), calm=9000)
             bench.undeclare("indexed")
 
 

@@ -28,6 +28,8 @@ from cyclebound.tb.simd.accelerator_accesses import (
     SNOOPED,
     TILES,
     before_turn,
+    indexed_program,
+    indexes_of,
     kind,
     nops,
     side_of,
@@ -89,18 +91,15 @@ def test_a_snoopy_access_to_a_scratchpad_takes_its_bound_at_one_place(width, cou
                                                      words=width * count)
 
 
+@pytest.mark.parametrize("name", MACHINES)
 @pytest.mark.parametrize("write", [0, 1])
-def test_indexes_in_two_rows_of_a_bank_take_their_bound(write):
-    items, longest = MACHINES["small"].items, 0
-    name = "stgidxit" if write else "ldgidxit"
-    for place in range(5):
-        program = assemble(f".data\n0 0 160 128\n.text\nmov v0, vc.lid_x\nand v0, v0, 1\n"
-                           f"imul v0, v0, {16 * PART.bursts_per_sweep}\nmovvsp vc.mem_idx, v0\n"
-                           f"{nops(place)}{name} v1, 0\nexit\n")
-        longest = max(longest, *phases(program, Grid(items, 1, MACHINES["small"]), "dram")[0])
+def test_indexes_in_two_rows_of_a_bank_take_their_bound(write, name):
+    machine = MACHINES[name]
+    longest = max(max(phases(indexed_program(machine, PART, place, bool(write)),
+                             Grid(machine.items, 1, machine), "dram")[0]) for place in range(5))
     rows = buffer_rows(part=PART, words=160 * 128)
-    assert longest == dram_indexed.function(machine="small", part=NAME, indexes=items, rows=rows,
-                                            write=write)
+    assert longest == dram_indexed.function(machine=name, part=NAME, indexes=indexes_of(machine),
+                                            rows=rows, write=write)
 
 
 @pytest.mark.parametrize("length", [1, 8, 9, 40, 2048])
