@@ -60,7 +60,7 @@ def formula_bound(text: str) -> Bound:
             raise NotCovered(f"the formula {text} gives more than 64 bits")
         return result
 
-    return _Formula(text, text, "given on the command line", function, names=names)
+    return _Formula(text, "given on the command line", function, names=names)
 
 
 def as_bound(claim: object, source: str = "a plain function") -> Bound:
@@ -79,19 +79,23 @@ def as_bound(claim: object, source: str = "a plain function") -> Bound:
         return claim
     if not callable(claim):
         raise TypeError(f"Bound must be a number, a formula or a function, not {claim!r}")
+    name = getattr(claim, "__name__", type(claim).__name__)
     arguments = inspect.signature(claim).parameters
     if any(argument.kind in (argument.POSITIONAL_ONLY, argument.VAR_POSITIONAL,
                              argument.VAR_KEYWORD)
            for argument in arguments.values()):
-        raise ValueError(f"{claim.__name__}: its arguments must have names, not * or **")
-    return Bound(claim.__name__, f"{claim.__name__}({', '.join(arguments)})", source, claim)
+        raise ValueError(f"{name}: its arguments must have names, not * or **")
+    return Bound(name, f"{name}({', '.join(arguments)})", source, claim)
 
 
 class _Formula(Bound):
     """A bound whose arguments are the formula's names."""
 
-    def __init__(self, *fields: object, names: tuple[str, ...]) -> None:
-        super().__init__(*fields)
+    _names: tuple[str, ...]
+
+    def __init__(self, text: str, source: str, function: Callable[..., int], *,
+                 names: tuple[str, ...]) -> None:
+        super().__init__(text, text, source, function)
         object.__setattr__(self, "_names", names)
 
     @property
@@ -132,8 +136,8 @@ def _names(node: ast.expr, text: str) -> Iterator[str]:
 
 def _compiled(node: ast.expr) -> Callable[[Mapping[str, int]], int]:
     match node:
-        case ast.Constant(value=value):
-            return lambda values: value
+        case ast.Constant(value=int() as number):
+            return lambda values: number
         case ast.Name(id=name):
             return lambda values: values[name]
         case ast.UnaryOp(operand=inner):

@@ -369,22 +369,29 @@ class Block:
             raise unknown(f"picture of {self.name}", name, by_name)
         return by_name[name] if name else self.pictures[0]
 
+    @property
+    def maker(self) -> Make:
+        """What makes the component. Raises TypeError for a block that has none."""
+        if self.component is None:
+            raise TypeError("it has no component")
+        return self.component
+
     def default_of(self, parameter: str) -> object:
         """The component's default for a parameter.
 
         `inspect.Parameter.empty` if it has no default, or no such parameter.
         """
-        argument = inspect.signature(self.component).parameters.get(parameter)
+        argument = inspect.signature(self.maker).parameters.get(parameter)
         return inspect.Parameter.empty if argument is None else argument.default
 
     def make(self, parameters: Mapping[str, object]) -> wiring.Component:
         """The component with these parameters. Raises `UserError` with the component's message."""
         try:
-            accepted = inspect.signature(self.component).parameters
+            accepted = inspect.signature(self.maker).parameters
             for name in parameters:
                 if name not in accepted:
                     raise unknown(f"parameter of {self.name}", name, accepted)
-            return self.component(**parameters)
+            return self.maker(**parameters)
         except (TypeError, ValueError) as error:
             raise UserError(f"{self.name}: {error}") from error
         except UserError:

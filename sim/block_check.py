@@ -40,7 +40,8 @@ def _problems(block: Block) -> Iterator[str]:
 
 def _types(thing: object, called: str) -> Iterator[str]:
     """Fields that are not of their annotated type, here and in what they hold."""
-    for name, kind in fields_of(type(thing)).items():
+    of_block: type = type(thing)
+    for name, kind in fields_of(of_block).items():
         value = getattr(thing, name)
         if wrong := misfit(value, kind, f"{name} of {called}"):
             yield wrong

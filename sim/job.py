@@ -9,12 +9,13 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import WALL_LIMIT, Block, Testbench
-from cyclebound.sim.build import BuildError, build_verilator, trace_format
+from cyclebound.sim.build import Build, BuildError, build_verilator, trace_format
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.errors import UserError
@@ -31,6 +32,9 @@ from cyclebound.sim.sources import closure, settled
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.tb.expression import ExpressionError
 from cyclebound.tb.probe import PRINTED, Probe
+
+if TYPE_CHECKING:
+    from cyclebound.sim.icarus import IcarusBuild
 
 __all__ = ["PRINTED", "Group", "Job", "Keep", "Outcome", "asked_of", "design",
            "die_with_parent", "job_environment", "made_from", "outcome_of", "reason_of", "run_job",
@@ -105,7 +109,7 @@ def design(block: Block, job: Job) -> tuple[wiring.Component, FlatTop]:
     """The simulated design: the component, and its top with the checker."""
     testbench = block.testbench(job.testbench)
     parameters = dict(block.configuration(job.configuration)[1].parameters)
-    component = (testbench.top or block.component)(**parameters)
+    component = (testbench.top or block.maker)(**parameters)
     watches = testbench.checker or (None if testbench.top else block.checker)
     probed = testbench.probed(component) if testbench.probed else (
         None if testbench.top else component)
@@ -175,6 +179,7 @@ def simulate(block: Block, job: Job, *, identity: str | None = None,
     component, top = design(block, job)
     asked = asked_of(block, job, testbench, component, top)
     write_job(folder, asked)
+    build: Build | IcarusBuild
     try:
         if job.simulator == "icarus":
             from cyclebound.sim.icarus import build_icarus
@@ -199,7 +204,7 @@ def simulate(block: Block, job: Job, *, identity: str | None = None,
 
 
 def asked_of(block: Block, job: Job, testbench: Testbench, component: wiring.Component,
-             top: FlatTop) -> dict[str, object]:
+             top: FlatTop) -> dict[str, Any]:
     """The settings of a job for `cyclebound.tb.bench.Bench` and `cyclebound.sim.simulator`.
 
     With the simulator and the testbench's code, all that decides what comes out.

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import inside
@@ -112,8 +113,9 @@ class Campaign:
                 self.rows, self.judges = before.rows, before.judges
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            lines = [json.dumps(asdict(row)) for row in (
-                _head(self), *self.judges.values(), *self.rows.values())]
+            rows: list[_Head | Judge | MutantRow] = [
+                _head(self), *self.judges.values(), *self.rows.values()]
+            lines = [json.dumps(asdict(row)) for row in rows]
             self._path.write_text("".join(f"{line}\n" for line in lines))
         except OSError as error:
             raise UserError(f"cannot write {self._path}: {error.strerror or error}") from error
@@ -185,7 +187,7 @@ def _read(path: Path) -> Campaign:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {error}") from error
-    rows: list[object] = []
+    rows: list[Any] = []  # JSON
     for number, line in enumerate(lines, 1):
         try:
             rows.append(cleaned(json.loads(line)))

@@ -102,15 +102,18 @@ def mutate(block: Block, configuration: str, *, run: Path, count: int, seed: int
 
         work.judged_by = judged_by
         pending = [mutation for mutation in work.mutations if mutation.number not in campaign.rows]
-        done = functools.partial(report, f"mutants of {block.name}", total=len(work.mutations))
-        done(len(campaign.rows))
+
+        def tell_progress() -> None:
+            report(f"mutants of {block.name}", len(campaign.rows), len(work.mutations))
+
+        tell_progress()
         if pending:
             work.baseline()
         for start in range(0, len(pending), _BATCH):
             for row in work.settled(pending[start:start + _BATCH]):
                 campaign.settle(row)
                 tell(row)
-                done(len(campaign.rows))
+                tell_progress()
     return campaign
 
 

@@ -14,7 +14,10 @@ import numpy as np
 
 from cyclebound.tb.probe import MARK
 
-__all__ = ["ProbeRecords", "grouped", "read_requests"]
+__all__ = ["ProbeRecords", "RequestGroup", "grouped", "read_requests"]
+
+RequestGroup = tuple[str, dict[str, int], int, int, int, int]
+"""What, parameters, latency, count, first and last cycle; see `grouped`."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def _table(rows: Sequence[str], columns: int) -> np.ndarray:
     return np.array(text.split(), dtype=np.int64).reshape(-1, columns)
 
 
-def grouped(seen: Sequence[ProbeRecords], meta: Mapping) -> Iterator[tuple]:
+def grouped(seen: Sequence[ProbeRecords], meta: Mapping) -> Iterator[RequestGroup]:
     """A test's requests: (what, parameters, latency, count, first, last) by kind and latency.
 
     Cycles count from the test's start. A request that is still under way when its test ends, or
@@ -116,7 +119,8 @@ def grouped(seen: Sequence[ProbeRecords], meta: Mapping) -> Iterator[tuple]:
     yield from _only_declared(meta, ended)
 
 
-def _only_declared(meta: Mapping, ended: Mapping[str, Sequence[Mapping]]) -> Iterator[tuple]:
+def _only_declared(meta: Mapping, ended: Mapping[str, Sequence[Mapping]]
+                   ) -> Iterator[RequestGroup]:
     """The kinds that were declared and of which no request has ended, each once."""
     seen: dict[tuple, set[tuple]] = {}
     told = set()
@@ -134,7 +138,7 @@ def _only_declared(meta: Mapping, ended: Mapping[str, Sequence[Mapping]]) -> Ite
             yield what, dict(parameters), 0, 0, at, at
 
 
-def _of_probe(probe: ProbeRecords, meta: Mapping) -> Iterator[tuple]:
+def _of_probe(probe: ProbeRecords, meta: Mapping) -> Iterator[RequestGroup]:
     start, end = meta["start"], meta["end"]
     began, ends = probe.began.copy(), probe.ended.copy()
     began[:, 0] -= meta["shift"]

@@ -11,9 +11,9 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simulator import die_with_parent
@@ -22,6 +22,8 @@ from cyclebound.sim.sources import begun
 __all__ = ["Report", "completed", "pool_of"]
 
 Report = Callable[[str, int, int], None]
+_Asked = TypeVar("_Asked")
+_Result = TypeVar("_Result")
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _GRACE = 10.0  # seconds that a worker has to stop its tools
 
@@ -140,13 +142,16 @@ def _cluster(address: str) -> Iterator[concurrent.futures.Executor]:
         executor.shutdown()
 
 
-def completed(futures: dict[concurrent.futures.Future, object], step: str | Callable[[object], str],
-              report: Report) -> Iterator[tuple[object, object]]:
+def completed(futures: Mapping[concurrent.futures.Future[_Result], _Asked],
+              step: str | Callable[[_Asked], str], report: Report
+              ) -> Iterator[tuple[_Asked, _Result]]:
     """Pairs of argument and result, in the order of completion, reporting progress.
 
     ``step`` names the kind of work; a function, where there are several kinds, of what was asked.
     """
-    name = step if callable(step) else lambda asked: step
+    def name(asked: _Asked) -> str:
+        return step if isinstance(step, str) else step(asked)
+
     totals = collections.Counter(map(name, futures.values()))
     done: collections.Counter[str] = collections.Counter()
     for kind in totals:

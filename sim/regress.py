@@ -62,6 +62,7 @@ def _figures(block: str, only_cached: bool, pages: tuple[str, ...], changes: Cha
              ) -> Figures | UserError | None:
     """For a worker: the FPGA figures of a block; an error is handed back."""
     the_block = varied(catalogue.load(pages).find(block), changes).block
+    assert the_block.fpga is not None
     try:
         return place_and_route(the_block, the_block.fpga.configuration, the_block.fpga.device,
                                only_cached=only_cached)
@@ -132,7 +133,8 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     announce(place)
             with pool_of(plan.workers, plan.scheduler) as pool:
                 # proofs after simulations: many, and short, they leave no worker idle at the end
-                futures = {pool.submit(outcome_of_job, job, plan.fresh): job for job in todo}
+                futures: dict[concurrent.futures.Future[Outcome | Proof], Job | Claim] = {
+                    pool.submit(outcome_of_job, job, plan.fresh): job for job in todo}
                 futures |= {pool.submit(_prove, claim, plan.pages, plan.changes): claim
                             for claim in proofs_of(plan)}
                 # to find figures that are known already, a block is elaborated
@@ -141,10 +143,11 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                           for block in plan.blocks
                           if block.fpga and (plan.fpga or plan.level == "full")}
                 for asked, result in completed(futures, _step, report):
-                    if isinstance(asked, Claim):
+                    if isinstance(result, Proof):
                         results.proof(result)
                         tell(result)
                         continue
+                    assert isinstance(asked, Job)
                     results.finished(asked, result, _content(asked))
                     if not result.passed:
                         tell(result)
@@ -246,9 +249,9 @@ def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Ver
         if witness is not None and (kept is None or kept[2] != witness.key):
             wanted.append(witness)
     futures = {pool.submit(waveform_svg, witness): witness for witness in wanted}
-    for witness, lanes in completed(futures, "waveforms", report):
-        results.waveform(witness.block, witness.configuration, witness.bound, lanes,
-                         witness.command, witness.key)
+    for shown, lanes in completed(futures, "waveforms", report):
+        results.waveform(shown.block, shown.configuration, shown.bound, lanes, shown.command,
+                         shown.key)
 
 
 def drawings_of(plan: Plan, results: Results) -> list[Drawing]:

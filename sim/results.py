@@ -125,7 +125,7 @@ class Results:
         path = self.folder / FILE
         if not create and not path.is_file():
             raise UserError(f"{folder} holds no run: there is no {FILE} in it")
-        base = None
+        base: sqlite3.Connection | None = None
         try:
             if create:
                 self.folder.mkdir(parents=True, exist_ok=True)
@@ -140,13 +140,12 @@ class Results:
                     base.executescript(_SCHEMA)
                     base.execute(f"PRAGMA user_version = {VERSION}")
             self._check()
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, UserError) as error:
             if base is not None:
                 base.close()
+            if isinstance(error, UserError):
+                raise
             raise UserError(f"cannot use {path}: {error}") from error
-        except UserError:
-            base.close()
-            raise
 
     def _check(self) -> None:
         """Raise `UserError` unless this is a results file of a version that is known here."""
@@ -171,6 +170,8 @@ class Results:
     def _decoded(self, text: object, thing: str) -> Any:
         """The value of a cell that holds JSON."""
         try:
+            if not isinstance(text, str | bytes):
+                raise TypeError
             return cleaned(json.loads(text, parse_constant=_no_number))
         except (TypeError, ValueError, RecursionError):
             raise self._refuse(f"{thing} must be JSON, not {shown(text)}") from None
@@ -304,8 +305,8 @@ class Results:
             fields["tests"] = self._decoded(fields["tests"], f"tests of {thing}")
             wrong = (row_misfit(fields, JobRow, thing)
                      or misfit(fields["tests"], list[tuple[str, bool]], f"tests of {thing}"))
-            job = Job(*(fields[name] for name in
-                        ("block", "configuration", "testbench", "seed")), folder="")
+            job = Job(fields["block"], fields["configuration"], fields["testbench"], fields["seed"],
+                      folder="")
             if not wrong and fields["name"] != job.name:
                 wrong = f"{thing} must have the name {shown(job.name)}"
             if wrong:
@@ -341,7 +342,7 @@ class Results:
         for row in self._rows(query):
             thing = f"an observation of {shown(row[0])} {shown(row[1])}"
             parameters = self._decoded(row[3], thing)
-            if wrong := (misfit(row[:3], tuple[(str,) * 3], thing)
+            if wrong := (misfit(row[:3], tuple[str, str, str], thing)
                          or misfit(parameters, dict[str, int], thing)):
                 raise self._refuse(wrong)
             kinds.setdefault(tuple(map(cleaned, row[:3])), set()).add(
@@ -365,9 +366,10 @@ class Results:
                              f"not {shown(row[name])}")
             if not wrong and table == "verdict":
                 wrong = next(filter(None, (
-                    misfit(row[name], list[kind], f"{name} of {thing}")
-                    for name, kind in (("histogram", tuple[int, int]), ("points", tuple[int, int]),
-                                       ("ratios", float)))), None)
+                    misfit(row[name], kind, f"{name} of {thing}")
+                    for name, kind in (("histogram", list[tuple[int, int]]),
+                                       ("points", list[tuple[int, int]]),
+                                       ("ratios", list[float])))), None)
                 if not wrong and row["tightest"]:
                     wrong = row_misfit(row["tightest"], _Tightest, f"tightest of {thing}")
                 if not wrong and len(row["ratios"]) not in (0, 3):
@@ -384,7 +386,7 @@ class Results:
         """(block, configuration, bound) -> (lanes, command, key)."""
         waveforms = {}
         for row in self._rows("SELECT * FROM waveform"):
-            if wrong := misfit(row, tuple[(str,) * 6], "a waveform row"):
+            if wrong := misfit(row, tuple[str, str, str, str, str, str], "a waveform row"):
                 raise self._refuse(wrong)
             waveforms[row[:3]] = tuple(map(cleaned, row[3:]))
         return waveforms

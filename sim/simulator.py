@@ -34,11 +34,16 @@ __all__ = ["Group", "Outcome", "Task", "die_with_parent", "job_environment", "ou
 class Task(Protocol):
     """The fields of a job that the simulator needs; see `cyclebound.sim.job.Job`."""
 
-    name: str
-    test: str
-    seed: int
-    simulator: str
-    wall_limit: float
+    @property
+    def name(self) -> str: ...
+    @property
+    def test(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def simulator(self) -> str: ...
+    @property
+    def wall_limit(self) -> float: ...
 
 
 @dataclass(frozen=True)

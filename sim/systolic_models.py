@@ -9,6 +9,7 @@ QuantizeLinear, DequantizeLinear; ``com.microsoft`` QGemm-1.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,7 @@ class Model:
             scale, zero = self.quantise
             if not np.isfinite(x).all():
                 raise UserError(f"{self.name}: the input must hold finite numbers")
-            x = np.clip(np.rint(x / np.float32(scale)) + zero, -128 + self.offset,
+            x = np.clip(np.rint(np.divide(x, np.float32(scale))) + zero, -128 + self.offset,
                         127 + self.offset)
         conv = self.layers[0].layer.convolution
         image = (x.astype(np.int64) - self.offset).astype(np.int8)
@@ -153,7 +154,8 @@ def model_of_arrays(arrays: Mapping[str, Tensor], x: Tensor | None, name: str = 
 
 def _of_arrays(name: str, options: Mapping[str, Tensor], shape: tuple[int, ...],
                rows: bool) -> Trained:
-    def value(option: str, default: int) -> object:
+    def value(option: str, default: int) -> Any:
+        """What the file holds, of whatever type: the layer refuses what it cannot be."""
         array = options.get(option)
         return default if array is None else array.item() if array.size == 1 else array.tolist()
 
@@ -179,17 +181,17 @@ def _of_arrays(name: str, options: Mapping[str, Tensor], shape: tuple[int, ...],
     limits = {option_name: value(option_name, default) for option_name, default in
               (("low", -128), ("high", 127))}
     try:
-        scale = Scale(**own, **limits)  # type: ignore[arg-type]
+        scale = Scale(**own, **limits)
     except (TypeError, ValueError) as error:
         raise UserError(f"{name}: {error}") from error
-    columns = [np.broadcast_to(scales.get(option, own.get(option)), filters).tolist()
+    columns = [np.broadcast_to(scales[option] if option in scales else own[option],
+                               filters).tolist()
                for option in ("multiplier", "shift")]
     layer = Layer(
         Convolution(name, shape[1], shape[2], shape[0], filters, weights.shape[2:],
                     value("stride", 1), value("padding", 0), value("dilation", 1), groups),
         scale, window=value("window", 1), zero=value("zero", 0), pad=value("pad", 0),
         scales=tuple(zip(*columns, strict=True)) if scales else ())
-    layer.check("weights", weights, (filters, shape[0] // layer.convolution.groups,
-                                     *weights.shape[2:]))
-    layer.check("bias", bias, (filters,), np.int32)
-    return Trained(layer, weights, bias)
+    whole = filters, shape[0] // layer.convolution.groups, *weights.shape[2:]
+    return Trained(layer, layer.check("weights", weights, whole),
+                   layer.check("bias", bias, (filters,), np.int32))

@@ -40,28 +40,44 @@ def _attributes(node: Node, **defaults: object) -> dict[str, object]:
     return {**defaults, **node.attributes}
 
 
+def _whole(given: Mapping[str, object], name: str) -> int:
+    """An attribute that `_attributes` found to be a whole number."""
+    value = given[name]
+    assert isinstance(value, int)
+    return value
+
+
+def _wholes(given: Mapping[str, object], name: str) -> list[int]:
+    """An attribute that `_attributes` found to be whole numbers."""
+    values = given[name]
+    assert isinstance(values, list | tuple)
+    return list(values)
+
+
 def _edges(node: Node, given: Mapping[str, object], sizes: Sequence[int], spans: Sequence[int],
-           strides: Sequence[int]) -> tuple[int, ...]:
+           strides: Sequence[int]) -> tuple[int, int, int, int]:
     """Padding at the top, the left, the bottom, the right."""
     auto = given["auto_pad"]
     if auto in ("NOTSET", "VALID"):
-        pads = [0, 0, 0, 0] if auto == "VALID" or not given["pads"] else list(given["pads"])
+        pads = [0, 0, 0, 0] if auto == "VALID" or not given["pads"] else _wholes(given, "pads")
         if len(pads) != 4 or min(pads) < 0:
             raise node.refuse(f"pads must be 4 numbers of at least 0, not {pads}")
-        return tuple(pads)
+        return pads[0], pads[1], pads[2], pads[3]
     if auto not in ("SAME_UPPER", "SAME_LOWER"):
         raise node.refuse(f"auto_pad {auto!r} is not supported")
     both = [max((math.ceil(size / stride) - 1) * stride + span - size, 0)
             for size, span, stride in zip(sizes, spans, strides, strict=True)]
     less, more = [padding // 2 for padding in both], [padding - padding // 2 for padding in both]
-    return (*less, *more) if auto == "SAME_UPPER" else (*more, *less)
+    before, after = (less, more) if auto == "SAME_UPPER" else (more, less)
+    return before[0], before[1], after[0], after[1]
 
 
-def _pair(node: Node, name: str, value: object, default: tuple[int, int]) -> tuple[int, int]:
-    pair = tuple(value) if value else default
+def _pair(node: Node, given: Mapping[str, object], name: str, default: tuple[int, ...]
+          ) -> tuple[int, int]:
+    pair = tuple(_wholes(given, name)) or default
     if len(pair) != 2 or min(pair) < 1:
         raise node.refuse(f"{name} must be 2 numbers of at least 1, not {list(pair)}")
-    return pair
+    return pair[0], pair[1]
 
 
 def _conv(node: Node, chain: Chain) -> None:
@@ -77,16 +93,16 @@ def _conv(node: Node, chain: Chain) -> None:
         raise node.refuse("w must be filters x channels x height x width, with 1 scale or one for "
                           f"each filter, not {' x '.join(map(str, weights.shape))} with "
                           f"{0 if w_scale is None else w_scale.size}")
-    kernel = _pair(node, "kernel_shape", given["kernel_shape"], weights.shape[2:])
+    kernel = _pair(node, given, "kernel_shape", weights.shape[2:])
     if kernel != weights.shape[2:]:
         raise node.refuse(f"kernel_shape must be that of w, {list(weights.shape[2:])}, not "
                           f"{list(kernel)}")
-    groups = given["group"]
+    groups = _whole(given, "group")
     if groups < 1 or channels % groups or weights.shape[1] * groups != channels:
         raise node.refuse(f"w must have {channels} channels in {groups} groups, as its input has, "
                           f"not {weights.shape[1]} in each")
-    strides = _pair(node, "strides", given["strides"], (1, 1))
-    dilations = _pair(node, "dilations", given["dilations"], (1, 1))
+    strides = _pair(node, given, "strides", (1, 1))
+    dilations = _pair(node, given, "dilations", (1, 1))
     spans = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilations, strict=True)]
     chain.extend(node, {
         "height": height, "width": width, "channels": channels, "filters": len(weights),
@@ -128,6 +144,8 @@ def _matmul(node: Node, chain: Chain) -> None:
 
 def _gemm(node: Node, chain: Chain) -> None:
     given = _attributes(node, alpha=1.0, transA=0, transB=0)
+    alpha = given["alpha"]
+    assert isinstance(alpha, int | float)
     if given["transA"]:
         raise node.refuse(f"attribute transA must be 0, not {given['transA']}")
     pad, offset = chain.zero(node, 2, "a_zero_point")
@@ -137,7 +155,7 @@ def _gemm(node: Node, chain: Chain) -> None:
     weights = chain.weights(node, 3, 5, "b", 0 if given["transB"] else 1)
     _product(node, chain, weights.T if given["transB"] else weights,
              chain.constant(node, 6, "c"),
-             (chain.number(node, 1, "a_scale") * float(given["alpha"]),
+             (chain.number(node, 1, "a_scale") * float(alpha),
               chain.constant(node, 4, "b_scale"), chain.number(node, 7, "y_scale")), pad,
              chain.zero(node, 8, "y_zero_point"))
 
@@ -148,15 +166,15 @@ def _max_pool(node: Node, chain: Chain) -> None:
     _, height, width = chain.pixels(node)
     if len([name for name in node.outputs if name]) > 1:
         raise node.refuse("a second output, of indices, is not supported")
-    window = _pair(node, "kernel_shape", given["kernel_shape"], (0, 0))
-    strides = _pair(node, "strides", given["strides"], (1, 1))
+    window = _pair(node, given, "kernel_shape", (0, 0))
+    strides = _pair(node, given, "strides", (1, 1))
     if window[0] != window[1]:
         raise node.refuse(f"kernel_shape must be a square, not {list(window)}")
     if strides != window:
         raise node.refuse(f"strides must be kernel_shape, {list(window)}, so that windows do not "
                           f"overlap, not {list(strides)}")
-    if _pair(node, "dilations", given["dilations"], (1, 1)) != (1, 1):
-        raise node.refuse(f"dilations must be 1, not {list(given['dilations'])}")
+    if _pair(node, given, "dilations", (1, 1)) != (1, 1):
+        raise node.refuse(f"dilations must be 1, not {_wholes(given, 'dilations')}")
     edges = _edges(node, given, (height, width), window, strides)
     if any(edges):
         raise node.refuse(f"pads must be 0, not {list(edges)}")
@@ -169,7 +187,7 @@ def _max_pool(node: Node, chain: Chain) -> None:
     if not chain.layers or chain.layers[-1].layer.window > 1 or chain.layers[-1].layer.output != (
             height, width):
         chain.identity(node)
-    chain.change(node, window=window[0])
+    chain.change(node, lambda layer: replace(layer, window=window[0]))
     chain.shape = (1, chain.shape[1], *chain.layers[-1].layer.output)
 
 
@@ -179,7 +197,8 @@ def _relu(node: Node, chain: Chain) -> None:
         chain.identity(node)
     scale = chain.layers[-1].layer.scale
     low = max(scale.low, -chain.offset)
-    chain.change(node, scale=replace(scale, low=low, high=max(scale.high, low)))
+    limited = replace(scale, low=low, high=max(scale.high, low))
+    chain.change(node, lambda layer: replace(layer, scale=limited))
 
 
 def _flatten(node: Node, chain: Chain) -> None:
@@ -250,7 +269,7 @@ def _read(path: Path):
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     except Exception as error:  # of protobuf, of onnx's checker, of numpy: the file is to blame
         raise UserError(f"{path} is no ONNX model: {' '.join(str(error).split())}") from error
-    nodes = []
+    nodes: list[Node] = []
     for node in graph.node:
         plain = {}
         for attribute in node.attribute:

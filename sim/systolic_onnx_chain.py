@@ -6,8 +6,9 @@ to even.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,24 @@ from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.systolic_models import fixed_point
 
-__all__ = ["Chain", "Node"]
+__all__ = ["Chain", "ConvolutionSizes", "Node"]
 
 Tensor = NDArray[np.generic]
+
+
+class ConvolutionSizes(TypedDict):
+    """All arguments of `Convolution` but its name."""
+
+    height: int
+    width: int
+    channels: int
+    filters: int
+    kernel: int | tuple[int, int]
+    stride: NotRequired[tuple[int, int]]
+    padding: NotRequired[tuple[int, int, int, int]]
+    dilation: NotRequired[tuple[int, int]]
+    groups: NotRequired[int]
+
 
 @dataclass(frozen=True)
 class Node:
@@ -119,7 +135,7 @@ class Chain:
             raise node.refuse(f"{zero_of} must be of {kinds[self.offset]}, as its tensor is, not "
                               f"{kinds[offset]}")
 
-    def extend(self, node: Node, convolution: Mapping[str, object], weights: NDArray[np.int64],
+    def extend(self, node: Node, convolution: ConvolutionSizes, weights: NDArray[np.int64],
                bias: Tensor | None, scales: NDArray[np.float64], pad: int,
                made: tuple[int, int]) -> None:
         """Another layer; ``made`` is the zero point of its result, and the offset of that."""
@@ -169,10 +185,10 @@ class Chain:
         self.layers.append(Trained(layer, np.ones((channels, 1, 1, 1), dtype=np.int8),
                                    np.zeros(channels, dtype=np.int32)))
 
-    def change(self, node: Node, **values: object) -> None:
-        """The last layer with other fields."""
+    def change(self, node: Node, change: Callable[[Layer], Layer]) -> None:
+        """Replace the last layer by what ``change`` makes of it."""
         last = self.layers[-1]
         try:
-            self.layers[-1] = replace(last, layer=replace(last.layer, **values))
+            self.layers[-1] = replace(last, layer=change(last.layer))
         except (TypeError, ValueError) as error:
             raise node.refuse(str(error).removeprefix(f"{last.layer.name}: ")) from error

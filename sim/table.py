@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -134,10 +134,12 @@ def _verdict(row: Verdict) -> Text:
 def print_run(run: Run, console: Console) -> None:
     """The verdict table, and every problem below it."""
     table = Table(title=f"Measured against bound: {run.folder}", title_justify="left")
-    for name, justify in (("block", "left"), ("configuration", "left"), ("claim", "left"),
-                          ("requests", "right"), ("worst", "right"), ("allowed", "right"),
-                          ("tightness", "left"), ("verdict", "left"), ("evidence", "left"),
-                          ("cycles", "right"), ("cycles/s", "right")):
+    columns: tuple[tuple[str, JustifyMethod], ...] = (
+        ("block", "left"), ("configuration", "left"), ("claim", "left"),
+        ("requests", "right"), ("worst", "right"), ("allowed", "right"),
+        ("tightness", "left"), ("verdict", "left"), ("evidence", "left"),
+        ("cycles", "right"), ("cycles/s", "right"))
+    for name, justify in columns:
         table.add_column(name, justify=justify, no_wrap=name not in ("evidence",),
                          min_width=_BAR + 5 if name == "tightness" else None)
     for row in run.verdicts:

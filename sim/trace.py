@@ -28,6 +28,8 @@ from cyclebound.sim.shape import shown
 from cyclebound.tb.expression import Step
 from cyclebound.tb.sampled import Chunk, Lane, column
 
+_Values = np.ndarray | Sequence[int | str | None]
+
 __all__ = ["Trace", "open_trace"]
 
 CLOCKS = ("clk", "clock", "clk_i", "i_clk", "aclk", "wb_clk_i", "pclk", "hclk")
@@ -138,14 +140,15 @@ class Trace(ABC):
                     raise LookupError(f"{name} has {self.widths[name]:,} bits, and an expression "
                                       f"reads at most {_WIDEST:,}")
                 return name, self.widths[name], path[length:]
-        several = next((n for n, step in enumerate(path) if isinstance(step, slice)), None)
-        if several is not None:
+        choice = next(((n, step) for n, step in enumerate(path) if isinstance(step, slice)), None)
+        if choice is not None:
+            several, chosen = choice
             there = list(itertools.takewhile(lambda number: bool(
                 self._named.get(tuple(map(str, (*path[:several], number, *path[several + 1:]))))
             ), range(4096)))
             if there:
                 return [self.find((*path[:several], number, *path[several + 1:]))
-                        for number in there[path[several]]]
+                        for number in there[chosen]]
         wanted = ".".join(map(str, path))
         raise LookupError(str(self._unknown(wanted)))
 
@@ -190,10 +193,14 @@ class _Waveform(Trace):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
                  "RAYON_NUM_THREADS": "2", "RUST_BACKTRACE": "0"})
+        assert self._process.stdin is not None  # both are pipes
+        assert self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
         self._buffer = bytearray()
         try:
             head = self._line(path)
-            names, ids = [], {}
+            names: list[tuple[str, int]] = []
+            ids: dict[str, tuple[int, str]] = {}
             for number, (name, width, key) in enumerate(head["signals"]):
                 # else a real number, a text, an event, or what Verilator adds above the top
                 if width and not name.startswith("$"):
@@ -213,7 +220,7 @@ class _Waveform(Trace):
     def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._said):
+        for stream in (self._requests, self._answers, self._said):
             with contextlib.suppress(OSError):
                 stream.close()
 
@@ -223,15 +230,15 @@ class _Waveform(Trace):
     def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
         names = list(dict.fromkeys([clock, *names]))
         numbers = [self._ids[name][0] for name in names]
-        self._process.stdin.write(json.dumps(numbers).encode() + b"\n")
-        self._process.stdin.flush()
+        self._requests.write(json.dumps(numbers).encode() + b"\n")
+        self._requests.flush()
         sampler = _Sampler(self._ids[clock][1],
                            {name: (self._ids[name][1], self.widths[name]) for name in names})
         while True:
             head = self._line(self.path)
             if head.get("end"):
                 break
-            changes: dict[str, tuple[np.ndarray, object]] = {}
+            changes: dict[str, tuple[np.ndarray, _Values]] = {}
             for number, key in enumerate(head["order"]):
                 times, values = (np.frombuffer(self._bytes(8 * length), dtype=np.int64)
                                  for length in head["lengths"][2 * number:2 * number + 2])
@@ -260,7 +267,7 @@ class _Waveform(Trace):
         return taken
 
     def _more(self, path: Path) -> None:
-        pipe = self._process.stdout.fileno()
+        pipe = self._answers.fileno()
         deadline = time.monotonic() + _PATIENCE
         while not select.select([pipe], [], [], 1.0)[0]:
             if time.monotonic() > deadline:
@@ -293,7 +300,7 @@ class _Sampler:
         self._last: dict[str, object] = {}  # the value of each at the end of the last chunk
         self._cycle = 0
 
-    def cycles(self, changes: dict[str, tuple[np.ndarray, object]]) -> Chunk:
+    def cycles(self, changes: dict[str, tuple[np.ndarray, _Values]]) -> Chunk:
         """The cycles that end within these changes, which are all until some time."""
         edges = self._edges(*changes[self._clock])
         lanes: dict[str, Lane] = {}
@@ -306,7 +313,7 @@ class _Sampler:
         self._cycle += len(edges)
         return chunk
 
-    def _edges(self, times: np.ndarray, values: object) -> np.ndarray:
+    def _edges(self, times: np.ndarray, values: _Values) -> np.ndarray:
         """The times at which the clock rises: it is 1, and had another known value before."""
         high = (values == 1 if isinstance(values, np.ndarray)
                 else np.array([value == 1 for value in values], dtype=bool))
@@ -318,7 +325,7 @@ class _Sampler:
         before = np.concatenate(([self._last.get(self._clock, 1) == 1], high[:-1]))
         return times[high & ~before]
 
-    def _sampled(self, times: np.ndarray, values: object, edges: np.ndarray, width: int,
+    def _sampled(self, times: np.ndarray, values: _Values, edges: np.ndarray, width: int,
                  last: object) -> Lane:
         at = np.searchsorted(times, edges, side="left")  # changes before each edge
         if isinstance(values, np.ndarray) and width <= _FITS and isinstance(
@@ -390,10 +397,11 @@ class _Table(Trace):
                 self.changes += len(names)
                 time = number
                 if moment is not None:
-                    time = _number(row[moment])
-                    if not isinstance(time, int) or not 0 <= time < 1 << 63:
+                    read = _number(row[moment])
+                    if not isinstance(read, int) or not 0 <= read < 1 << 63:
                         raise UserError(f"{self.path}: line {line}: time must be a whole number "
                                         f"from 0, not {shown(row[moment])}")
+                    time = read
                 if clock:
                     level = _number(row[self._columns[clock]])
                     if held is not None and level == 1 and before != 1:

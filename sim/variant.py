@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from cyclebound.golden.dram.part_file import PartFileError, load_part
-from cyclebound.golden.dram.timing import part_named
-from cyclebound.sim.block import Block, BoundBinding, Configuration, Property, Testbench
+from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.sim.block import Block, Configuration, Property, Testbench
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.shape import row_misfit
@@ -41,24 +42,25 @@ class Changes:
     @classmethod
     def of(cls, values: Mapping[str, int | str]) -> "Changes":
         """The changes to these values; reads a part's file. Raises `UserError`."""
-        values = {name: _found(name, value) for name, value in values.items()}
+        values = {name: _resolved(name, value) for name, value in values.items()}
         if not _is_file("part", values.get("part")):
             return cls(tuple(values.items()))
-        path = Path(values["part"])
+        path = Path(str(values["part"]))
         return cls(tuple({**values, "part": path.name}.items()), path.read_text())
 
     @classmethod
     def kept(cls, value: object) -> "Changes":
         """The changes that `as_options` wrote into a run's folder. Raises `UserError`."""
         wrong = row_misfit(value, cls, "changes")
-        changes = cls() if wrong else cls(tuple(map(tuple, value["settings"])), value["part_file"])
-        name = dict(changes.settings).get("part")
-        if not wrong and _is_file("part", name) != bool(changes.part_file):
-            wrong = "changes have a part file's name and its text, or neither"
-        if not wrong and changes.part_file and Path(name).name != name:
-            wrong = f"the part file in changes must be in no folder, not {name!r}"
-        if wrong:
+        if wrong or not isinstance(value, dict):
             raise UserError(wrong)
+        changes = cls(tuple((name, setting) for name, setting in value["settings"]),
+                      value["part_file"])
+        part = dict(changes.settings).get("part")
+        if _is_file("part", part) != bool(changes.part_file):
+            raise UserError("changes have a part file's name and its text, or neither")
+        if changes.part_file and Path(str(part)).name != part:
+            raise UserError(f"the part file in changes must be in no folder, not {part!r}")
         return changes
 
     def __bool__(self) -> bool:
@@ -72,7 +74,7 @@ class Changes:
     @property
     def part_name(self) -> str:
         """The name of the part's file; empty if there is none."""
-        return dict(self.settings)["part"] if self.part_file else ""
+        return str(dict(self.settings)["part"]) if self.part_file else ""
 
     @property
     def _path(self) -> str:
@@ -118,6 +120,7 @@ class Changes:
 
 
 UNCHANGED = Changes()
+_Value = TypeVar("_Value")
 
 
 def _is_file(name: str, value: object) -> bool:
@@ -125,9 +128,9 @@ def _is_file(name: str, value: object) -> bool:
     return name == "part" and isinstance(value, str) and value.endswith(".toml")
 
 
-def _found(name: str, value: object) -> object:
+def _resolved(name: str, value: _Value) -> _Value | str:
     """The value; a part's file by its whole path, for simulators run in folders of their own."""
-    if _is_file(name, value):
+    if isinstance(value, str) and _is_file(name, value):
         path = str(Path(value).resolve())
         try:
             load_part(path)
@@ -145,24 +148,24 @@ def variant(block: Block, configuration: str | None, values: Mapping[str, object
     says what was changed. Raises `UserError` for values that the component refuses.
     """
     name, base = block.configuration(configuration)
-    values = {key: _found(key, value) for key, value in values.items()}
+    values = {key: _resolved(key, value) for key, value in values.items()}
     new, parameters = _changed(name, base, values)
     if new == name:
         return block, name
     block.make(parameters)
 
-    def joined(declared: Testbench | BoundBinding) -> Testbench | BoundBinding:
-        """One that speaks of the new configuration if it does of the old one."""
-        if declared.configurations and name in declared.configurations:
-            return dataclasses.replace(
-                declared, configurations=(*declared.configurations, new))
-        return declared
+    def joined(listed: tuple[str, ...]) -> tuple[str, ...]:
+        """Configurations, with the new one if the old one is among them."""
+        return (*listed, new) if name in listed else listed
 
     return dataclasses.replace(
         block, configurations={**block.configurations,
                                new: dataclasses.replace(base, parameters=parameters)},
-        testbenches=tuple(map(joined, block.testbenches)),
-        bounds=tuple(map(joined, block.bounds))), new
+        testbenches=tuple(dataclasses.replace(
+            bench, configurations=bench.configurations and joined(bench.configurations))
+            for bench in block.testbenches),
+        bounds=tuple(dataclasses.replace(binding, configurations=joined(binding.configurations))
+                     for binding in block.bounds)), new
 
 
 def _changed(name: str, base: Configuration, values: Mapping[str, object]
@@ -209,8 +212,8 @@ def varied(block: Block, changes: Changes) -> VariedBlock:
                for name, configuration in having.items()}
     names = {name: new for name, (new, _) in changed.items()}
 
-    def renamed(listed: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if listed is None else tuple(names.get(name, name) for name in listed)
+    def renamed(listed: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in listed)
 
     fpga = block.fpga and (None if block.fpga.configuration not in names else dataclasses.replace(
         block.fpga, configuration=names[block.fpga.configuration]))
@@ -219,7 +222,8 @@ def varied(block: Block, changes: Changes) -> VariedBlock:
         configurations={new: dataclasses.replace(having[name], parameters=parameters)
                         for name, (new, parameters) in changed.items()},
         testbenches=tuple(dataclasses.replace(
-            bench, configurations=renamed(bench.configurations), quick=renamed(bench.quick))
+            bench, configurations=bench.configurations and renamed(bench.configurations),
+            quick=bench.quick and renamed(bench.quick))
             for bench in block.testbenches),
         bounds=tuple(dataclasses.replace(binding, configurations=renamed(binding.configurations))
                      for binding in block.bounds),
@@ -237,7 +241,8 @@ def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Vari
     if not changes:
         return unchecked
     refused: list[str] = []
-    configurations, benches = {}, {bench.name: [] for bench in block.testbenches}
+    configurations = {}
+    benches: dict[str, list[str]] = {bench.name: [] for bench in block.testbenches}
     for name, new in unchecked.names.items():
         parameters = unchecked.block.configurations[new].parameters
         try:
@@ -288,12 +293,13 @@ def _refusal(bench: Testbench, block: Block, parameters: Mapping[str, object],
         if name in own and parameters[name] != own[name]:
             return f"its models know {name} {own[name]} only, not {parameters[name]}"
     for name, least in bench.least.items():
-        if name in parameters and parameters[name] < least:
-            return f"it needs {name} to be at least {least}, not {parameters[name]}"
+        value = parameters.get(name)
+        if isinstance(value, int) and value < least:
+            return f"it needs {name} to be at least {least}, not {value}"
     if bench.top is None and bench.checker is None:
         return ""
     try:
-        component = (bench.top or block.component)(**parameters)
+        component = (bench.top or block.maker)(**parameters)
         if bench.checker:
             bench.checker(component)
     except (TypeError, ValueError) as error:
@@ -304,7 +310,7 @@ def _refusal(bench: Testbench, block: Block, parameters: Mapping[str, object],
 def _makes(claim: Property, block: Block, parameters: Mapping[str, object]) -> bool:
     """Whether there is a component with these parameters, and a checker for it."""
     try:
-        claim.checker((claim.top or block.component)(**parameters))
+        claim.checker((claim.top or block.maker)(**parameters))
     except (TypeError, ValueError):
         return False
     return True
@@ -324,6 +330,8 @@ def _instances(claim: Property, values: Mapping[str, object]) -> tuple[dict[str,
 
 def _real(part: object) -> bool:
     """Whether that is a part of DRAM, and none that was made small for a proof."""
+    if not isinstance(part, Part | str):
+        return False
     try:
         part_named(part)
     except ValueError:
@@ -337,7 +345,7 @@ def proofs_with(block: Block, values: Mapping[str, object]) -> list[tuple[Proper
     A property that names none of them is left out, and one that is proved for parts made small for
     it; one whose instances so become the same is proved once. Raises `UserError` if none is left.
     """
-    values = {key: _found(key, value) for key, value in values.items()}
+    values = {key: _resolved(key, value) for key, value in values.items()}
     proofs: list[tuple[Property, dict]] = []
     for claim in block.properties:
         for instance in claim.instances:

@@ -8,11 +8,12 @@ took cycles, its first and its last included.
 import contextlib
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from html import escape
 from pathlib import Path
+from typing import Protocol
 
 import pywellen
 
@@ -61,6 +62,26 @@ def _reading(path: Path) -> Iterator[None]:
             raise
         said = " ".join(str(error).split())
         raise UserError(f"cannot read the waveform {path}: {said}") from None
+
+
+class Variable(Protocol):
+    """A signal as `pywellen` describes it."""
+
+    @property
+    def bitwidth(self) -> int | None: ...
+
+
+class CycleTrace(Protocol):
+    """Signals cycle by cycle, as `render` needs them."""
+
+    @property
+    def variables(self) -> Mapping[str, Variable]: ...
+
+    def find(self, wanted: str) -> list[str]: ...
+
+    def value(self, name: str, cycle: int) -> object: ...
+
+    def holds(self, cycle: int) -> bool: ...
 
 
 class _Trace:
@@ -124,7 +145,7 @@ def _leaf(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _short(names: Sequence[str]) -> list[str]:
+def _short(names: Collection[str]) -> list[str]:
     """Names that a person might ask for: without those that tools made up."""
     return [name for name in names if "$" not in name] or list(names)
 
@@ -163,7 +184,7 @@ class _Axis:
         return self.x(self.runs[-1].stop)
 
 
-def render(path: "Path | object", signals: Sequence[str], first: int, last: int, *,
+def render(path: Path | str | CycleTrace, signals: Sequence[str], first: int, last: int, *,
            margin: int = 4, title: str = "", max_cycles: int = 48) -> str:
     """An SVG of ``signals`` from the cycle ``first`` of a request to its ``last``.
 
@@ -185,7 +206,7 @@ def render(path: "Path | object", signals: Sequence[str], first: int, last: int,
     """
     if not 0 <= first <= last:
         raise ValueError(f"Cycles must be 0 <= first <= last, not {first!r} and {last!r}")
-    trace = _Trace(path) if isinstance(path, str | Path) else path
+    trace = _Trace(Path(path)) if isinstance(path, str | Path) else path
     names, whole = _around(trace, path, signals, first, last, margin)
     start, stop = whole.start, whole.stop
     runs: tuple[range, ...] = (whole,)
@@ -205,7 +226,7 @@ def render(path: "Path | object", signals: Sequence[str], first: int, last: int,
     return "".join(_picture(axis, lanes, labels, first, last, title))
 
 
-def _around(trace: _Trace, path: object, signals: Sequence[str], first: int, last: int,
+def _around(trace: CycleTrace, path: object, signals: Sequence[str], first: int, last: int,
             margin: int) -> tuple[list[str], range]:
     """The full names of the signals, and the cycles of the request with those around it."""
     names = list(dict.fromkeys(name for wanted in signals or ("top.dut.*",)
@@ -251,18 +272,18 @@ class SignalWindow:
                     for name, label in zip(names, _labels(trace, names), strict=True)],
                    cycles, trace.period, trace)
 
-    def changes(self, path: str, cycles: range) -> list[tuple[int, Value]]:
+    def changes(self, path: str, cycles: range) -> list[tuple[int, object]]:
         """The cycles in which the signal has a value that it had not in the one before."""
         return [(start, value) for start, _, value in _segments(self.trace, path, cycles)]
 
 
-def _lanes(trace: _Trace, names: list[str], runs: tuple[range, ...]) -> list:
+def _lanes(trace: CycleTrace, names: list[str], runs: tuple[range, ...]) -> list:
     return [(name, [_segments(trace, name, run) for run in runs]) for name in names]
 
 
-def _segments(trace: _Trace, name: str, run: range) -> list[tuple[int, int, Value]]:
+def _segments(trace: CycleTrace, name: str, run: range) -> list[tuple[int, int, object]]:
     """Stretches of equal values, each with the cycle it begins in and the one after its end."""
-    segments: list[tuple[int, int, Value]] = []
+    segments: list[tuple[int, int, object]] = []
     for cycle in run:
         value = trace.value(name, cycle)
         if segments and segments[-1][2] == value:
@@ -272,7 +293,7 @@ def _segments(trace: _Trace, name: str, run: range) -> list[tuple[int, int, Valu
     return segments
 
 
-def _labels(trace: _Trace, names: list[str]) -> list[tuple[str, str]]:
+def _labels(trace: CycleTrace, names: list[str]) -> list[tuple[str, str]]:
     """Each signal's name, without the path that all share, and its bits."""
     paths = [name.split(".") for name in names]
     shared = 0
@@ -287,7 +308,7 @@ def _labels(trace: _Trace, names: list[str]) -> list[tuple[str, str]]:
     return labels
 
 
-def _text(value: Value, width: int | None) -> str:
+def _text(value: object, width: int | None) -> str:
     """Narrow values in decimal, wide ones in hexadecimal."""
     if isinstance(value, int):
         return str(value) if not width or width <= 4 else f"{value:x}"
@@ -296,7 +317,7 @@ def _text(value: Value, width: int | None) -> str:
     return "?" if value is None else str(value)
 
 
-def _need(trace: _Trace, lanes: list) -> float:
+def _need(trace: CycleTrace, lanes: list) -> float:
     """A width of cycles at which every value finds room, if that is possible."""
     need = max((len(_text(value, trace.variables[name].bitwidth)) * _CHAR + 8) / (stop - start)
                for name, runs in lanes for run in runs for start, stop, value in run)
@@ -424,7 +445,7 @@ def _markers(begin: float, end: float, bottom: float, words: tuple[str, str],
                f'{" e" if left else ""}" x="{_n(x + (-6 if left else 6))}" y="14">{word}</text>')
 
 
-def _gap(axis: _Axis, bottom: float) -> Iterator[str]:
+def _gap(axis: _Axis, bottom: int) -> Iterator[str]:
     """Two torn edges, and how many cycles lie between them."""
     x0 = axis.x(axis.runs[0].stop - 1) + axis.cell
     count = axis.runs[1].start - axis.runs[0].stop

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cyclebound.sim.shape import cleaned, row_misfit
-from cyclebound.sim.waveform import SignalWindow, Value
+from cyclebound.sim.waveform import SignalWindow
 
 __all__ = ["Lanes", "gtkwave", "lanes_of", "read_lanes", "surfer"]
 
@@ -95,7 +95,7 @@ def lanes_of(path: Path, signals: Sequence[str], first: int, last: int, *, title
         for name, full, width, changes in lanes])
 
 
-def _word(value: Value) -> str:
+def _word(value: object) -> str:
     if isinstance(value, int):
         return f"{value:x}"
     return "?" if value is None else f"?{value}"

@@ -62,7 +62,7 @@ class CacheModel:
             if ripe is not None:
                 _, tag, word, address = ripe.popleft()
                 answers[-1] = tag, word if address is None else int(self.words[address])
-                asked = self._asked.pop((unit, answers[-1][0]))
+                asked = self._asked.pop((unit, tag))
                 self.worst = max(self.worst, self._now - asked + 1)
         return answers
 
@@ -79,7 +79,7 @@ class CacheModel:
         for unit, request in enumerate(requests):
             if request is not None:
                 self._asked.setdefault((unit, request.tag), self._now)
-            if taken[unit]:
+            if request is not None and taken[unit]:
                 waited = self._now - self._asked[unit, request.tag]
                 self.longest_wait = max(self.longest_wait, waited)
                 word = self.words[request.address]
@@ -114,6 +114,7 @@ def random_misses(rate: float) -> Callable[[int], bool]:
 
 
 def random_cache(words: MutableSequence[int], *, units: int, miss_rate: float = 0.0,
-                 **timing: int) -> CacheModel:
+                 banks: int = 0, hit: int = 2, miss: int = 2, late: bool = False) -> CacheModel:
     """A `CacheModel` with these accesses that miss."""
-    return CacheModel(words, units=units, misses=random_misses(miss_rate), **timing)
+    return CacheModel(words, units=units, banks=banks, hit=hit, miss=miss, late=late,
+                      misses=random_misses(miss_rate))

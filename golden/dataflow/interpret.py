@@ -96,8 +96,8 @@ def interpret(graph: Graph, memory: Mapping[str, np.ndarray], threads: int,
         elif task.function == CONSTANT:
             tokens[result] = value(task.value)
         elif isinstance(task.function, Memory):
-            index, data, enable = (*task.operands, None, None)[:3]
-            index = value(index).astype(np.int64)
+            place, data, enable = (*task.operands, None, None)[:3]
+            index = value(place).astype(np.int64)
             alive = np.ones(threads, bool) if enable is None else (value(enable) & 1).astype(bool)
             array = memory[task.array]
             inside = index < len(array)

@@ -103,7 +103,7 @@ class LoadStoreModel:
              enable_ready: bool, request_ready: bool,
              response: tuple[int, int] | None) -> LoadStoreResult:
         """One cycle. ``response``: tag and word, of a request of an earlier cycle."""
-        shown = self._request, *self._outputs, self._fault
+        shown = self._request, self._outputs[0], self._outputs[1], self._fault
         # the thread that leaves, by the state before this cycle
         leaver = None
         for port, ready in enumerate((result_ready, enable_ready)):
@@ -119,13 +119,12 @@ class LoadStoreModel:
         free = self._request is None or request_ready
         firing = self.buffer.next_offer
         entry = None if firing is None else self._entry(firing.tid)
-        room = entry is not None
-        taken = self.buffer.step(offers, free and room).taken
+        taken = self.buffer.step(offers, free and entry is not None).taken
         if free:
             self._request = None
         self._fault = None
         entrant = None
-        if free and room:
+        if free and firing is not None and entry is not None:
             index, value, enable = firing.values
             alive = not self._gated or bool(enable & 1)
             entrant = _Thread(entry, alive, None)
@@ -143,10 +142,11 @@ class LoadStoreModel:
                     thread.value = 0 if self._store else word
         if leaver is not None:
             thread = self.threads.pop(leaver)
+            assert thread.value is not None  # what leaves is answered
             self._outputs = [(leaver, thread.value), (leaver, int(thread.alive))]
             self._left |= {leaver % self._depth}
             if len(self._left) == self._depth:
                 self._left = frozenset()
-        if entrant is not None:
+        if firing is not None and entrant is not None:
             self.threads[firing.tid] = entrant
         return LoadStoreResult(taken, shown[0], shown[1], shown[2], shown[3])

@@ -37,7 +37,7 @@ def _number(other) -> int:
 class Whole:
     """An integer of 32 bits: sums, differences, products and left shifts wrap around."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: float) -> None:
         self.number = _wrapped(int(number))
 
     def __index__(self) -> int:
@@ -131,7 +131,7 @@ def _float(other) -> np.float32:
 class Single:
     """A number in single precision; each result is rounded."""
 
-    def __init__(self, number: float) -> None:
+    def __init__(self, number: float | np.float32) -> None:
         self.number = np.float32(number)
 
     @property
@@ -160,7 +160,7 @@ class Single:
     def __pow__(self, exponent) -> "Single":
         result = self if exponent else Single(1)
         for _ in range(int(exponent) - 1):
-            result = result * self
+            result = operator.mul(result, self)  # its operators are set below
         return result
 
 
@@ -230,7 +230,7 @@ class _Literals(ast.NodeTransformer):
         return node
 
 
-def _function(kernel: Kernel) -> Callable[..., None]:
+def _function_of(kernel: Kernel) -> Callable[..., None]:
     """The kernel's function, with the language's own."""
     tree = copy.deepcopy(kernel.tree)
     tree.decorator_list = []
@@ -294,7 +294,7 @@ def run_plainly(kernel: Kernel, memory: Mapping[str, np.ndarray], threads: int, 
 
     Returns the accesses outside of their arrays, which are not made: array, thread, index.
     """
-    run = _function(kernel)
+    run = _function_of(kernel)
     faults: list[tuple[str, int, int]] = []
     arrays = {name: _Array(name, memory[name], kernel.parameters[name] is Floats, faults=faults)
               for name in kernel.arrays}

@@ -135,6 +135,7 @@ class _File:
             return value * 1000
         # by its digits: arithmetic would round the 29th, and expand an exponent of a million
         _, digits, exponent = value.as_tuple()
+        assert isinstance(exponent, int)  # letters are those of infinity and of no number
         whole = "".join(map(str, digits))
         beyond = -3 - exponent  # digits below a picosecond
         if beyond <= 0:
@@ -170,15 +171,14 @@ def load_part(path: str | PathLike[str]) -> Part:
     part, timing = file.table(tables, "part"), file.table(tables, "timing")
     file.names("[part]", part, _TEXTS + _COUNTS, _TEXTS + _COUNTS)
     file.names("[timing]", timing, TIMINGS, TIMINGS)
-    for name in _TEXTS:
-        file.text(name, part[name], 1)
+    texts = {name: file.text(name, part[name], 1) for name in _TEXTS}
     counts = {name: file.count(name, part[name], 1, _MOST[name]) for name in _COUNTS}
     numbers = {name: file.number(name, value) for name, value in timing.items()}
     for name, number in numbers.items():
         file.count(f"{name} in clocks",
                    number.cycles(counts["tck_ps"], maximum=name in MAXIMA), 0)
     try:
-        device = part_of(name=part["name"], generation=part["generation"], numbers=numbers,
+        device = part_of(name=texts["name"], generation=texts["generation"], numbers=numbers,
                          **counts)
     except ValueError as error:
         file.refuse(str(error))

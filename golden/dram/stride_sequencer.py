@@ -25,6 +25,7 @@ def bursts_of(tile: TileRequest) -> list[Burst]:
     """
     line, column = (index.ravel() for index in np.indices((tile.count, tile.words), dtype=np.int64))
     words = tile.address + line * tile.period + column
+    assert tile.pitch is not None  # a request without one has made it up
     targets = tile.base + line * tile.pitch + column
     # Lines do not overlap, so that addresses ascend in line and column.
     numbers, firsts = np.unique(words // BURST_WORDS, return_index=True)

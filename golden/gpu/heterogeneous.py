@@ -274,17 +274,18 @@ def best_mapping(rows: Sequence[Sequence[Cell]], transfers_ps: Sequence[int]) ->
     for row in rows:
         if all(cell.cycles is None for cell in row):
             raise NotCovered(f"{row[0].layer}: no resource has a bound for it: "
-                             + "; ".join(cell.problem for cell in row))
+                             + "; ".join(cell.problem or "" for cell in row))
     model = cp_model.CpModel()
     # the solver counts in 63 bits: times are cut down to a common unit, rounded up
     most = sum(max(cell.time_ps or 0 for cell in row) for row in rows) + sum(transfers_ps)
     unit = max(1, -(-most // 2**50))
-    chosen = [{number: model.new_bool_var("") for number, cell in enumerate(row)
-               if cell.cycles is not None} for row in rows]
+    times_ps = [{number: cell.time_ps for number, cell in enumerate(row)
+                 if cell.time_ps is not None} for row in rows]
+    chosen = [{number: model.new_bool_var("") for number in times} for times in times_ps]
     costs = []
-    for row, picks in zip(rows, chosen, strict=True):
+    for times, picks in zip(times_ps, chosen, strict=True):
         model.add_exactly_one(picks.values())
-        costs += [-(-row[number].time_ps // unit) * pick for number, pick in picks.items()]
+        costs += [-(-times[number] // unit) * pick for number, pick in picks.items()]
     for place in range(1, len(rows)):
         moved = model.new_bool_var("")
         for number, pick in chosen[place].items():
@@ -296,9 +297,9 @@ def best_mapping(rows: Sequence[Sequence[Cell]], transfers_ps: Sequence[int]) ->
     solver.parameters.num_workers, solver.parameters.random_seed = 1, 0
     if solver.solve(model) != cp_model.OPTIMAL:
         raise NotCovered("no best mapping was found")
-    picks = tuple(next(number for number, pick in cell.items() if solver.value(pick))
-                  for cell in chosen)
-    moves = tuple(transfers_ps[place] if place and picks[place] != picks[place - 1] else 0
+    best = tuple(next(number for number, pick in cell.items() if solver.value(pick))
+                 for cell in chosen)
+    moves = tuple(transfers_ps[place] if place and best[place] != best[place - 1] else 0
                   for place in range(len(rows)))
-    return Mapped(picks, sum(row[pick].time_ps for row, pick in zip(rows, picks, strict=True))
+    return Mapped(best, sum(times[pick] for times, pick in zip(times_ps, best, strict=True))
                   + sum(moves), moves)

@@ -268,7 +268,7 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
         isinstance(operand, Targets) for number in flow.reached
         for operand in kernel.instructions[number].operands)}
     carve_outs = limits.carve_outs if carve_out is None else (check_carve_out(carve_out, limits),)
-    barriers = any(opcode_of(kernel.instructions[number].name, opcodes).kind == "barrier"
+    barriers = any(_opcode(kernel.instructions[number].name, opcodes).kind == "barrier"
                    for number in flow.reached)
     readings = [block]
     if reserved_counted and block.shared >= limits.shared_reserved > 0:
@@ -287,16 +287,23 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
     return max(bounds, key=lambda bound: bound.cycles)
 
 
+def _opcode(name: str, opcodes: Mapping[str, Opcode] | None) -> Opcode:
+    """The opcode of an instruction of a kernel that `refusals` let pass."""
+    opcode = opcode_of(name, opcodes)
+    assert opcode is not None
+    return opcode
+
+
 def _work(kernel: Kernel, number: int, times: int, machine: Machine, active: int, *,
           coalesced: bool, opcodes: Mapping[str, Opcode] | None, delays: Mapping[str, int]
           ) -> InstructionWork:
     instruction = kernel.instructions[number]
-    opcode = opcode_of(instruction.name, opcodes)
+    opcode = _opcode(instruction.name, opcodes)
     latency, interval, unit, sectors, atomics = _once(instruction, opcode, machine, active,
                                                       coalesced)
     own = most_specific(instruction.name, delays)
     if own is not None:
-        latency = max(delays[own], latency - machine.latency.get(opcode.pipeline, 0))
+        latency = max(delays[own], latency - machine.latency.get(opcode.pipeline or "", 0))
     for constant in instruction.constants:  # each may miss; in a register, each thread's own may
         misses = active if constant.bank is None or constant.offset is None else 1
         latency += misses * machine.global_latency
@@ -322,7 +329,7 @@ def _once(instruction: Instruction, opcode: Opcode, machine: Machine, active: in
         return machine.barrier_latency, 1, 0, 0, 0
     if opcode.kind == "fence":
         return machine.global_latency, 1, 0, 0, 0
-    if opcode.pipeline in machine.latency:
+    if opcode.pipeline is not None and opcode.pipeline in machine.latency:
         pipelines = [opcode.pipeline, *(["fp64"] if opcode.pipeline == "xu" and _WIDE & set(
             instruction.modifiers) else [])]  # 64-bit types are converted at the rate of fp64
         latency, interval = (max(table[pipeline] for pipeline in pipelines)

@@ -153,8 +153,8 @@ class CycleModel:
                 first = 0 if self._held else 1
                 order = [(current + step) % SLOTS for step in range(first, SLOTS + first)]
                 current = next(number for number in order
-                               if self._slots[number].ready is not None
-                               and self._slots[number].ready <= start)
+                               if (ready_at := self._slots[number].ready) is not None
+                               and ready_at <= start)
                 compute_free, over = self._phase(current, start, keep)
                 last = max(last, over)
         tell(len(self._places), len(self._places))

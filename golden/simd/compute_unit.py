@@ -172,8 +172,8 @@ class Planner:
                 first = 0 if self._stays else 1
                 order = [(current + step) % SLOTS for step in range(first, SLOTS + first)]
                 current = next(number for number in order
-                               if self._slots[number].ready is not None
-                               and self._slots[number].ready <= start)
+                               if (ready_at := self._slots[number].ready) is not None
+                               and ready_at <= start)
                 if self.plan.fault is not None and (self._refuses is None
                                                     or start >= self.plan.fault[0]):
                     break
@@ -210,7 +210,7 @@ class Planner:
 
     def _phase(self, number: int, start: int) -> int:
         plan, slot = self.plan, self._slots[number]
-        group, trace = slot.group, []
+        group, trace = slot.group, list[int]()
         assert group is not None
         try:
             access = group.advance(trace)

@@ -73,13 +73,16 @@ class HostModel:
             return (Status.IDLE * shown["idle"] | Status.FAULT * shown["fault"]
                     | Status.LOADED * shown["loaded"] | Status.REFUSED * self.refused)
         mask = (1 << 32) - 1
-        return {
+        measured: dict[int, int] = {
             Register.CYCLES_LOW: shown["cycles"] & mask,
             Register.CYCLES_HIGH: shown["cycles"] >> 32,
             Register.FAULT: shown["cause"] | shown["slot"] << 8 | shown["index"] << 16,
             Register.GROUP_LOW: shown["number"] & mask,
             Register.GROUP_HIGH: shown["number"] >> 32,
-        }.get(address, self.kept.get(address, 0))
+        }
+        if address in measured:
+            return measured[address]
+        return self._of(Register(address)) if address in self.kept else 0
 
 
 @dataclass

@@ -409,11 +409,19 @@ def _by_field(instruction: Instruction) -> dict[str, Operand]:
 FIELDS = {"D": (10, 6), "A": (17, 6), "C": (23, 6), "B": (32, 32), "X": (32, 16), "Y": (48, 16)}
 """Lowest bit and width of each field of the encoding."""
 
-KIND_FIELDS = {"D": (16, 1), "B": (29, 2), "X": (29, 1), "Y": (30, 1), "A": None, "C": None}
+KIND_FIELDS: dict[str, tuple[int, int] | None] = {
+    "D": (16, 1), "B": (29, 2), "X": (29, 1), "Y": (30, 1), "A": None, "C": None}
 """Likewise of the bits that say which of its kinds an operand is, where there may be several."""
 
 ABSENT = 31
 """The bit that says that an optional operand without a default is not there."""
+
+
+def _kind_field(slot: Slot) -> tuple[int, int]:
+    """Lowest bit and width of the field that names the operand's kind, of several."""
+    field = KIND_FIELDS[slot.field]
+    assert field is not None, slot
+    return field
 
 
 def encode(instruction: Instruction) -> int:
@@ -440,7 +448,7 @@ def encode(instruction: Instruction) -> int:
                              f"{most}, not {operand.value}")
         word |= (operand.value & (1 << width) - 1) << low
         if len(slot.kinds) > 1:
-            word |= slot.kinds.index(operand.kind) << KIND_FIELDS[slot.field][0]
+            word |= slot.kinds.index(operand.kind) << _kind_field(slot)[0]
     return word
 
 
@@ -465,7 +473,7 @@ def decode(word: int) -> Instruction:
             continue
         kind = slot.kinds[0]
         if len(slot.kinds) > 1:
-            low, width = KIND_FIELDS[slot.field]
+            low, width = _kind_field(slot)
             which = word >> low & (1 << width) - 1
             if which >= len(slot.kinds):
                 raise ValueError(f"{operation.name}: kind of operand {slot.field} must be below "

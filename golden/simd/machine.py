@@ -120,14 +120,14 @@ def machine_named(machine: "Machine | str") -> Machine:
     name, *changes = machine.split() if isinstance(machine, str) else [machine]
     if name not in MACHINES:
         raise ValueError(f"a machine must be one of {', '.join(MACHINES)}, not {machine!r}")
-    fields = {}
+    fields = vars(MACHINES[name]).copy()
     for change in changes:
         field, _, value = change.partition("=")
         if field not in Machine.__dataclass_fields__ or not value.isdecimal():
             raise ValueError(f"a change to a machine must be one of its sizes and a number, such "
                              f"as lanes=4, not {change!r}")
         fields[field] = int(value)
-    return replace(MACHINES[name], **fields)
+    return Machine(**fields)
 
 
 def as_built(machine: Machine) -> Machine:

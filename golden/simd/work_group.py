@@ -131,7 +131,7 @@ class WorkGroup:
         self.full = bool(self.active.all())
         self.on = self.full or bool(self.active.any())
 
-    def write(self, target: np.ndarray, value: np.ndarray) -> None:
+    def write(self, target: np.ndarray, value: np.ndarray | np.unsignedinteger) -> None:
         """Write ``value`` into ``target``, in active lanes only."""
         if self.full:
             target[...] = value
@@ -201,7 +201,7 @@ class WorkGroup:
 
 
 Function = Callable[[WorkGroup], Access | None]
-Source = Callable[[WorkGroup], np.ndarray]
+Source = Callable[[WorkGroup], np.ndarray | np.uint32]
 
 
 class Code:

@@ -196,13 +196,14 @@ class Layer:
                              shortcut if self.shortcut else self.zero, **own)
         return max_pool(results.transpose(1, 2, 0), self.window).transpose(2, 0, 1)
 
-    def check(self, thing: str, tensor: Tensor, shape: tuple[int, ...],
-              kind: type = np.int8) -> None:
-        """Raise unless an operand has the layer's shape and elements of ``kind``."""
-        check_array(f"{self.name}: {thing}", tensor, kind)
-        if tensor.shape != shape:
+    def check(self, thing: str, tensor: object, shape: tuple[int, ...],
+              kind: type = np.int8) -> Tensor:
+        """An operand. Raises unless it has the layer's shape and elements of ``kind``."""
+        array = check_array(f"{self.name}: {thing}", tensor, kind)
+        if array.shape != shape:
             raise ValueError(f"{self.name}: {thing} must be {' x '.join(map(str, shape))}, not "
-                             f"{' x '.join(map(str, tensor.shape)) or 'a number'}")
+                             f"{' x '.join(map(str, array.shape)) or 'a number'}")
+        return array
 
     # -- in memory ---------------------------------------------------------------------------------
 

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer, flat_weights, product_layer
 from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, Places, plan_layer
-from cyclebound.golden.systolic.layers import LENET_5, Convolution, Product, attention_head, mlp
+from cyclebound.golden.systolic.layers import (
+    LENET_CONVOLUTIONS,
+    LENET_PRODUCTS,
+    Convolution,
+    Product,
+    attention_head,
+    mlp,
+)
 from cyclebound.golden.systolic.post_processing import Scale
 
 __all__ = ["ATTENTION", "MOBILENET_224", "NETWORKS", "Program", "Step", "Trained", "chained",
@@ -26,10 +33,10 @@ _PLAIN = Scale(1, 9)
 NETWORKS: Mapping[str, tuple[Layer, ...]] = {
     # each layer takes the result of the one before
     "lenet_5": (
-        Layer(LENET_5[0], _RELU, window=2, together=1),
-        Layer(LENET_5[1], _RELU, window=2),
-        *(product_layer(layer, _RELU) for layer in LENET_5[2:4]),
-        product_layer(LENET_5[4], _PLAIN)),
+        Layer(LENET_CONVOLUTIONS[0], _RELU, window=2, together=1),
+        Layer(LENET_CONVOLUTIONS[1], _RELU, window=2),
+        *(product_layer(layer, _RELU) for layer in LENET_PRODUCTS[:2]),
+        product_layer(LENET_PRODUCTS[2], _PLAIN)),
     # MobileNetV2's first convolution, its second bottleneck (6 times as many channels inside,
     # stride 2, so without a shortcut) and its third (with one), on 16 x 16 pixels in place of
     # 224 x 224
@@ -162,7 +169,7 @@ def steps_of(layers: Sequence[Trained], image: Tensor | None, size: int) -> list
         stored.check("weights", weights, (conv.filters, stored.convolution.channels
                                            // conv.groups, *conv.kernels))
         if image is not None:
-            own = (given if made is None else made).reshape(shape)
+            own = (image if made is None else made).reshape(shape)
             made = layer.reference(own, trained.weights, trained.bias).astype(np.int8)
         result = np.zeros((conv.filters, *layer.output), dtype=np.int8) if made is None else made
         steps.append(Step(stored, given if number == 0 else None, weights, trained.bias, result))
@@ -171,7 +178,9 @@ def steps_of(layers: Sequence[Trained], image: Tensor | None, size: int) -> list
 
 def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
     """Random int8 operands for a network, and what numpy makes of them."""
-    rng, steps, image = np.random.default_rng(seed), [], None
+    rng = np.random.default_rng(seed)
+    steps: list[Step] = []
+    image: Tensor | None = None
     in_memory = chained(layers, size)
 
     def some(*shape: int) -> Tensor:
@@ -181,8 +190,10 @@ def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
         conv = layer.convolution
         first = some(conv.channels, conv.height, conv.width) if number == 0 else None
         given = first if image is None else image
+        assert given is not None
         bias = rng.integers(-2000, 2000, conv.filters, dtype=np.int32)
-        own, shortcut = None, 0
+        own: Tensor | None = None
+        shortcut: Tensor | int = 0
         if layer.shortcut > number:
             own = shortcut = some(conv.filters, *layer.output)
         elif layer.shortcut:
@@ -225,7 +236,8 @@ def random_layer(rng: random.Random, size: int) -> Layer:
         shortcut = int(window == 1 and rng.random() < 0.3)
         low, high = sorted(rng.sample(range(-128, 128), 2))
         limits = rng.choice([{}, {"low": 0}, {"low": low, "high": high}])
-        padding = tuple(rng.randint(0, 3) for _ in range(4)) if odd else rng.randint(0, 2)
+        padding = ((rng.randint(0, 3), rng.randint(0, 3), rng.randint(0, 3), rng.randint(0, 3))
+                   if odd else rng.randint(0, 2))
         try:
             return Layer(
                 Convolution("layer", rng.randint(1, 9), rng.randint(1, 9), channels, filters,
@@ -254,7 +266,10 @@ def product_step(name: str, a: Tensor, b: Tensor, scale: Scale) -> Step:
 
 def program_of(steps: Sequence[Step], device: Device, memory: Memory | None = None) -> Program:
     """All steps, one after the other, with their operands and results side by side in memory."""
-    size, blocks, plans, places, at = device.size, [], [], [], 0
+    size, at = device.size, 0
+    blocks: list[Tensor] = []
+    plans: list[LayerPlan] = []
+    places: list[Places] = []
 
     def put(words: Tensor) -> int:
         nonlocal at

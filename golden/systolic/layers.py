@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 
 from cyclebound.golden.systolic.sizes import whole
 
-__all__ = ["LENET_5", "Convolution", "Product", "attention_head", "check_array", "im2col", "mlp"]
+__all__ = ["LENET_5", "LENET_CONVOLUTIONS", "LENET_PRODUCTS", "Convolution", "Product",
+           "attention_head", "check_array", "im2col", "mlp"]
 
 Tensor = NDArray[np.integer]
 Pair = tuple[int, int]
 
 
-def check_array(thing: str, tensor: object, kind: type = np.int8) -> None:
-    """Raise `TypeError` unless ``tensor`` is an array of numpy with elements of ``kind``."""
+def check_array(thing: str, tensor: object, kind: type = np.int8) -> np.ndarray:
+    """``tensor``. Raises `TypeError` unless it is an array of numpy with elements of ``kind``."""
     if not isinstance(tensor, np.ndarray):
         raise TypeError(f"{thing} must be a numpy array of {np.dtype(kind)}, not "
                         f"{type(tensor).__name__}")
     if tensor.dtype != kind:
         raise TypeError(f"{thing} must hold {np.dtype(kind)}, not {tensor.dtype}")
+    return tensor
 
 
 @dataclass(frozen=True)
@@ -214,8 +216,8 @@ def attention_head(length: int, model: int, depth: int) -> tuple[Product, ...]:
             Product("scores", length, depth, length), Product("values", length, length, depth))
 
 
-LENET_5 = (  # LeCun et al., 1998, with all connections in the second convolution
-    Convolution("conv1", 28, 28, 1, 6, 5, padding=2),
-    Convolution("conv2", 14, 14, 6, 16, 5),
-    *mlp((400, 120, 84, 10)),
-)
+# LeCun et al., 1998, with all connections in the second convolution
+LENET_CONVOLUTIONS = (Convolution("conv1", 28, 28, 1, 6, 5, padding=2),
+                      Convolution("conv2", 14, 14, 6, 16, 5))
+LENET_PRODUCTS = tuple(mlp((400, 120, 84, 10)))
+LENET_5 = (*LENET_CONVOLUTIONS, *LENET_PRODUCTS)

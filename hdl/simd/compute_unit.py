@@ -84,6 +84,18 @@ def _either(values):
     return values[0]
 
 
+class _FirstStage:
+    """What the first decode stage holds: an instruction, and which of its tokens issues next."""
+
+    def __init__(self, machine, most_passes):
+        valid, index, injected = Signal(), Signal(_INDEX_BITS + 1), Signal()
+        warp, number = Signal(ceil_log2(machine.warps)), Signal(range(most_passes))
+        self.valid, self.index, self.injected = valid, index, injected
+        self.warp, self.pass_number = warp, number
+        self.blocked = Signal()  # until the flush that has to come
+        self.dividing = Signal(range(machine.divider_cycles + 1))  # cycles left of a division
+
+
 class ComputeUnit(wiring.Component):
     """Runs kernels, one instruction per cycle in order.
 
@@ -245,7 +257,33 @@ class ComputeUnit(wiring.Component):
     def _issue(self, m):
         """The first decode stage: an instruction waits for its operands, and is taken apart into
         tokens."""
-        machine, tokens = self.machine, self.tokens
+        machine, tokens, now = self.machine, self.tokens, self.tokens[0]
+        what = now.decoded
+        stage = _FirstStage(machine, self._most_passes())
+        wrong = self._decode(m, stage, self._program_word(m))
+        passes = Mux(what.special, machine.passes - 1, Mux(
+            what.divide, machine.divider_cycles - machine.execute_stages, 0))
+        waits = (stage.pass_number == 0) & self._hazards(m, stage)
+        leaves = Signal()  # the instruction's last token issues
+        m.d.comb += [
+            now.valid.eq(stage.valid & ~stage.blocked & ~waits), now.index.eq(stage.index),
+            now.injected.eq(stage.injected), now.warp.eq(stage.warp),
+            now["pass"].eq(stage.pass_number),
+            now.first.eq((stage.warp == 0) & (stage.pass_number == 0)),
+            now.last_pass.eq(stage.pass_number == passes),
+            now.last.eq(now.last_pass & (~what.vector | (stage.warp == machine.warps - 1))),
+            leaves.eq(now.valid & now.last),
+        ]
+        self._accepts = ~stage.valid | leaves
+        m.d.comb += self.under_way.eq(stage.valid | Cat(token.valid for token in tokens[1:]).any())
+        self._exit_follows = stage.valid & what.leaves
+        self._next_token(m, stage, leaves, wrong)
+        for age in range(self.depth):
+            m.d.sync += [tokens[age + 1].eq(tokens[age]),
+                         tokens[age + 1].valid.eq(tokens[age].valid & ~self._flush)]
+
+    def _program_word(self, m):
+        """The program's memory: the instruction that was fetched in the cycle before."""
         self._free.submodules.program_memory = memory = Memory(
             shape=data.ArrayLayout(unsigned(64), 2), depth=INSTRUCTIONS // 2, init=[])
         write, fetch = memory.write_port(granularity=1), memory.read_port()
@@ -258,15 +296,17 @@ class ComputeUnit(wiring.Component):
         m.d.comb += [fetch.en.eq(self._fetches & ~self.stall), fetch.addr.eq(self._fetched[1:])]
         with m.If(self._fetches):
             m.d.sync += odd.eq(self._fetched[0])
+        return fetch.data[odd]
 
-        valid, index, injected = Signal(), Signal(_INDEX_BITS + 1), Signal()
-        warp, number = Signal(ceil_log2(machine.warps)), Signal(range(self._most_passes()))
-        blocked = Signal()  # until the flush that has to come
+    def _decode(self, m, stage, word):
+        """Decode the word, or the injected ``cpop``, into the first token.
 
+        Returns whether it stops the kernel: there is no instruction, or an illegal one.
+        """
+        now = self.tokens[0]
         m.submodules.decoder = decoder = Decoder()
-        m.d.comb += decoder.word.eq(Mux(injected, OPCODES["cpop"], fetch.data[odd]))
-        now = tokens[0]
-        beyond = ~injected & (index >= self.length)
+        m.d.comb += decoder.word.eq(Mux(stage.injected, OPCODES["cpop"], word))
+        beyond = ~stage.injected & (stage.index >= self.length)
         wrong = beyond | decoder.decoded.illegal
         with m.If(beyond):
             m.d.comb += now.cause.eq(Cause.END)
@@ -274,137 +314,157 @@ class ComputeUnit(wiring.Component):
             m.d.comb += now.cause.eq(Cause.ILLEGAL)
         with m.Else():
             m.d.comb += now.decoded.eq(decoder.decoded)
-        what = now.decoded
-        passes = Mux(what.special, machine.passes - 1, Mux(
-            what.divide, machine.divider_cycles - machine.execute_stages, 0))
+        return wrong
 
+    def _hazards(self, m, stage):
+        """Whether the instruction must wait: for a register, the divider, or the control stack."""
+        machine, now = self.machine, self.tokens[0]
+        what = now.decoded
         m.submodules.scoreboard = scoreboard = Scoreboard(machine=machine)
         m.d.comb += [
             scoreboard.issue.eq(now.valid), scoreboard.flush.eq(self._flush),
             scoreboard.writes.eq(what.writes), scoreboard.several.eq(what.several),
-            scoreboard.warp.eq(warp), scoreboard.implicit.eq(what.implicit),
+            scoreboard.warp.eq(stage.warp), scoreboard.implicit.eq(what.implicit),
             *(scoreboard.reads[number].eq(what[name]) for number, name in enumerate("abc")),
         ]
-        dividing = Signal(range(machine.divider_cycles + 1))
         pushing = Cat(token.valid & token.decoded.push
-                      for token in tokens[1:machine.execute_stages]).any()
-        waits = (number == 0) & (scoreboard.wait | (what.divide & (dividing != 0))
-                                 | (what.pop & (warp == 0) & pushing))
-        leaves = Signal()  # the instruction's last token issues
-        m.d.comb += [
-            now.valid.eq(valid & ~blocked & ~waits), now.index.eq(index),
-            now.injected.eq(injected), now.warp.eq(warp), now["pass"].eq(number),
-            now.first.eq((warp == 0) & (number == 0)), now.last_pass.eq(number == passes),
-            now.last.eq(now.last_pass & (~what.vector | (warp == machine.warps - 1))),
-            leaves.eq(now.valid & now.last),
-        ]
-        self._accepts = ~valid | leaves
-        m.d.comb += self.under_way.eq(valid | Cat(token.valid for token in tokens[1:]).any())
-        self._exit_follows = valid & what.leaves
-        with m.If(dividing != 0):
-            m.d.sync += dividing.eq(dividing - 1)
+                      for token in self.tokens[1:machine.execute_stages]).any()
+        return (scoreboard.wait | (what.divide & (stage.dividing != 0))
+                | (what.pop & (stage.warp == 0) & pushing))
+
+    def _next_token(self, m, stage, leaves, wrong):
+        """What the first stage holds in the next cycle."""
+        now, what = self.tokens[0], self.tokens[0].decoded
+        with m.If(stage.dividing != 0):
+            m.d.sync += stage.dividing.eq(stage.dividing - 1)
         with m.If(now.valid):
-            m.d.sync += number.eq(Mux(now.last_pass, 0, number + 1))
+            m.d.sync += stage.pass_number.eq(Mux(now.last_pass, 0, stage.pass_number + 1))
             with m.If(now.last_pass):
-                m.d.sync += warp.eq(warp + 1)
-            with m.If(what.divide & (number == 0)):
-                m.d.sync += dividing.eq(machine.divider_cycles)
+                m.d.sync += stage.warp.eq(stage.warp + 1)
+            with m.If(what.divide & (stage.pass_number == 0)):
+                m.d.sync += stage.dividing.eq(self.machine.divider_cycles)
         with m.If(leaves):
-            m.d.sync += [warp.eq(0), blocked.eq(what.access | what.pop | what.call | wrong)]
+            m.d.sync += [stage.warp.eq(0),
+                         stage.blocked.eq(what.access | what.pop | what.call | wrong)]
         with m.If(self._flush):
             # a division that is dropped delays no other, and one that commits has ended
-            m.d.sync += [warp.eq(0), number.eq(0), blocked.eq(0), dividing.eq(0)]
+            m.d.sync += [stage.warp.eq(0), stage.pass_number.eq(0), stage.blocked.eq(0),
+                         stage.dividing.eq(0)]
         with m.If(self._fetches | self._injects):
-            m.d.sync += [valid.eq(1), index.eq(self._fetched), injected.eq(self._injects)]
+            m.d.sync += [stage.valid.eq(1), stage.index.eq(self._fetched),
+                         stage.injected.eq(self._injects)]
         with m.Elif(leaves | self._flush):
-            m.d.sync += valid.eq(0)
-        for age in range(self.depth):
-            m.d.sync += [tokens[age + 1].eq(tokens[age]),
-                         tokens[age + 1].valid.eq(tokens[age].valid & ~self._flush)]
+            m.d.sync += stage.valid.eq(0)
 
     # -- operands ----------------------------------------------------------------------------------
 
     def _operands(self, m, platform):
         """Fetch operand *k* in decode stage *k*, or in the last; all are there when lanes begin."""
-        machine, tokens, current = self.machine, self.tokens, self.current
+        machine = self.machine
         stages = [min(operand, machine.decode_stages - 1) for operand in range(3)]
-        fetched = [tokens[stage + 1] for stage in stages]  # by operand, the one whose word is there
-        a, b, c = (token.decoded[name] for token, name in zip(fetched, "abc", strict=True))
-
-        self._scalars = [ScalarRegisters() for _ in range(SLOTS)]
-        scalar = [Signal(32, name=f"scalar_{operand}") for operand in range(3)]
-        for slot, scalars in enumerate(self._scalars):
-            self._free.submodules[f"scalars_{slot}"] = scalars
-            m.d.comb += [scalars.stall.eq(self.stall),
-                         scalars.moved.eq(self.transfer[slot].scalars),
-                         *(scalars.read[operand].eq(source.number)
-                           for operand, source in enumerate((a, b, c)))]
-            with m.If(~self.accessing[slot]):
-                m.d.comb += scalars.moved.eq(0)
-            with m.If(current == slot):
-                m.d.comb += [scalar[operand].eq(scalars.value[operand]) for operand in range(3)]
-        m.d.comb += self.buffer_query.buffer.eq(tokens[0].decoded.number)
-        query = Mux(fetched[0].decoded.sub == 0, self.buffer_query.x, self.buffer_query.y)
-        first, second, third = (Signal(32, name=f"shared_{name}") for name in "abc")
-        special = Array([self.grid.x, self.grid.y, self._x[current], self._y[current],
-                         (Const(1, 32) << self.grid.width)[:32],
-                         *(self._sd[current][number] for number in range(3))])
-        m.d.comb += [
-            first.eq(Mux(fetched[0].decoded.query, query, scalar[0])),
-            second.eq(Mux(b.file == File.SCALAR, scalar[1], Mux(
-                b.file == File.SCALAR_SPECIAL, special[b.number[:3]],
-                fetched[1].decoded.immediate))),
-            third.eq(Mux(c.file == File.SCALAR, scalar[2],
-                         fetched[2].decoded.offset.as_signed())),
-        ]
-        x, y = Signal(32), Signal(32)
-        m.d.comb += [x.eq(second), y.eq(third)]
-        self._offset_x = self._later(m, "x", x, self.depth - stages[1] - 1)
-        self._offset_y = self._later(m, "y", y, self.depth - stages[2] - 1)
-        # a signed number compared with 0
-        zero, below = ~scalar[0].any(), scalar[0][-1]
-        holds = Signal()
-        m.d.comb += holds.eq(Array([zero, ~zero, ~zero & ~below, zero | ~below, ~zero & below,
-                                    zero | below])[fetched[0].decoded.sub])
-        self._holds = self._later(m, "holds", holds, self.depth - 1)
-
+        fetched = [self.tokens[stage + 1] for stage in stages]  # by operand, whose word is there
+        scalars = self._scalar_registers(m, fetched)
+        uniform = self._uniform_operands(m, fetched, scalars)
+        self._offsets(m, stages, uniform)
+        self._condition(m, fetched[0].decoded.sub, scalars[0])
         self._predicates(m, fetched, stages)
         # masks as operands: a row of lanes is chosen once, not a bit in every lane
         self._read_rows = [Signal(machine.lanes, name=f"read_{name}") for name in MASKS]
-        m.d.comb += [row.eq(self._masks[current][mask][fetched[1].warp])
+        m.d.comb += [row.eq(self._masks[self.current][mask][fetched[1].warp])
                      for mask, row in enumerate(self._read_rows)]
         self._lanes = []
         self._vector = []  # operands of each lane, when it begins
         for lane in range(machine.lanes):
-            registers = LaneRegisters(machine=machine)
-            self._free.submodules[f"registers_{lane}"] = shared(registers, platform,
-                                                                alike=("registers", machine))
-            self._lanes.append(registers)
-            m.d.comb += [registers.stall.eq(self.stall), registers.slot.eq(current),
-                         registers.transfers.eq(self.accessing | self._lent),
-                         registers.special_read.eq(fetched[1].warp)]
-            for operand, stage in enumerate(stages):
-                token, name = tokens[stage], "abc"[operand]
-                m.d.comb += [registers.read[operand].warp.eq(token.warp),
-                             registers.read[operand].register.eq(token.decoded[name].number)]
-            words = [Signal(32, name=f"{name}_of_{lane}") for name in "abc"]
-            m.d.comb += words[0].eq(registers.operand[0])
-            m.d.comb += words[2].eq(registers.operand[2])
-            if lane == 0:  # that of the scalars
-                with m.If(~fetched[0].decoded.vector):
-                    m.d.comb += words[0].eq(first)
-                with m.If(~fetched[2].decoded.vector):
-                    m.d.comb += words[2].eq(third)
-            with m.If(b.file == File.VECTOR):
-                m.d.comb += words[1].eq(registers.operand[1])
-            with m.Elif(b.file == File.VECTOR_SPECIAL):
-                m.d.comb += words[1].eq(self._special(m, lane, b.number, fetched[1].warp))
-            with m.Else():
-                m.d.comb += words[1].eq(second)
+            self._lanes.append(self._lane_registers(m, platform, lane, stages, fetched[1].warp))
+            words = self._lane_operands(m, lane, fetched, uniform)
             self._vector.append([
                 self._later(m, f"{name}_of_{lane}", word, machine.decode_stages - 1 - stage)
                 for name, word, stage in zip("abc", words, stages, strict=True)])
         self._transfers(m)
+
+    def _scalar_registers(self, m, fetched):
+        """The slots' scalar registers; returns what the current slot's hold, by operand."""
+        self._scalars = [ScalarRegisters() for _ in range(SLOTS)]
+        values = [Signal(32, name=f"scalar_{operand}") for operand in range(3)]
+        for slot, scalars in enumerate(self._scalars):
+            self._free.submodules[f"scalars_{slot}"] = scalars
+            m.d.comb += [scalars.stall.eq(self.stall),
+                         scalars.moved.eq(self.transfer[slot].scalars),
+                         *(scalars.read[operand].eq(token.decoded["abc"[operand]].number)
+                           for operand, token in enumerate(fetched))]
+            with m.If(~self.accessing[slot]):
+                m.d.comb += scalars.moved.eq(0)
+            with m.If(self.current == slot):
+                m.d.comb += [values[operand].eq(scalars.value[operand]) for operand in range(3)]
+        return values
+
+    def _uniform_operands(self, m, fetched, scalars):
+        """The operands that are the same for all lanes: a buffer's size, a scalar, a number."""
+        current = self.current
+        b, c = fetched[1].decoded.b, fetched[2].decoded.c
+        m.d.comb += self.buffer_query.buffer.eq(self.tokens[0].decoded.number)
+        query = Mux(fetched[0].decoded.sub == 0, self.buffer_query.x, self.buffer_query.y)
+        uniform = first, second, third = [Signal(32, name=f"shared_{name}") for name in "abc"]
+        special = Array([self.grid.x, self.grid.y, self._x[current], self._y[current],
+                         (Const(1, 32) << self.grid.width)[:32],
+                         *(self._sd[current][number] for number in range(3))])
+        m.d.comb += [
+            first.eq(Mux(fetched[0].decoded.query, query, scalars[0])),
+            second.eq(Mux(b.file == File.SCALAR, scalars[1], Mux(
+                b.file == File.SCALAR_SPECIAL, special[b.number[:3]],
+                fetched[1].decoded.immediate))),
+            third.eq(Mux(c.file == File.SCALAR, scalars[2],
+                         fetched[2].decoded.offset.as_signed())),
+        ]
+        return uniform
+
+    def _offsets(self, m, stages, uniform):
+        """An access's offsets, when it commits."""
+        x, y = Signal(32), Signal(32)
+        m.d.comb += [x.eq(uniform[1]), y.eq(uniform[2])]
+        self._offset_x = self._later(m, "x", x, self.depth - stages[1] - 1)
+        self._offset_y = self._later(m, "y", y, self.depth - stages[2] - 1)
+
+    def _condition(self, m, comparison, scalar):
+        """Whether a signed number compares with 0 as a jump asks, when that commits."""
+        zero, below = ~scalar.any(), scalar[-1]
+        holds = Signal()
+        m.d.comb += holds.eq(Array([zero, ~zero, ~zero & ~below, zero | ~below, ~zero & below,
+                                    zero | below])[comparison])
+        self._holds = self._later(m, "holds", holds, self.depth - 1)
+
+    def _lane_registers(self, m, platform, lane, stages, special_warp):
+        """A lane's registers, which each decode stage reads for the operand that it fetches."""
+        registers = LaneRegisters(machine=self.machine)
+        self._free.submodules[f"registers_{lane}"] = shared(registers, platform,
+                                                            alike=("registers", self.machine))
+        m.d.comb += [registers.stall.eq(self.stall), registers.slot.eq(self.current),
+                     registers.transfers.eq(self.accessing | self._lent),
+                     registers.special_read.eq(special_warp)]
+        for operand, stage in enumerate(stages):
+            token, name = self.tokens[stage], "abc"[operand]
+            m.d.comb += [registers.read[operand].warp.eq(token.warp),
+                         registers.read[operand].register.eq(token.decoded[name].number)]
+        return registers
+
+    def _lane_operands(self, m, lane, fetched, uniform):
+        """A lane's three operands: its own registers, or what is the same for all lanes."""
+        registers, b = self._lanes[lane], fetched[1].decoded.b
+        words = [Signal(32, name=f"{name}_of_{lane}") for name in "abc"]
+        m.d.comb += words[0].eq(registers.operand[0])
+        m.d.comb += words[2].eq(registers.operand[2])
+        if lane == 0:  # that of the scalars
+            with m.If(~fetched[0].decoded.vector):
+                m.d.comb += words[0].eq(uniform[0])
+            with m.If(~fetched[2].decoded.vector):
+                m.d.comb += words[2].eq(uniform[2])
+        with m.If(b.file == File.VECTOR):
+            m.d.comb += words[1].eq(registers.operand[1])
+        with m.Elif(b.file == File.VECTOR_SPECIAL):
+            m.d.comb += words[1].eq(self._special(m, lane, b.number, fetched[1].warp))
+        with m.Else():
+            m.d.comb += words[1].eq(uniform[1])
+        return words
 
     def _special(self, m, lane, number, warp):
         """A special vector register's word."""

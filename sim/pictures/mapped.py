@@ -103,7 +103,9 @@ def _grid(mapped: Mapped, busy: Mapping[Node, float]) -> Figure:
     for number, net in enumerate(mapped.nets):
         links = {link for path in net.routes for link in path.links}
         for node, port in links:
-            (x0, y0), (x1, y1) = _point(node), _point(grid.peer(node, port)[0])
+            peer = grid.peer(node, port)
+            assert peer is not None  # no link of a net ends at the edge
+            (x0, y0), (x1, y1) = _point(node), _point(peer[0])
             bend = 0.0 if abs(x1 - x0) + abs(y1 - y0) < 1.5 else 0.25
             axes.annotate("", (x1, y1), (x0, y0), zorder=3, arrowprops={
                 "arrowstyle": "-|>", "color": colours(number % 10), "linewidth": 1.3,
@@ -148,9 +150,11 @@ def run_depths(run: Path) -> list[KernelCycles]:
         if not job.passed:
             raise UserError(f"{job.name} failed: {job.reason}")
         parameters = block.configurations[job.configuration].parameters
-        if tuple(parameters["rows"]) != FIVE_BY_FIVE.rows:
-            continue
-        runs += took_in((Path(job.folder) / "log.txt").read_text(), parameters["depth"])
+        rows, depth = parameters["rows"], parameters["depth"]
+        assert isinstance(rows, list | tuple)
+        assert isinstance(depth, int)
+        if tuple(rows) == FIVE_BY_FIVE.rows:
+            runs += took_in((Path(job.folder) / "log.txt").read_text(), depth)
     return runs
 
 
