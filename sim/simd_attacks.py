@@ -36,13 +36,13 @@ class KeptAttacks:
 
         self._path = path
         self._head = {"code": closure(*_CODE) if path else "", **setting}
-        self._found = ({attack.seed: attack for attack in kept_attacks(path, self._head)}
+        self._by_seed = ({attack.seed: attack for attack in kept_attacks(path, self._head)}
                        if path else {})
         self._begun = False
 
     def get(self, seed: int) -> Attack | None:
         """The attack of a seed, if it was made before."""
-        return self._found.get(seed)
+        return self._by_seed.get(seed)
 
     def add(self, attack: Attack) -> Attack:
         """Keep an attack, and return it. Raises `UserError`."""

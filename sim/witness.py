@@ -92,15 +92,15 @@ def waveform_svg(witness: Witness) -> str:
     """
     try:
         if witness.pages:  # a user's block may import from anywhere
-            return _drawn(witness)
+            return _lanes_text(witness)
         folder, _ = find_or_make("picture", witness.key, lambda folder: (
-            folder / "lanes.json").write_text(_drawn(witness)))
+            folder / "lanes.json").write_text(_lanes_text(witness)))
         return (folder / "lanes.json").read_text()
     except Exception as error:  # a run does not fail for want of a picture
         return f"No picture: {error if isinstance(error, UserError) else repr(error)}"
 
 
-def _drawn(witness: Witness) -> str:
+def _lanes_text(witness: Witness) -> str:
     job = Job(witness.block, witness.configuration, witness.testbench, witness.seed,
               witness.folder, waves=True, test=witness.test, simulator=witness.simulator,
               pages=witness.pages, changes=witness.changes)

@@ -121,7 +121,7 @@ class CycleModel:
         self._accessed = 0              # until when an access runs, whichever
         self._transferred = 0           # until when a scratchpad does
         self._traced: Callable[[list[int]], None] | None = None
-        self._found = Timed()
+        self._timed = Timed()
 
     # -- a run -----------------------------------------------------------------------------------
 
@@ -134,8 +134,8 @@ class CycleModel:
         Raises `KernelFault`.
         """
         self._traced = traced
-        found, last = self._found, 0
-        found.load = compute_free = self._launch_from = load_cycles(
+        timed, last = self._timed, 0
+        timed.load = compute_free = self._launch_from = load_cycles(
             self._program, self._machine, self._dram)
         current = SLOTS - 1
         with np.errstate(all="ignore"):
@@ -158,8 +158,8 @@ class CycleModel:
                 compute_free, over = self._phase(current, start, keep)
                 last = max(last, over)
         tell(len(self._places), len(self._places))
-        found.cycles, found.refreshes = last, self._dram.refreshes
-        return found
+        timed.cycles, timed.refreshes = last, self._dram.refreshes
+        return timed
 
     def _launch(self, before: int | None, most: int) -> bool:
         """Give the next work-group to a free slot, the lower one of two that are free; or not.
@@ -217,11 +217,11 @@ class CycleModel:
         return free, over
 
     def _occupied(self, resource: str, number: int, start: int, end: int, keep: bool) -> None:
-        found, group = self._found, self._slots[number].group
+        timed, group = self._timed, self._slots[number].group
         assert group is not None
-        found.busy[resource] += end - start
+        timed.busy[resource] += end - start
         if keep:
-            found.phases.append(Phase(resource, number, group.place.number, start, end))
+            timed.phases.append(Phase(resource, number, group.place.number, start, end))
 
     def _end(self, slot: _Slot, finished: int, free: int) -> None:
         assert slot.group is not None
@@ -229,7 +229,7 @@ class CycleModel:
         if self._traced is not None:
             self._traced(slot.trace)
             slot.trace = []
-        self._found.operations += slot.group.vectors * self._machine.items
+        self._timed.operations += slot.group.vectors * self._machine.items
         slot.group, slot.ready, slot.free = None, None, free
 
     def _last_store(self, group: WorkGroup) -> bool:

@@ -154,10 +154,10 @@ def dram_tile_shared(*, machine: AnyMachine, part: AnyPart, words: Words, gap: G
     completed 16 - 14 clocks and its issue delay after this one is taken, at the latest. This one's
     first command is chosen 16 clocks after it is taken, or then. One refresh may go before either.
     """
-    found, known = machine_named(machine), part_named(part)
-    earlier = (found.decode_stages + found.execute_stages + 1) * found.compute_ps // known.tck_ps
+    unit, device = machine_named(machine), part_named(part)
+    earlier = (unit.decode_stages + unit.execute_stages + 1) * unit.compute_ps // device.tck_ps
     other = _tile_delay(part, other_words, other_gap, other_count, other_write)
-    before = max(_TILE, _TILE - earlier + other) + known.nRFC
+    before = max(_TILE, _TILE - earlier + other) + device.nRFC
     return crossed(machine, part, _SETUP + before + _tile_delay(part, words, gap, count, write)
                    + _RESUME)
 
@@ -186,9 +186,9 @@ def _after_turn(machine: AnyMachine, part: AnyPart, before: int, clocks: int) ->
     and its access is shown D + 1 cycles after it issued. So if it is shown in cycle n, the other's
     turn was in n - (D + 1) or earlier, and the other is over in ``n + before - D - 2``.
     """
-    found, known = machine_named(machine), part_named(part)
-    compute, dram = found.compute_ps, known.tck_ps
-    wait = before - (found.decode_stages + found.execute_stages) - 2
+    unit, device = machine_named(machine), part_named(part)
+    compute, dram = unit.compute_ps, device.tck_ps
+    wait = before - (unit.decode_stages + unit.execute_stages) - 2
     return max(_seen(max(_begins(cycle, compute, dram) + _SETUP,
                          _begins(cycle + wait, compute, dram)) + clocks, compute, dram) - cycle + 1
                for cycle in range(dram // gcd(compute, dram)))

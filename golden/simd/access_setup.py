@@ -83,13 +83,13 @@ def moves(access: Committed) -> list[Move]:
             "ldspbidx": _whole_chip, "stspbidx": _whole_chip}[access.name](access)
 
 
-def collide(found: list[Move], period: int, reach: int, places: int) -> bool:
+def collide(moves: list[Move], period: int, reach: int, places: int) -> bool:
     """Whether ``reach`` words in a row of memory have two that go to the same place, of ``places``
     that take a word each: those whose targets are equal modulo that.
 
     ``period``: words from a line's first word to the next line's.
     """
-    at = {move.line * period + move.column: move.target for move in found}
+    at = {move.line * period + move.column: move.target for move in moves}
     return any((at[first + distance] - target) % places == 0
                for first, target in at.items() for distance in range(1, reach)
                if first + distance in at)

@@ -27,11 +27,11 @@ def _float(words: Words) -> np.ndarray:
 
 def _words(values: np.ndarray) -> Words:
     """Results as patterns; NaNs are all made the same."""
-    found = values.view(np.uint32)
+    words = values.view(np.uint32)
     wrong = values != values
     if wrong.any():
-        found = np.where(wrong, np.uint32(NAN), found)
-    return found
+        words = np.where(wrong, np.uint32(NAN), words)
+    return words
 
 
 def signed(words: Words) -> np.ndarray:
@@ -62,11 +62,11 @@ def _order(words: Words) -> np.ndarray:
 
 
 def _choose(a: Words, b: Words, first: np.ndarray) -> Words:
-    found = np.where(first, a, b)
+    chosen = np.where(first, a, b)
     no_a, no_b = (_float(operand) != _float(operand) for operand in (a, b))
     if np.any(no_a) or np.any(no_b):
-        found = np.where(no_a, np.where(no_b, np.uint32(NAN), b), np.where(no_b, a, found))
-    return found
+        chosen = np.where(no_a, np.where(no_b, np.uint32(NAN), b), np.where(no_b, a, chosen))
+    return chosen
 
 
 def lesser(a: Words, b: Words) -> Words:

@@ -302,7 +302,7 @@ class Planner:
         taken = set(index[active].tolist())  # of words that may not pass unless they are wanted
         size = max(BEAT_WORDS, self.plan.grid.machine.scratchpad_bus)
         shift, modulus = rng.randrange(size), 1 << TARGET_BITS
-        blocks = {(each + shift) // size for each in items} | {rng.randrange(40)}
+        blocks = {(item + shift) // size for item in items} | {rng.randrange(40)}
         now = begin
         for block in rng.sample(sorted(blocks), len(blocks)):
             begins = (block * size - shift) % modulus

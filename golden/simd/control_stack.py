@@ -87,14 +87,14 @@ def stacks_of(instructions: Sequence[Instruction]) -> list[set[Stack]]:
     execution runs on after the last instruction, and for a program with more than `STATES` pairs
     of an instruction and a stack.
     """
-    found: list[set[Stack]] = [set() for _ in instructions]
+    stacks: list[set[Stack]] = [set() for _ in instructions]
     waiting: list[tuple[int, Stack]] = [(0, ())] if instructions else []
     count = 0
     while waiting:
         index, stack = waiting.pop()
-        if stack in found[index]:
+        if stack in stacks[index]:
             continue
-        found[index].add(stack)
+        stacks[index].add(stack)
         count += 1
         if count > STATES:
             raise Flaw(index, f"more than {STATES} paths lead through the program")
@@ -102,4 +102,4 @@ def stacks_of(instructions: Sequence[Instruction]) -> list[set[Stack]]:
             if following >= len(instructions):
                 raise Flaw(index, "execution runs on after the last instruction; end with exit")
             waiting.append((following, after))
-    return found
+    return stacks

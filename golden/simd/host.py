@@ -49,8 +49,8 @@ class HostModel:
         length, address = self._of(Register.INSTRUCTIONS), self._of(Register.PROGRAM)
         width = self._of(Register.WIDTH)
         sizes = 0 < x < 1 << 20 and 0 < y < 1 << 20 and 0 < length <= INSTRUCTIONS
-        known = 1 << width in self.machine.widths and self._of(Register.POLICY) < len(CODES)
-        if not idle or not sizes or not known or address % 16:
+        supported = 1 << width in self.machine.widths and self._of(Register.POLICY) < len(CODES)
+        if not idle or not sizes or not supported or address % 16:
             self.refused = True
             return None
         return "start", {"address": address, "instructions": length, "x": x, "y": y,

@@ -14,7 +14,7 @@ from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import CODES, Policy
 
-__all__ = ["Told", "start_writes", "told"]
+__all__ = ["KernelOutcome", "kernel_outcome", "start_writes"]
 
 _CHIP = 1 << 8  # of MAP: a buffer of the scratchpads
 
@@ -38,7 +38,7 @@ def start_writes(program: Program, grid: Grid, policy: Policy, address: int
 
 
 @dataclass(frozen=True)
-class Told:
+class KernelOutcome:
     """The outcome of a kernel, as registers report it.
 
     ``cause`` is `Cause.NONE` if nothing stopped it; else ``slot``, ``index`` (of the instruction)
@@ -52,11 +52,11 @@ class Told:
     number: int = 0
 
 
-def told(read: Callable[[Register], int]) -> Told:
+def kernel_outcome(read: Callable[[Register], int]) -> KernelOutcome:
     """Decode a kernel's outcome from its registers; ``read`` looks one up."""
     cycles = read(Register.CYCLES_LOW) | read(Register.CYCLES_HIGH) << 32
     if not read(Register.STATUS) & Status.FAULT:
-        return Told(cycles)
+        return KernelOutcome(cycles)
     fault = read(Register.FAULT)
     number = read(Register.GROUP_LOW) | read(Register.GROUP_HIGH) << 32
-    return Told(cycles, Cause(fault & 0xFF), fault >> 8 & 0xFF, fault >> 16, number)
+    return KernelOutcome(cycles, Cause(fault & 0xFF), fault >> 8 & 0xFF, fault >> 16, number)

@@ -190,16 +190,16 @@ _SLOT = re.compile(r"(?P<written>\+?)(?P<field>[DABCXY]):(?P<kinds>[A-Za-z/]+)"
 
 def _slots(text: str) -> tuple[Slot, ...]:
     """Slots from a row's text: ``+D:V A:V B:V/S/I(float) C:V``; ``+`` is a destination."""
-    found = []
+    slots = []
     for word in text.split():
         match = _SLOT.fullmatch(word)
         assert match is not None, word  # a misprint in the table below
-        found.append(Slot(match["field"], tuple(_KINDS[kind] for kind in match["kinds"].split("/")),
+        slots.append(Slot(match["field"], tuple(_KINDS[kind] for kind in match["kinds"].split("/")),
                           _NUMBERS[match["number"] or ""],
                           bool(match["optional"] or match["default"]),
                           None if match["default"] is None else int(match["default"]),
                           bool(match["written"])))
-    return tuple(found)
+    return tuple(slots)
 
 
 _CONDITIONS = ("ez", "nz", "g", "ge", "l", "le")
@@ -298,7 +298,7 @@ TABLE: tuple[Operation, ...] = (
     _row("ldglin", f"+D:V/vc A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS,
          "the work-group's tile of buffer A, moved by (X, Y) items", ("", "vec2", "vec4")),
     _row("stglin", f"D:V/vc A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS,
-         "the other way", ("", "vec2", "vec4")),
+         "D to the work-group's tile of buffer A, moved by (X, Y) items", ("", "vec2", "vec4")),
     _row("ldgbidx", "A:I(buf)", Unit.DRAM, Timing.ACCESS,
          "snoopy: mem_data := A[mem_idx], all of A streams past"),
     _row("stgbidx", "A:I(buf)", Unit.DRAM, Timing.ACCESS,
@@ -306,7 +306,8 @@ TABLE: tuple[Operation, ...] = (
     _row("ldgcidx", f"A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS,
          "snoopy with sd_period_cnt lines of sd_words words, sd_period words apart, from word X of "
          "line Y on"),
-    _row("stgcidx", f"A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS, "the other way"),
+    _row("stgcidx", f"A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS,
+         "snoopy: mem_data to such lines; of several lanes, the lowest"),
     _row("ldgidxit", "+D:V A:I(buf)", Unit.DRAM, Timing.ACCESS,
          "index by index: D := A[mem_idx]"),
     _row("stgidxit", "D:V A:I(buf)", Unit.DRAM, Timing.ACCESS,
@@ -316,12 +317,13 @@ TABLE: tuple[Operation, ...] = (
     # -- accesses: DRAM and scratchpad
     _row("ldg2sptile", f"D:I(sp) A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS,
          "scratchpad buffer D from the tile of its size at (X, Y) of buffer A"),
-    _row("stg2sptile", f"D:I(sp) A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS, "the other way"),
+    _row("stg2sptile", f"D:I(sp) A:I(buf) {_XY}", Unit.DRAM, Timing.ACCESS,
+         "scratchpad buffer D to the tile of its size at (X, Y) of buffer A"),
     # -- accesses: scratchpad and registers
     _row("ldsplin", f"+D:V/vc A:I(sp) {_XY}", Unit.SCRATCHPAD, Timing.ACCESS,
          "the words of scratchpad buffer A at (X + lid_x, Y + lid_y)"),
     _row("stsplin", f"D:V/vc A:I(sp) {_XY}", Unit.SCRATCHPAD, Timing.ACCESS,
-         "the other way"),
+         "D to the words of scratchpad buffer A at (X + lid_x, Y + lid_y)"),
     _row("ldspbidx", "A:I(sp)", Unit.SCRATCHPAD, Timing.ACCESS,
          "snoopy: mem_data := A[mem_idx]"),
     _row("stspbidx", "A:I(sp)", Unit.SCRATCHPAD, Timing.ACCESS,
@@ -490,10 +492,10 @@ def decode(word: int) -> Instruction:
             raise ValueError(f"{operation.name}: operand {slot.field} must be below {limit}, "
                              f"not {value}")
         operands.append(Operand(kind, value))
-    found = Instruction(operation.name, operation.subops[sub], tuple(operands))
-    if encode(found) != word:
+    instruction = Instruction(operation.name, operation.subops[sub], tuple(operands))
+    if encode(instruction) != word:
         raise ValueError(f"{operation.name}: unused bits must be 0, not "
-                         f"{word ^ encode(found):#018x}")
-    if said := illegal(found):
+                         f"{word ^ encode(instruction):#018x}")
+    if said := illegal(instruction):
         raise ValueError(said)
-    return found
+    return instruction

@@ -141,9 +141,9 @@ def _indexed_delay(part: Part, lanes: bytes, bursts: bytes, items: int, write: b
     """Rows have no timing of their own, so that bursts count from any row of all banks."""
     seen = [*np.frombuffer(lanes, np.int32).tolist(), items, items + 1]  # the last one cycle later
     arrivals = [cycle - seen[2] for cycle in seen[2:]]
-    found = schedule(part, np.frombuffer(bursts, np.int32).tolist(), write=write, indexed=True,
-                     arrivals=arrivals)
-    return seen[2] - 2, found.issue_delay
+    scheduled = schedule(part, np.frombuffer(bursts, np.int32).tolist(), write=write, indexed=True,
+                         arrivals=arrivals)
+    return seen[2] - 2, scheduled.issue_delay
 
 
 def load_cycles(program: Program, machine: Machine, dram: DramTimeline) -> int:

@@ -112,12 +112,12 @@ class Pipeline:
         `TAKEN` after a jump; it ends in an access, or in what leaves no lane active.
         """
         key = tuple(trace)
-        found = self._lengths.get(key)
-        if found is None:
-            found = self.issues(trace)[-1]
+        length = self._lengths.get(key)
+        if length is None:
+            length = self.issues(trace)[-1]
             if len(self._lengths) < 100_000 and len(key) < 10_000:
-                self._lengths[key] = found
-        return found
+                self._lengths[key] = length
+        return length
 
     def issues(self, trace: Sequence[int]) -> list[int]:
         """The cycle in which each instruction's first warp issues, and the phase's length."""

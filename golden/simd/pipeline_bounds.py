@@ -28,9 +28,9 @@ _ANYTHING = "the other work-group has computed before, and may transfer meanwhil
 _SOURCE = "this project, from Sim-D, section 3.1"
 
 
-def _found(machine: AnyMachine) -> tuple[Machine, int]:
-    found = machine_named(machine)
-    return found, found.decode_stages + found.execute_stages
+def _sizes_and_depth(machine: AnyMachine) -> tuple[Machine, int]:
+    sizes = machine_named(machine)
+    return sizes, sizes.decode_stages + sizes.execute_stages
 
 
 def _stage(machine: Machine, operand: int) -> int:
@@ -54,8 +54,8 @@ def scalar_dependent(*, machine: AnyMachine, operand: Operand) -> int:
     Derivation: the result is there *D* cycles after the issue, and is fetched *k* cycles after the
     second one's.
     """
-    found, depth = _found(machine)
-    return depth - _stage(found, operand)
+    sizes, depth = _sizes_and_depth(machine)
+    return depth - _stage(sizes, operand)
 
 
 @bound(formula="W", source=_SOURCE, environment=_ANYTHING)
@@ -73,8 +73,8 @@ def vector_dependent(*, machine: AnyMachine, operand: Operand) -> int:
 
     Derivation: each warp depends on its own result only, and comes *W* cycles later, or *D - k*.
     """
-    found, depth = _found(machine)
-    return max(found.warps, depth - _stage(found, operand))
+    sizes, depth = _sizes_and_depth(machine)
+    return max(sizes.warps, depth - _stage(sizes, operand))
 
 
 @bound(formula="W * R", source=_SOURCE, environment=_ANYTHING)
@@ -83,8 +83,8 @@ def special(*, machine: AnyMachine) -> int:
 
     Derivation: "one RCP-unit for every four SP-units": *R* passes over each warp, one in a cycle.
     """
-    found = machine_named(machine)
-    return found.warps * found.passes
+    sizes = machine_named(machine)
+    return sizes.warps * sizes.passes
 
 
 @bound(formula="max(W * R, R - 1 + D - k)", source=_SOURCE, environment=_ANYTHING)
@@ -93,8 +93,8 @@ def special_dependent(*, machine: AnyMachine, operand: Operand) -> int:
 
     Derivation: the first warp is complete with its last pass, ``R - 1`` cycles after its first.
     """
-    found, depth = _found(machine)
-    return max(found.warps * found.passes, found.passes - 1 + depth - _stage(found, operand))
+    sizes, depth = _sizes_and_depth(machine)
+    return max(sizes.warps * sizes.passes, sizes.passes - 1 + depth - _stage(sizes, operand))
 
 
 @bound(formula="c - e + 1", source=_SOURCE, environment=_ANYTHING)
@@ -103,8 +103,8 @@ def division(*, machine: AnyMachine) -> int:
 
     Derivation: the next result must not come before, and it takes *e* cycles where this takes *c*.
     """
-    found = machine_named(machine)
-    return found.divider_cycles - found.execute_stages + 1
+    sizes = machine_named(machine)
+    return sizes.divider_cycles - sizes.execute_stages + 1
 
 
 @bound(formula="c + 1", source=_SOURCE, environment=_ANYTHING)
@@ -122,8 +122,8 @@ def division_dependent(*, machine: AnyMachine, operand: Operand) -> int:
 
     Derivation: as `scalar_dependent`, with *c* cycles in the place of *e*.
     """
-    found = machine_named(machine)
-    return found.decode_stages + found.divider_cycles - _stage(found, operand)
+    sizes = machine_named(machine)
+    return sizes.decode_stages + sizes.divider_cycles - _stage(sizes, operand)
 
 
 @bound(formula="D + 1", source=_SOURCE, environment=_ANYTHING)
@@ -132,7 +132,7 @@ def jump_taken(*, machine: AnyMachine) -> int:
 
     Derivation: the target is fetched in the cycle of the commit, *D* cycles after the issue.
     """
-    return _found(machine)[1] + 1
+    return _sizes_and_depth(machine)[1] + 1
 
 
 @bound(formula="1", source=_SOURCE, environment=_ANYTHING)
@@ -152,8 +152,8 @@ def vector_jump(*, machine: AnyMachine) -> int:
     Derivation: the last warp commits ``W - 1 + D`` cycles after the first one's issue; in the next
     cycle the masks are seen and the target is fetched.
     """
-    found, depth = _found(machine)
-    return found.warps + depth + 1
+    sizes, depth = _sizes_and_depth(machine)
+    return sizes.warps + depth + 1
 
 
 @bound(formula="W + D + 1", source=_SOURCE, environment=_ANYTHING)
@@ -162,8 +162,8 @@ def emptied(*, machine: AnyMachine) -> int:
 
     Derivation: as `vector_jump`, but nothing has to be fetched.
     """
-    found, depth = _found(machine)
-    return found.warps + depth + 1
+    sizes, depth = _sizes_and_depth(machine)
+    return sizes.warps + depth + 1
 
 
 @bound(formula="W + D + 1", source=_SOURCE, environment=_ANYTHING)
@@ -172,8 +172,8 @@ def injected(*, machine: AnyMachine) -> int:
 
     Derivation: as `vector_jump`.
     """
-    found, depth = _found(machine)
-    return found.warps + depth + 1
+    sizes, depth = _sizes_and_depth(machine)
+    return sizes.warps + depth + 1
 
 
 @bound(formula="2 W + D + e", source=_SOURCE, environment=_ANYTHING)
@@ -183,8 +183,8 @@ def push_to_pop(*, machine: AnyMachine) -> int:
     Derivation: the cpop waits until the last pushing warp, issued ``W - 1`` cycles after the first,
     is *e* cycles old; from there, `vector_jump`.
     """
-    found, depth = _found(machine)
-    return 2 * found.warps + depth + found.execute_stages
+    sizes, depth = _sizes_and_depth(machine)
+    return 2 * sizes.warps + depth + sizes.execute_stages
 
 
 @bound(formula="D + 1", source=_SOURCE,
@@ -195,7 +195,7 @@ def access_turn(*, machine: AnyMachine) -> int:
     Derivation: the access is committed *D* cycles after its issue, and in that cycle the other
     work-group's instruction is fetched.
     """
-    return _found(machine)[1] + 1
+    return _sizes_and_depth(machine)[1] + 1
 
 
 @bound(formula="W + D + 1", source=_SOURCE,
@@ -205,5 +205,5 @@ def end_turn(*, machine: AnyMachine) -> int:
 
     Derivation: as `vector_jump`; without an entry on the control stack, the work-group has ended.
     """
-    found, depth = _found(machine)
-    return found.warps + depth + 1
+    sizes, depth = _sizes_and_depth(machine)
+    return sizes.warps + depth + 1

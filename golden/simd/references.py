@@ -103,15 +103,15 @@ def _cnn_convolution(memory: Memory, grid: Grid) -> Results:
     maps = memory[2].shape[0] // grid.y
     channels = _f(memory[0]).reshape(-1, grid.y + 2, memory[0].shape[1])
     weights = _f(memory[1]).reshape(maps, len(channels), 3, 3)
-    found = []
+    totals = []
     for number in range(maps):
         total = np.full((grid.y, grid.x), _f(memory[3])[0, number], np.float32)
         for channel, kernel in zip(channels, weights[number], strict=True):
             for line, column in np.ndindex(3, 3):
                 part = channel[line:line + grid.y, column:column + grid.x]
                 total = part * kernel[line, column] + total
-        found.append(total)
-    return {2: _w(np.concatenate(found))}
+        totals.append(total)
+    return {2: _w(np.concatenate(totals))}
 
 
 def _fft(memory: Memory, grid: Grid) -> Results:
@@ -158,11 +158,11 @@ def _vertex2normal(memory: Memory, grid: Grid) -> Results:
     squares = normal[..., 0] * normal[..., 0]
     for axis in (1, 2):
         squares = normal[..., axis] * normal[..., axis] + squares
-    found = np.zeros((grid.y, grid.x, 4), np.float32)
-    found[..., :3] = normal * _unit(special_functions.rsqrt, squares)[..., None]
+    normals = np.zeros((grid.y, grid.x, 4), np.float32)
+    normals[..., :3] = normal * _unit(special_functions.rsqrt, squares)[..., None]
     missing = np.any([neighbour[..., 2] == 0 for neighbour in (right, left, down, up)], axis=0)
-    found[missing] = (2, 0, 0, 0)
-    return {1: _w(found.reshape(grid.y, -1))}
+    normals[missing] = (2, 0, 0, 0)
+    return {1: _w(normals.reshape(grid.y, -1))}
 
 
 def _chain(terms: list[tuple[np.ndarray, np.ndarray]], total: np.ndarray | None = None
@@ -207,12 +207,13 @@ def _track(memory: Memory, grid: Grid) -> Results:
     for code, lanes in reversed(failed):
         result[lanes] = code
     good = result == 1
-    found = np.zeros((grid.y, grid.x, 8), np.float32)
-    found[..., 0] = result
-    found[good, 1] = _dot(its_normal, apart)[good]
-    found[good, 2:5] = its_normal[good]
-    found[good, 5:] = _cross(moved, its_normal)[good]
-    return {5: _w(found[..., :4].reshape(grid.y, -1)), 6: _w(found[..., 4:].reshape(grid.y, -1))}
+    tracked = np.zeros((grid.y, grid.x, 8), np.float32)
+    tracked[..., 0] = result
+    tracked[good, 1] = _dot(its_normal, apart)[good]
+    tracked[good, 2:5] = its_normal[good]
+    tracked[good, 5:] = _cross(moved, its_normal)[good]
+    return {5: _w(tracked[..., :4].reshape(grid.y, -1)),
+            6: _w(tracked[..., 4:].reshape(grid.y, -1))}
 
 
 def _spmv(memory: Memory, grid: Grid) -> Results:
@@ -225,14 +226,14 @@ def _spmv(memory: Memory, grid: Grid) -> Results:
 
 
 def _srad_reduce(memory: Memory, grid: Grid) -> Results:
-    found = []
+    sums = []
     image = _groups(_f(memory[0]), grid)
     for values in (image, image * image):
         while values.shape[1] > 1:
             half = values.shape[1] // 2
             values = values[:, :half] + values[:, half:]
-        found.append(_w(values.T))
-    return {1: found[0], 2: found[1]}
+        sums.append(_w(values.T))
+    return {1: sums[0], 2: sums[1]}
 
 
 def _neighbours(values: np.ndarray) -> list[np.ndarray]:
@@ -278,9 +279,9 @@ def _stencil(memory: Memory, grid: Grid) -> Results:
     total = moved(-1, 0, 0)
     for steps in ((1, 0, 0), (0, 0, -1), (0, 0, 1), (0, -1, 0), (0, 1, 0)):
         total = total + moved(*steps)
-    found = space.copy()
-    found[inner] = total * factor - space[inner] * centre_factor
-    return {1: _w(found.reshape(grid.y, grid.x))}
+    stepped = space.copy()
+    stepped[inner] = total * factor - space[inner] * centre_factor
+    return {1: _w(stepped.reshape(grid.y, grid.x))}
 
 
 def _matrix_product(memory: Memory, grid: Grid) -> Results:
@@ -301,9 +302,9 @@ def _prefix_sum(memory: Memory, grid: Grid) -> Results:
 
 def _histogram(memory: Memory, grid: Grid) -> Results:
     items = grid.machine.items
-    found = [np.bincount(values[values < items], minlength=items)
-             for values in _groups(memory[0], grid)]
-    return {1: np.concatenate(found).astype(np.uint32)[None]}
+    counts = [np.bincount(values[values < items], minlength=items)
+              for values in _groups(memory[0], grid)]
+    return {1: np.concatenate(counts).astype(np.uint32)[None]}
 
 
 REFERENCES: Mapping[str, Reference] = {

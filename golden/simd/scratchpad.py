@@ -62,9 +62,9 @@ def bus_lines(tile: ScratchpadTile, bus: int) -> list[list[tuple[int, int, int]]
     offsets = line * tile.period + column
     targets = tile.base + line * tile.pitch + column
     begins = line * tile.period * tile.restart  # from which word on lines of the bus are counted
-    found: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    by_line: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
     for offset, target, begin in sorted(zip(offsets.tolist(), targets.tolist(), begins.tolist(),
                                             strict=True)):
         number, place = divmod(offset - begin, bus)
-        found.setdefault((begin, number), []).append((place, tile.address + offset, target))
-    return [found[number] for number in sorted(found)]
+        by_line.setdefault((begin, number), []).append((place, tile.address + offset, target))
+    return [by_line[number] for number in sorted(by_line)]

@@ -415,10 +415,10 @@ class Code:
                 there = _content(group, "scratchpad", buffer)
                 group.s[register:register + words] = there[first:first + words].tolist()
 
-            found = lines("scratchpad", False, buffer, first, words, words, 1, move)
+            loaded = lines("scratchpad", False, buffer, first, words, words, 1, move)
             if not (0 <= left < buffer.x and 0 <= top < buffer.y):
                 raise Fault(f"({left}, {top}) is no word of scratchpad buffer {buffer.number}")
-            return found
+            return loaded
 
         return access
 
@@ -513,8 +513,8 @@ _VECTOR: dict[str, Callable[..., np.ndarray] | dict[str, Callable[..., np.ndarra
 
 
 def _vector(instruction: Instruction) -> Function:
-    found = _VECTOR[instruction.name]
-    operation = found[instruction.sub] if isinstance(found, dict) else found
+    operations = _VECTOR[instruction.name]
+    operation = operations[instruction.sub] if isinstance(operations, dict) else operations
     target = instruction.operand("D")
     assert target is not None
     sources = [_source(operand) for name in "ABC"
@@ -584,8 +584,8 @@ def _scalar_source(operand: Operand) -> Callable[[WorkGroup], int]:
 
 
 def _scalar(instruction: Instruction) -> Function:
-    found = _SCALAR[instruction.name]
-    operation = found[instruction.sub] if isinstance(found, dict) else found
+    operations = _SCALAR[instruction.name]
+    operation = operations[instruction.sub] if isinstance(operations, dict) else operations
     target = instruction.operand("D")
     assert target is not None
     sources = [_scalar_source(operand) for name in "ABC"

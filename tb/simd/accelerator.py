@@ -22,11 +22,11 @@ async def kernel(bench: Bench, name: str, policy: Policy) -> list[Phase]:
     """
     await bench.reset()
     scene = scene_on(bench)
-    found = case(name, scene.machine)
-    wanted = expected(name, found)
-    timed = await scene.compare(found.program, found.grid, found.memory, policy)
+    instance = case(name, scene.machine)
+    wanted = expected(name, instance)
+    timed = await scene.compare(instance.program, instance.grid, instance.memory, policy)
     for number, words in wanted.items():
-        assert np.array_equal(found.memory[number], words)
+        assert np.array_equal(instance.memory[number], words)
     bench.dut._log.info("%s, %s: %d compute cycles, %d to load", name, policy.value, timed.cycles,
                         timed.load)
     return timed.phases  # which are the RTL's, one by one

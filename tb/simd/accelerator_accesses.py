@@ -59,13 +59,13 @@ def worst_address(part: Part, tile: Tile, write: bool) -> int:
         lines = longest_lines(part, words=words, period=words + gap, count=count, write=write)
         assert lines is not None
         return lines.address
-    total, found = words * count, []
+    total, candidates = words * count, []
     for bursts in range(-(-total // BURST_WORDS), most_bursts(words=total) + 1):
         longest = longest_run(part, bursts=bursts, write=write)
         assert longest is not None
         shift = max(0, BURST_WORDS * (bursts - 1) + 1 - total)
-        found.append(Longest(longest.delay, longest.address + shift))
-    return max(found, key=lambda placed: placed.delay).address
+        candidates.append(Longest(longest.delay, longest.address + shift))
+    return max(candidates, key=lambda placed: placed.delay).address
 
 
 def tile_program(tile: Tile, address: int, body: str) -> Program:

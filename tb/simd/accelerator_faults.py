@@ -60,8 +60,8 @@ async def stopped(scene: Scene, program: Program, memory: Memory, policy: Policy
     assert ran.fault["slot"] == slots[STOPPED]
     check_stores(memory, before)
     scene.bench.compared += 1
-    found = case("vector_add", scene.machine)
-    await scene.compare(found.program, found.grid, found.memory, Policy.UNCONSTRAINED)
+    instance = case("vector_add", scene.machine)
+    await scene.compare(instance.program, instance.grid, instance.memory, Policy.UNCONSTRAINED)
     return ran
 
 
@@ -154,5 +154,5 @@ async def a_program_beyond_the_device(bench: Bench) -> None:
     assert ran.fault["cause"] == Cause.LOAD
     assert not ran.launches
     assert all(np.array_equal(memory[number], words) for number, words in last.items())
-    found = case("vector_add", scene.machine)
-    await scene.compare(found.program, found.grid, found.memory, Policy.UNCONSTRAINED)
+    instance = case("vector_add", scene.machine)
+    await scene.compare(instance.program, instance.grid, instance.memory, Policy.UNCONSTRAINED)

@@ -29,13 +29,13 @@ _INSTRUCTIONS = 5_000  # of a work-group, while a program is made small
 _TRIES = 1_000         # of smaller programs
 
 
-async def _run(scene: AcceleratorSide, drawn: RandomProgram) -> Counter[str]:
+async def _run(scene: AcceleratorSide, trial: RandomProgram) -> Counter[str]:
     """A program on a new scene or an old one; cycles, and phases by resource."""
-    program = assemble(drawn.text)
-    timed = await scene.compare(program, drawn.grid, drawn.content(program), drawn.policy,
+    program = assemble(trial.text)
+    timed = await scene.compare(program, trial.grid, trial.content(program), trial.policy,
                                 most=_MOST)
     return Counter(phase.resource for phase in timed.phases) + Counter(
-        {"compute cycles": timed.cycles, "work-groups": drawn.grid.count, drawn.policy.value: 1})
+        {"compute cycles": timed.cycles, "work-groups": trial.grid.count, trial.policy.value: 1})
 
 
 def _first(wrong: AssertionError) -> str:
@@ -43,45 +43,45 @@ def _first(wrong: AssertionError) -> str:
     return (str(wrong).splitlines() or ["it differs"])[0]
 
 
-def _legal(drawn: RandomProgram) -> Program | None:
+def _legal(trial: RandomProgram) -> Program | None:
     """The assembled kernel, if it is one that ends without a fault."""
     try:
-        program = assemble(drawn.text)
-        functional.run(program, drawn.grid, drawn.content(program), most=_INSTRUCTIONS)
+        program = assemble(trial.text)
+        functional.run(program, trial.grid, trial.content(program), most=_INSTRUCTIONS)
     except (AssemblyError, KernelFault):
         return None
     return program
 
 
-async def _smallest(bench: Bench, drawn: RandomProgram, why: str) -> tuple[RandomProgram, str]:
+async def _smallest(bench: Bench, trial: RandomProgram, why: str) -> tuple[RandomProgram, str]:
     """The program without lines that do not matter, and how it differs."""
-    lines = drawn.text.splitlines()
-    steps = shrink(lines[drawn.kept:])
-    found, fewer, tries = drawn, next(steps, None), 0
+    lines = trial.text.splitlines()
+    steps = shrink(lines[trial.kept:])
+    smallest, fewer, tries = trial, next(steps, None), 0
     while fewer is not None and tries < _TRIES:
         tries += 1
-        tried = replace(drawn, text="\n".join([*lines[:drawn.kept], *fewer, ""]))
+        tried = replace(trial, text="\n".join([*lines[:trial.kept], *fewer, ""]))
         differs = False
         if _legal(tried) is not None:
             await bench.reset()
             try:
                 await _run(scene_on(bench), tried)
             except AssertionError as wrong:
-                differs, found, why = True, tried, _first(wrong)
+                differs, smallest, why = True, tried, _first(wrong)
         try:
             fewer = steps.send(differs)
         except StopIteration:
             fewer = None
-    return found, why
+    return smallest, why
 
 
-def _keep(found: RandomProgram, why: str) -> None:
+def _keep(smallest: RandomProgram, why: str) -> None:
     """Write a program where users find it, with what is to be known of it."""
-    grid = found.grid
+    grid = smallest.grid
     folder = Path(json.loads(Path(os.environ["CYCLEBOUND_JOB"]).read_text())["folder"])
     (folder / SMALLEST).write_text(
-        f"// of program {found.seed}: {grid.x} x {grid.y} items, {grid.width} wide, policy "
-        f"{found.policy.value}\n// {why}\n{found.text}")
+        f"// of program {smallest.seed}: {grid.x} x {grid.y} items, {grid.width} wide, policy "
+        f"{smallest.policy.value}\n// {why}\n{smallest.text}")
 
 
 async def play(bench: Bench, programs: int) -> Counter[str]:
@@ -89,17 +89,17 @@ async def play(bench: Bench, programs: int) -> Counter[str]:
     differs, when the smallest like it is kept."""
     scene, total = scene_on(bench), Counter[str]()
     for number in range(1, programs + 1):
-        drawn = random_program(bench.rng.getrandbits(32), scene.machine)
+        trial = random_program(bench.rng.getrandbits(32), scene.machine)
         try:
-            total += await _run(scene, drawn)
+            total += await _run(scene, trial)
         except AssertionError as wrong:
             said = _first(wrong)
-            small, why = await _smallest(bench, drawn, said)
+            small, why = await _smallest(bench, trial, said)
             _keep(small, why)
             raise AssertionError(
-                f"program {drawn.seed}, number {number}: {said}; the smallest like it, "
+                f"program {trial.seed}, number {number}: {said}; the smallest like it, "
                 f"{SMALLEST}, has {len(assemble(small.text).instructions)} instructions of "
-                f"{len(assemble(drawn.text).instructions)}: {why}") from None
+                f"{len(assemble(trial.text).instructions)}: {why}") from None
     bench.dut._log.info("%d programs: %s", programs, ", ".join(
         f"{number} {name}" for name, number in sorted(total.items())))
     return total

@@ -43,19 +43,19 @@ Events = dict[int, list[tuple]]
 
 def events_of(timed: Timed) -> Events:
     """The events that a run's phases cause at ports, by cycle: commits, ends, completions."""
-    found: Events = defaultdict(list)
+    by_cycle: Events = defaultdict(list)
     groups: dict[int, list[Phase]] = defaultdict(list)
     for phase in timed.phases:
         groups[phase.work_group].append(phase)
     for phases in groups.values():
         for phase, after in zip(phases, [*phases[1:], None], strict=True):
             if phase.resource != "compute":
-                found[phase.end].append(("over", phase.slot))
+                by_cycle[phase.end].append(("over", phase.slot))
             elif after is None:
-                found[phase.end].append(("ended", phase.slot))
+                by_cycle[phase.end].append(("ended", phase.slot))
             else:
-                found[phase.end].append((after.resource, phase.slot))
-    return {cycle: sorted(events) for cycle, events in found.items()}
+                by_cycle[phase.end].append((after.resource, phase.slot))
+    return {cycle: sorted(events) for cycle, events in by_cycle.items()}
 
 
 def _near(events: Events, cycle: int) -> list[tuple[int, list[tuple]]]:
@@ -94,7 +94,7 @@ def phases_of(ran: Ran, *, depth: int, policy: Policy) -> list[Phase]:
              for kind, slot in events]
     steps += [(cycle, 2, "launch", slot, number) for cycle, slot, number in ran.launches]
     steps += [(cycle, 0, "first", slot, 0) for cycle, slot in ran.firsts]
-    found: list[Phase] = []
+    phases: list[Phase] = []
     group, start = [0] * SLOTS, [-1] * SLOTS
     accesses: list[tuple[str, int]] = [("", 0)] * SLOTS
     until = {"dram": 0, "scratchpad": 0}
@@ -115,13 +115,13 @@ def phases_of(ran: Ran, *, depth: int, policy: Policy) -> list[Phase]:
             resource, committed = accesses[slot]
             before = (max(until.values()) if policy is Policy.ACCESS
                       else until["dram"] if resource == "dram" else 0)
-            found.append(Phase(resource, slot, group[slot], max(committed, before), cycle))
+            phases.append(Phase(resource, slot, group[slot], max(committed, before), cycle))
             until[resource] = cycle
         else:  # a work-group without a lane ends in its first cycle, and commits nothing
-            found.append(Phase("compute", slot, group[slot],
-                               cycle - 1 if start[slot] < 0 else start[slot], cycle))
+            phases.append(Phase("compute", slot, group[slot],
+                                cycle - 1 if start[slot] < 0 else start[slot], cycle))
             start[slot], accesses[slot] = -1, (kind, cycle)
-    return sorted(found, key=lambda phase: (phase.start, phase.resource))
+    return sorted(phases, key=lambda phase: (phase.start, phase.resource))
 
 
 class KernelSide(ABC):
@@ -176,11 +176,11 @@ class KernelSide(ABC):
     def get(self, address: int, size: int) -> bytes:
         """Bytes from DRAM."""
         first, last = address // BURST_BYTES, -(-(address + size) // BURST_BYTES)
-        found = bytearray()
+        content = bytearray()
         for burst in range(first, last):
-            found += self.held(burst)
+            content += self.held(burst)
         start = address - first * BURST_BYTES
-        return bytes(found[start:start + size])
+        return bytes(content[start:start + size])
 
     def put_kernel(self, program: Program, memory: Memory, *, address: int | None = None,
                    words: Sequence[int] | None = None) -> int:
@@ -366,18 +366,18 @@ class AcceleratorSide(KernelSide):
     def happens(self, ran: Ran, cycle: int, seen: int) -> None:
         """Add to a run what the observers show of a compute cycle."""
         of = {name: field.of(seen) for name, field in self._observers.items()}
-        found = []
+        events = []
         if of["launch"]:
             ran.launches.append((cycle, of["launch_slot"], of["number"]))
             ran.load = ran.load or cycle
         if of["access"]:
-            found.append(("scratchpad" if of["scratchpad"] else "dram", of["access_slot"]))
+            events.append(("scratchpad" if of["scratchpad"] else "dram", of["access_slot"]))
         if of["ended"]:
-            found.append(("ended", of["ended_slot"]))
-        found += [("over", slot) for slot in range(SLOTS) if of["over"] >> slot & 1]
+            events.append(("ended", of["ended_slot"]))
+        events += [("over", slot) for slot in range(SLOTS) if of["over"] >> slot & 1]
         ran.firsts += [(cycle, slot) for slot in range(SLOTS) if of["first"] >> slot & 1]
-        if found:
-            ran.events[cycle] = sorted(found)
+        if events:
+            ran.events[cycle] = sorted(events)
 
     def ended(self, ran: Ran, seen: int) -> None:
         """Add the cycles of a run, and its fault if it has one."""
@@ -399,10 +399,10 @@ class AcceleratorSide(KernelSide):
         expected = events_of(timed)
         assert ran.fault is None, ran.fault
         for cycle in sorted({*expected, *ran.events}):
-            found, right = ran.events.get(cycle, []), expected.get(cycle, [])
-            assert found == right, (
-                f"compute cycle {cycle}: {found}, and should be {right}; loaded in {ran.load} and "
-                f"{timed.load}; found {_near(ran.events, cycle)}, expected "
+            happened, right = ran.events.get(cycle, []), expected.get(cycle, [])
+            assert happened == right, (
+                f"compute cycle {cycle}: {happened}, and should be {right}; loaded in {ran.load} "
+                f"and {timed.load}; found {_near(ran.events, cycle)}, expected "
                 f"{_near(expected, cycle)}")
             self.bench.compared += 1
         assert ran.load == timed.load, f"loaded in cycle {ran.load}, not {timed.load}"

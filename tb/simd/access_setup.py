@@ -95,15 +95,15 @@ class AccessSetupScene:
             return
         assert not job["fault"], f"{access} is a fault: {job}"
         assert not job["indexed"], f"{access} is indexed"
-        found = self._found(access, job, of_chip=of_chip)
-        assert found == wanted, f"{access}: {job} moves {found}, and should move {wanted}"
+        moved = self._moved(access, job, of_chip=of_chip)
+        assert moved == wanted, f"{access}: {job} moves {moved}, and should move {wanted}"
         self._alike(access, job, of_chip=of_chip)
         self._together(access, job, wanted, of_chip=of_chip)
         self.words += len(wanted)
 
-    def _found(self, access: Committed, job: dict[str, int], *, of_chip: bool) -> list[Move]:
+    def _moved(self, access: Committed, job: dict[str, int], *, of_chip: bool) -> list[Move]:
         """The words that a job moves."""
-        found = []
+        moves = []
         for line, column in itertools.product(range(job["count"]), range(job["words"])):
             target = job["base"] + line * job["pitch"] + column
             if job["scalars"] and target >= job["end"]:
@@ -113,8 +113,8 @@ class AccessSetupScene:
                 place = divmod(job["address"] - address + line * job["period"] + column, across)
             else:
                 place = job["y"] + line, job["x"] + column
-            found.append(Move(*place, target))
-        return found
+            moves.append(Move(*place, target))
+        return moves
 
     def _alike(self, access: Committed, job: dict[str, int], *, of_chip: bool) -> None:
         """Check the destination of a job's words, apart from their targets."""

@@ -180,9 +180,9 @@ class Scene:
         assert shadow is not None, f"cycle {cycle}: slot {slot} has no work-group"
         if at["first"].of(seen):
             index = INJECTED if at["injected"].of(seen) else at["index"].of(seen)
-            found = cycle - self.depth, slot, index
-            assert found == due, (f"cycle {cycle}: (issued, slot, instruction) is {found}, and "
-                                  f"should be {due}")
+            issued = cycle - self.depth, slot, index
+            assert issued == due, (f"cycle {cycle}: (issued, slot, instruction) is {issued}, and "
+                                   f"should be {due}")
             self.issued += 1
             due = next(issues, None)
         file, number = at["writes.file"].of(seen), at["writes.number"].of(seen)
@@ -238,21 +238,22 @@ class Scene:
                 continue
             name = f"transfer.{passing.slot}.held"
             enable = outputs[f"{name}.enable"].of(seen)
-            found = {position: outputs[f"{name}.words.{position}"].of(seen)
-                     for position in range(enable.bit_length()) if enable >> position & 1}
-            assert found == passing.held, (f"slot {passing.slot}: items answer {found}, and should "
-                                           f"answer {passing.held}, from index {passing.first} on")
-            self.compared += len(found)
+            answers = {position: outputs[f"{name}.words.{position}"].of(seen)
+                       for position in range(enable.bit_length()) if enable >> position & 1}
+            assert answers == passing.held, (
+                f"slot {passing.slot}: items answer {answers}, and should answer {passing.held}, "
+                f"from index {passing.first} on")
+            self.compared += len(answers)
 
     def _answered(self, seen: int, answers) -> None:
         """Words that were asked for in the cycle before."""
         for slot, register, group, words, active in answers:
-            found = self.bench.outputs[f"transfer.{slot}.answer.{register % 4}"].of(seen)
-            found = np.frombuffer(found.to_bytes(4 * self.words, "little"), np.uint32)
-            wrong = np.flatnonzero(active & (found != words))
+            answer = self.bench.outputs[f"transfer.{slot}.answer.{register % 4}"].of(seen)
+            answer = np.frombuffer(answer.to_bytes(4 * self.words, "little"), np.uint32)
+            wrong = np.flatnonzero(active & (answer != words))
             assert not len(wrong), (f"slot {slot}: register {register} of item "
-                                    f"{group * self.words + wrong[0]} is {found[wrong[0]]:#x}, and "
-                                    f"should be {words[wrong[0]]:#x}")
+                                    f"{group * self.words + wrong[0]} is {answer[wrong[0]]:#x}, "
+                                    f"and should be {words[wrong[0]]:#x}")
             self.compared += int(active.sum())
 
     def _phase_over(self, plan: Plan, cycle: int, seen: int) -> None:
@@ -261,18 +262,18 @@ class Scene:
         assert shadow is not None
         inside = state.masks[MASKS.index("exit")]
         for name in ("v", "p", "s", "sd", "special", "masks"):
-            found, wanted = (np.asarray(getattr(holder, name)) for holder in (shadow, state))
-            differs = found != wanted
+            held, wanted = (np.asarray(getattr(holder, name)) for holder in (shadow, state))
+            differs = held != wanted
             if name == "masks":  # bra saves what a predicate says of lanes that are not there
                 differs = differs & inside
             assert not differs.any(), (f"cycle {cycle}, slot {slot}: {name} differs at "
                                        f"{np.argwhere(differs)[0].tolist()}: "
-                                       f"{found[differs][0]:#x}, {wanted[differs][0]:#x}")
+                                       f"{held[differs][0]:#x}, {wanted[differs][0]:#x}")
         lanes = outputs[f"active.{slot}"].of(seen)
         wanted = np.logical_and.reduce(state.masks)
-        found = np.unpackbits(np.frombuffer(lanes.to_bytes(-(-len(wanted) // 8), "little"),
-                                            np.uint8), bitorder="little")[:len(wanted)]
-        assert (found == wanted).all(), f"cycle {cycle}, slot {slot}: active lanes"
+        held = np.unpackbits(np.frombuffer(lanes.to_bytes(-(-len(wanted) // 8), "little"),
+                                           np.uint8), bitorder="little")[:len(wanted)]
+        assert (held == wanted).all(), f"cycle {cycle}, slot {slot}: active lanes"
         name = "access" if shown is not None else "ended"
         assert outputs[f"{name}.valid"].of(seen), f"cycle {cycle}: no {name} of slot {slot}"
         fields = shown if shown is not None else {"slot": slot}
@@ -285,9 +286,9 @@ class Scene:
         assert plan.fault is not None
         _, slot, index, number, *cause = plan.fault
         assert outputs["fault.valid"].of(seen), "no fault"
-        found = {name: outputs[f"fault.payload.{name}"].of(seen) for name in
-                 ("slot", "index", "number")}
-        assert found == {"slot": slot, "index": index, "number": number}, found
+        reported = {name: outputs[f"fault.payload.{name}"].of(seen) for name in
+                    ("slot", "index", "number")}
+        assert reported == {"slot": slot, "index": index, "number": number}, reported
         shown = outputs["fault.payload.cause"].of(seen)
         assert not cause or shown == cause[0], f"cause {shown}, and should be {cause[0]!r}"
         assert outputs["stopped"].of(seen), "it has not stopped"
@@ -340,8 +341,8 @@ async def a_thousand_random_kernels(bench: Bench) -> None:
 async def installed_kernels(bench: Bench) -> None:
     scene = Scene(bench)
     for name in KERNELS:
-        found = case(name, scene.machine)
-        plan = Planner(found.program, found.grid, found.memory, bench.rng,
+        instance = case(name, scene.machine)
+        plan = Planner(instance.program, instance.grid, instance.memory, bench.rng,
                        words=scene.words).made()
         try:
             await scene.run(plan)

@@ -64,8 +64,8 @@ class Scene:
         before = len(self.sent)
         await self.master.write_dword(address, value)
         await RisingEdge(self.bench.dut.clk)
-        found = self.sent[before:]
-        assert found == ([] if expected is None else [expected]), (address, value, found, expected)
+        sent = self.sent[before:]
+        assert sent == ([] if expected is None else [expected]), (address, value, sent, expected)
         self.bench.compared += 1
 
     async def read(self, address: int) -> int:

@@ -14,7 +14,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.host_registers import Register, Status
-from cyclebound.golden.simd.hosted_accelerator import Told, start_writes, told
+from cyclebound.golden.simd.hosted_accelerator import KernelOutcome, kernel_outcome, start_writes
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import Policy
@@ -65,7 +65,7 @@ class HostScene(DeviceSide):
         return await self.master.read_dword(register)
 
     async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy
-                  ) -> tuple[Told, int]:
+                  ) -> tuple[KernelOutcome, int]:
         """Run a kernel; return what the registers tell of it, and its first DRAM clock."""
         address = self.put_kernel(program, memory)
         *before, start = start_writes(program, grid, policy, address)
@@ -78,20 +78,20 @@ class HostScene(DeviceSide):
         assert not await self.read(Register.STATUS) & (Status.IDLE | Status.REFUSED)
         while not await self.read(Register.STATUS) & Status.IDLE:
             await ClockCycles(self.bench.dut.clk, _PAUSE)
-        found = {register: await self.read(register) for register in Register}
+        values = {register: await self.read(register) for register in Register}
         self.get_buffers(program, memory)
-        return told(found.__getitem__), self._opened - _FIRST
+        return kernel_outcome(values.__getitem__), self._opened - _FIRST
 
     async def compare(self, name: str, policy: Policy) -> None:
         """An installed kernel: its results, and its compute cycles as the cycle model has them."""
-        found = case(name, self.machine)
-        wanted = expected(name, found)
-        copied = {number: words.copy() for number, words in found.memory.items()}
-        ran, begin = await self.run(found.program, found.grid, found.memory, policy)
-        timed = self.timed(found.program, found.grid, copied, policy, begin).run(keep=False)
-        assert ran == Told(timed.cycles)
+        instance = case(name, self.machine)
+        wanted = expected(name, instance)
+        copied = {number: words.copy() for number, words in instance.memory.items()}
+        ran, begin = await self.run(instance.program, instance.grid, instance.memory, policy)
+        timed = self.timed(instance.program, instance.grid, copied, policy, begin).run(keep=False)
+        assert ran == KernelOutcome(timed.cycles)
         for number, words in wanted.items():
-            assert np.array_equal(found.memory[number], words)
+            assert np.array_equal(instance.memory[number], words)
         self.bench.compared += 1
 
 

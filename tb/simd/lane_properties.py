@@ -43,7 +43,7 @@ class LaneCheck(Watcher):
             Op.ITEST_EZ: zero, Op.ITEST_NZ: ~zero, Op.ITEST_G: ~a[-1] & ~zero, Op.ITEST_GE: ~a[-1],
             Op.ITEST_L: a[-1], Op.ITEST_LE: a[-1] | zero,
         }
-        known = Array([Const(number in results, 1) for number in range(64)])[operation]
+        modelled = Array([Const(number in results, 1) for number in range(64)])[operation]
         expected = Signal(32)
         m.d.comb += expected.eq(
             Array([results.get(number, Const(0)) for number in range(64)])[operation])
@@ -51,7 +51,7 @@ class LaneCheck(Watcher):
         nan = self.result[:-1] > 0x7F80_0000
         m.d.sync += [
             Assert(self.done == due, "a result at the wrong time"),
-            Assert(~due | ~known | (self.result == expected), "not what the operation says"),
+            Assert(~due | ~modelled | (self.result == expected), "not what the operation says"),
             Assert(~due | ~floats | ~nan | (self.result == NAN), "another NaN"),
             Cover(due & floats & ~nan, "a number"),
         ]

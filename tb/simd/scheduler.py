@@ -31,17 +31,17 @@ class Slots:
 
     def events(self) -> dict[int, Event]:
         """The events of the coming cycle, by slot."""
-        found: dict[int, Event] = {}
+        events: dict[int, Event] = {}
         for slot in [slot for slot, left in self._access.items() if left == 0]:
             del self._access[slot]
-            found[slot] = Event(over=True)
+            events[slot] = Event(over=True)
             if slot not in self._final and not self._stopped:
                 self._ready[slot] = True
             self._final.discard(slot)
         if self._computing is not None and self._computing[1] == 0:
             slot, self._computing = self._computing[0], None
-            found[slot] = self._ended(slot)
-        return found
+            events[slot] = self._ended(slot)
+        return events
 
     def _ended(self, slot: int) -> Event:
         kind = self._rng.random()
@@ -136,9 +136,9 @@ class Scene:
 def grids(bench: Bench) -> list[Grid]:
     """One work-group; a line, a column and a field of them; edges in the middle of one."""
     machine = MACHINES[bench.parameters["machine"]]
-    found = [Grid(1, 1, machine), Grid(64, 1, machine), Grid(130, 1, machine), Grid(2, 97, machine),
+    fixed = [Grid(1, 1, machine), Grid(64, 1, machine), Grid(130, 1, machine), Grid(2, 97, machine),
              Grid(30, 70, machine, machine.widths[2]), Grid(65, 33, machine, machine.widths[1])]
-    return [*found, Grid(bench.rng.randint(1, 200), bench.rng.randint(1, 60), machine,
+    return [*fixed, Grid(bench.rng.randint(1, 200), bench.rng.randint(1, 60), machine,
                          bench.rng.choice(machine.widths))]
 
 

@@ -110,13 +110,13 @@ def shapes(bench: Bench) -> Iterator[tuple[int, ...]]:
         bench.domain[name] for name in ("words", "gap", "count", "restart"))))
 
 
-async def tiles(bench: Bench, drawn: Iterable[tuple[int, ...]], most: int) -> None:
+async def tiles(bench: Bench, shapes: Iterable[tuple[int, ...]], most: int) -> None:
     """Tiles of these shapes, in random directions, somewhere in the first ``most`` words."""
     scene, rng = Scene(bench), bench.rng
     await scene.fill(0, most)
     bench.declare("transfer")
     bench.declare("tile")
-    for shape in drawn:
+    for shape in shapes:
         words, gap, count, restart = shape
         size = size_of(shape)
         tile = ScratchpadTile(rng.randrange(most - size) if size < most else 0, words, words + gap,

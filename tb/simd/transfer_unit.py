@@ -105,8 +105,8 @@ class _Dram:
             return
         enable, targets, places = what
         if fields["destination"] == Destination.CAM:  # known by the one of word 0, enabled or not
-            targets = {word: (target + word - known) % (1 << TARGET_BITS)
-                       for known, target in list(targets.items())[:1]
+            targets = {word: (target + word - first) % (1 << TARGET_BITS)
+                       for first, target in list(targets.items())[:1]
                        for word in range(BEAT_WORDS)}
         name = "fetch" if fields["write"] else "deliver"
         content = self.scene.content[fields["buffer"]]
@@ -182,11 +182,11 @@ class _Dram:
         steps = []
         for burst in self.rng.sample(sorted(bursts), len(bursts)):
             for beat in range(0, BURST_WORDS, BEAT_WORDS):
-                found = {word: bursts[burst][beat + word] for word in range(BEAT_WORDS)
+                words = {word: bursts[burst][beat + word] for word in range(BEAT_WORDS)
                          if beat + word in bursts[burst]}
-                steps.append((sum(1 << word for word in found),
-                              {word: target for word, (target, _) in found.items()},
-                              {word: place for word, (_, place) in found.items()}))
+                steps.append((sum(1 << word for word in words),
+                              {word: target for word, (target, _) in words.items()},
+                              {word: place for word, (_, place) in words.items()}))
         self._steps(request, steps, Refusal.NONE)
 
     def _steps(self, request: _Request, beats: list, refusal: Refusal) -> None:
@@ -336,16 +336,16 @@ class Scene:
         """An access's tile; None: it has no line."""
         if access.name.endswith("idxit"):
             return None
-        found = moves(access)
-        if not found:
+        moved = moves(access)
+        if not moved:
             return None
-        lines = {move.line for move in found}
-        columns = [move.column for move in found]
+        lines = {move.line for move in moved}
+        columns = [move.column for move in moved]
         self._bottom = max(lines)
         pitch = None if access.name in _SNOOPY else access.chip[1] if access.name.endswith(
             "tile") else access.across * access.registers
         if access.name.startswith("sld"):
-            return Access("", False, 0, len(found), len(found), 1, 0, lambda: None)
+            return Access("", False, 0, len(moved), len(moved), 1, 0, lambda: None)
         across = access.buffer[0] if TABLE[OPCODES[access.name]].unit.value == "dram" else (
             access.chip[1])
         return Access("", False, 0, max(columns) - min(columns) + 1, across, len(lines), 0,
@@ -414,10 +414,10 @@ class Scene:
         """An access is over: all is as the model has it."""
         access = slot.access
         for name in ("v", "s"):
-            found, wanted = getattr(slot.state, name), getattr(slot.model, name)
-            wrong = np.argwhere(found != wanted)
+            held, wanted = getattr(slot.state, name), getattr(slot.model, name)
+            wrong = np.argwhere(held != wanted)
             assert not len(wrong), (f"{access}: {name} differs at {wrong[0].tolist()}: "
-                                    f"{found[tuple(wrong[0])]:#x}, and should be "
+                                    f"{held[tuple(wrong[0])]:#x}, and should be "
                                     f"{wanted[tuple(wrong[0])]:#x}; {len(wrong)} words differ")
         for number in range(slot.number, len(self.shapes), SLOTS):
             wrong = np.argwhere(self.content[number] != self.model[number])

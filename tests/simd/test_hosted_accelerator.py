@@ -5,7 +5,7 @@ import pytest
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.host import HostModel
 from cyclebound.golden.simd.host_registers import Register
-from cyclebound.golden.simd.hosted_accelerator import Told, start_writes, told
+from cyclebound.golden.simd.hosted_accelerator import KernelOutcome, kernel_outcome, start_writes
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.tools.simd.assembler import assemble
@@ -29,11 +29,11 @@ def test_writes_map_all_buffers_and_start_what_was_asked_for():
 
 
 @pytest.mark.parametrize(("shown", "found"), [
-    ({"fault": 0, "cycles": 0x12_3456_789A}, Told(0x12_3456_789A)),
+    ({"fault": 0, "cycles": 0x12_3456_789A}, KernelOutcome(0x12_3456_789A)),
     ({"fault": 1, "cycles": 7, "cause": 5, "slot": 1, "index": 2047, "number": 1 << 39},
-     Told(7, Cause.ACCESS, 1, 2047, 1 << 39))])
+     KernelOutcome(7, Cause.ACCESS, 1, 2047, 1 << 39))])
 def test_registers_tell_of_cycles_and_faults(shown, found):
     host = HostModel(MACHINES["small"])
     shown = {"idle": 1, "loaded": 1, "cause": 0, "slot": 0, "index": 0, "number": 0, **shown}
-    assert told(lambda register: host.read(register, shown)) == found
+    assert kernel_outcome(lambda register: host.read(register, shown)) == found
     assert host.read(Register.STATUS, shown) & 1

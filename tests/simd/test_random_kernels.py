@@ -120,19 +120,19 @@ class Interpreter:
     def move(self, node, lanes):
         value, index = self.v[node.value], self.v[node.index]
         table = self.memory[made.TABLE][0]
-        if node.way == "load":
+        if node.kind == "load":
             self.tile(lanes, node.value, node.shift)
-        elif node.way == "store":
+        elif node.kind == "store":
             self.memory[made.DATA][0][self.offset + lanes] = value[lanes]
-        elif node.way in ("snoop", "gather"):
+        elif node.kind in ("snoop", "gather"):
             value[lanes] = table[index[lanes] % len(table)]
-        elif node.way == "scatter":
+        elif node.kind == "scatter":
             places = index[lanes] % SMALL.items + self.offset
             for lane, place in zip(lanes, places, strict=True):
                 self.memory[made.INDEXED][0][place] = value[lane]
-        elif node.way == "put":
+        elif node.kind == "put":
             self.sp[lanes] = value[lanes]
-        elif node.way == "pick":
+        elif node.kind == "pick":
             value[lanes] = self.sp[index[lanes] % SMALL.items]
         else:
             there = lanes + node.shift

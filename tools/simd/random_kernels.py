@@ -88,9 +88,9 @@ class Exit:
 
 @dataclass(frozen=True)
 class Move:
-    """A transfer by ``way``, of v``value``; ``index`` is the register that indexes are made of."""
+    """A transfer of this ``kind``, of v``value``; indexes are made of the register ``index``."""
 
-    way: str
+    kind: str
     value: int
     index: int = 0
     shift: int = 0
@@ -133,7 +133,7 @@ Node = Op | If | Loop | Call | Exit | Move | Branch | Leave | Access
 _WAYS = ("load", "store", "snoop", "gather", "scatter", "put", "get", "pick")
 # tile from SOURCE, to DATA; snoopy from TABLE, index by index; index by index to INDEXED; to the
 # scratchpad, from it with a shift, and by index
-_WITHOUT_SNOOPY = tuple(way for way in _WAYS if way not in ("snoop", "pick"))
+_WITHOUT_SNOOPY = tuple(kind for kind in _WAYS if kind not in ("snoop", "pick"))
 
 
 @dataclass(frozen=True)
@@ -351,22 +351,22 @@ class _Writer:
 
     def _move(self, node: Move, depth: int) -> None:
         index, value = f"v{node.index}", f"v{node.value}"
-        if node.way in ("load", "store"):
-            self._say(f"ldglin {value}, {SOURCE}, {node.shift}" if node.way == "load"
+        if node.kind in ("load", "store"):
+            self._say(f"ldglin {value}, {SOURCE}, {node.shift}" if node.kind == "load"
                       else f"stglin {value}, {DATA}")
-        elif node.way in ("put", "get"):
-            self._say(f"stsplin {value}, 0" if node.way == "put"
+        elif node.kind in ("put", "get"):
+            self._say(f"stsplin {value}, 0" if node.kind == "put"
                       else f"ldsplin {value}, 0, {node.shift}")
         else:
-            mask = "s1" if node.way == "scatter" else "s2" if node.way == "pick" else "s0"
+            mask = "s1" if node.kind == "scatter" else "s2" if node.kind == "pick" else "s0"
             self._say(f"and v8, {index}, {mask}")
-            if node.way == "scatter":
+            if node.kind == "scatter":
                 self._say("iadd v8, v8, s3")
             self._say("movvsp vc.mem_idx, v8")
             self._say(*{"snoop": (f"ldgbidx {TABLE}", f"mov {value}, vc.mem_data"),
                         "gather": (f"ldgidxit {value}, {TABLE}",),
                         "scatter": (f"stgidxit {value}, {INDEXED}",),
-                        "pick": ("ldspbidx 0", f"mov {value}, vc.mem_data")}[node.way])
+                        "pick": ("ldspbidx 0", f"mov {value}, vc.mem_data")}[node.kind])
 
 
 def source_of(tree: tuple[Node, ...], grid: Grid, table: int, branches: bool = False,
