@@ -105,8 +105,8 @@ def run_on_sources(files: Mapping[str, str], script: str, folder: Path) -> list[
         said = (done.stderr + done.stdout).splitlines()
         errors = [line for line in said if "ERROR" in line] or said[-1:] or ["it says nothing"]
         raise UserError(f"yosys cannot read {', '.join(files)}: {errors[0].strip()}")
-    said = _WARNING.findall(done.stdout + done.stderr)
-    return list(dict.fromkeys(f"{place}: warning: {what}" for place, what in said))
+    return list(dict.fromkeys(f"{found[1]}: warning: {found[2]}" for found in
+                              _WARNING.finditer(done.stdout + done.stderr)))
 
 
 def from_vhdl(files: Mapping[str, str], top: str, parameters: Mapping[str, object],

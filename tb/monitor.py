@@ -53,7 +53,7 @@ def _width(handle: object) -> int:
 
 def _clock(dut: object, named: str) -> object:
     """The clock by its name, or by one of the usual ones. Raises ValueError."""
-    for name in [named] if named else [same for name in CLOCKS for same in (name, name.upper())]:
+    for name in [named] if named else [case for usual in CLOCKS for case in (usual, usual.upper())]:
         if (found := getattr(dut, name, None)) is not None:
             return found
     raise ValueError(f"{dut._name} has no signal {named}" if named else
