@@ -26,14 +26,12 @@ from amaranth.hdl import Signal
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.shape import shown
 from cyclebound.tb.expression import Step
+from cyclebound.tb.requests import CLOCKS
 from cyclebound.tb.sampled import Chunk, Lane, column
 
 _Values = np.ndarray | Sequence[int | str | None]
 
 __all__ = ["Trace", "open_trace"]
-
-CLOCKS = ("clk", "clock", "clk_i", "i_clk", "aclk", "wb_clk_i", "pclk", "hclk")
-"""Names by which a clock is found if none is given."""
 
 _PATIENCE = 120.0  # seconds in which a reader has to make some progress
 _WIDEST = 1 << 16  # bits of a signal that an expression reads

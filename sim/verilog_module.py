@@ -19,11 +19,10 @@ from cyclebound.sim.link import from_vhdl, run_on_sources
 from cyclebound.sim.shape import cleaned
 from cyclebound.sim.toolchain import versions
 from cyclebound.sim.yosys import PACKAGE
+from cyclebound.tb.requests import CLOCKS
 
-__all__ = ["CLOCKS", "RESETS", "VerilogComponent", "VerilogModule"]
+__all__ = ["RESETS", "VerilogComponent", "VerilogModule"]
 
-CLOCKS = ("clk", "clock", "clk_i", "i_clk", "aclk", "wb_clk_i")
-"""Names by which the clock is found."""
 RESETS = ("rst", "reset", "rst_i", "i_rst", "wb_rst_i",
           "~rst_n", "~rst_ni", "~rstn", "~reset_n", "~resetn", "~aresetn", "~nreset", "~nrst")
 """Names by which the reset is found; ``~``: it is active low."""

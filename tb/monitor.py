@@ -34,7 +34,7 @@ from cyclebound.golden.bound import Bound
 from cyclebound.golden.formula import as_bound
 from cyclebound.tb.expression import Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.requests import SampledProbe, between_resets, places
+from cyclebound.tb.requests import CLOCKS, SampledProbe, between_resets, places
 from cyclebound.tb.sampled import Chunk, Lane, SampledExpression, column
 from cyclebound.tb.tally import Finding, Tally, histogram_lines, table
 
@@ -49,6 +49,16 @@ def _width(handle: object) -> int:
     if isinstance(handle, LogicObject):
         return 1
     return 32 if isinstance(handle, IntegerObject) else len(handle)
+
+
+def _clock(dut: object, named: str) -> object:
+    """The clock by its name, or by one of the usual ones. Raises ValueError."""
+    for name in [named] if named else [case for usual in CLOCKS for case in (usual, usual.upper())]:
+        if (found := getattr(dut, name, None)) is not None:
+            return found
+    raise ValueError(f"{dut._name} has no signal {named}" if named else
+                     f"no signal of {dut._name} is called {', '.join(CLOCKS[:3])} or the like; "
+                     "name the clock with clock=")
 
 
 class BoundMonitor:
@@ -69,7 +79,7 @@ class BoundMonitor:
     fixed : mapping
         Parameters of the bound that are the same for all requests; expressions may use them, too.
     clock : cocotb handle or str
-        The clock.
+        The clock; empty: the first signal of ``dut`` that is called ``clk`` or the like.
     reset : str
         An expression that is true in cycles of reset, such as ``~rst_n``.
     name : str
@@ -82,10 +92,10 @@ class BoundMonitor:
     """
 
     def __init__(self, dut, *, start: str, end: str, bound: "Bound | Callable | str | int",
-                 fixed: Mapping[str, int] | None = None, clock: object = "clk", reset: str = "",
+                 fixed: Mapping[str, int] | None = None, clock: object = "", reset: str = "",
                  name: str = "request", **probe: object) -> None:
         self._dut, self._fixed = dut, dict(fixed or {})
-        self._clock = getattr(dut, clock) if isinstance(clock, str) else clock
+        self._clock = _clock(dut, clock) if isinstance(clock, str) else clock
         asked = Probe(start, end, **probe)
         claim = as_bound(bound)
         if missing := sorted(claim.required() - {*self._fixed, *asked.request}):

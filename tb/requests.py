@@ -17,7 +17,10 @@ from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.sampled import Chunk, SampledExpression
 
-__all__ = ["EndedRequests", "SampledProbe", "between_resets", "places"]
+__all__ = ["CLOCKS", "EndedRequests", "SampledProbe", "between_resets", "places"]
+
+CLOCKS = ("clk", "clock", "clk_i", "i_clk", "aclk", "wb_clk_i", "pclk", "hclk")
+"""Names by which a clock is found if none is given."""
 
 _PLACES = 4096  # of a probe
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -35,6 +36,15 @@ def test_how_much_is_held_and_how_long_is_waited():
                      f"by itself, within {monitor._CHUNK} cycles of its end")
     assert trace._PATIENCE == 120
     assert page.says("makes no progress in two minutes")
+
+
+@pytest.mark.unit
+def test_the_clock_is_found_by_its_usual_names():
+    for name in ("aclk", "CLK", "wb_clk_i"):
+        assert monitor._clock(SimpleNamespace(_name="dut", **{name: 7}), "") == 7
+    assert monitor._clock(SimpleNamespace(clk=1, ck=7), "ck") == 7
+    with pytest.raises(ValueError, match=r"^no signal of dut is called clk, clock, clk_i or the "):
+        monitor._clock(SimpleNamespace(_name="dut", ck=7), "")
 
 
 def test_the_trace_to_try(call):
@@ -91,6 +101,7 @@ def test_both_buses_keep_their_bounds(built):
     ('bound="4 - 2 * write"', 'bound="3 - write"', "access with write 0 took 4 cycles, bound 3"),
     ("(words + 1) * (1 + stalls)", "words + stalls", "packet with words"),
     ('end="wb_cyc & wb_stb & wb_ack"', 'end="wb_cyc & wb_stb & wb_akc"', "did you mean wb_ack?"),
+    ('name="access"', 'name="access", clock="ck"', "ValueError: buses has no signal ck"),
     ('bound="4 - 2 * write"', 'bound="4 - 2 * burst"', "needs burst: give each in fixed"),
     ("for _ in range(200):\n        dut.wb", "for _ in range(0):\n        dut.wb",
      "unobserved: no request was seen"),
