@@ -131,8 +131,7 @@ class Local(_Waveform):
         def seek(self, to): ...
         def read(self, size): return b""
 
-    _said = _Nothing()
-    _process = type("Process", (), {"stdin": _Nothing()})
+    _said = _requests = _Nothing()
 
 
 def looked_at(path, start=_START, end=_END, identity="", ends="1", formula="9"):
