@@ -78,6 +78,10 @@ def test_report_in_a_browser(browser, reports, tmp_path, run, width, scheme):
         assert page.locator("table.verdicts tr.group").count() == 3
         box = page.locator("table.verdicts .mark").first.bounding_box()
         assert box["x"] + box["width"] <= width  # the verdict is in sight without scrolling
+        if width < 560:  # so are the latencies
+            cells = page.locator("table.verdicts tbody tr:not(.group) td:nth-child(-n+7)").all()
+            assert all(cell["x"] + cell["width"] <= width
+                       for cell in (found.bounding_box() for found in cells))
         for chart in page.locator("svg.chart").all():
             box = chart.bounding_box()
             assert box["x"] + box["width"] <= width
@@ -92,8 +96,9 @@ def test_report_in_a_browser(browser, reports, tmp_path, run, width, scheme):
     context.close()
 
 
-def test_search_filters_and_sorting(browser, reports):
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
+@pytest.mark.parametrize("width", [1280, 390])
+def test_search_filters_and_sorting(browser, reports, width):
+    page = browser.new_page(viewport={"width": width, "height": 900})
     said = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
