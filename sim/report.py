@@ -17,7 +17,7 @@ import re
 import shlex
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -125,7 +125,7 @@ def _gathered(results: Results) -> dict[str, object]:
         sorted(blocks), key=lambda name: name.partition(".")[0])]
     return {
         "families": families, "gpu": _gpu() if len(families) > 1 else None,
-        "filters": [(name, sorted({row[name] for row in rows}))
+        "filters": [(name, sorted({str(row[name]) for row in rows}))
                     for name in ("family", "verdict", "evidence")],
         "headline": _headline(rows, [job for job in jobs if not job.passed]),
         "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
@@ -153,7 +153,7 @@ def _gpu() -> object:
     return gpu_report()
 
 
-def _headline(rows: list[Mapping], failed_jobs: list[JobRow]) -> str:
+def _headline(rows: Sequence[Mapping], failed_jobs: list[JobRow]) -> str:
     """The outcome of the run, in one line."""
     if not rows:
         return "No verdicts in this run"
@@ -284,13 +284,14 @@ _SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif"
 _INK, _SOFT, _LINE, _WITHIN, _OVER = "#1c2630", "#5a6774", "#dfe4e9", "#4a8db8", "#b3261e"
 _OF_PAGE = {_INK: "var(--ink)", _SOFT: "var(--soft)", _LINE: "var(--line)",
             _WITHIN: "var(--bar)", _OVER: "var(--bad)", "'DejaVu Sans'": _SANS}
-_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "cyclebound", "font.family": "DejaVu Sans",
-          "font.size": 11.5, "axes.labelsize": 11.5, "xtick.labelsize": 11.5,
-          "ytick.labelsize": 11.5, "axes.labelcolor": _SOFT, "xtick.color": _SOFT,
-          "ytick.color": _SOFT, "xtick.bottom": False, "ytick.left": False,
-          "ytick.minor.left": False, "axes.edgecolor": _SOFT, "axes.spines.left": False,
-          "axes.spines.right": False, "axes.spines.top": False,
-          "axes.axisbelow": True, "grid.color": _LINE}
+# matplotlib's own names, each of which its types list
+_STYLE: Any = {
+    "svg.fonttype": "none", "svg.hashsalt": "cyclebound", "font.family": "DejaVu Sans",
+    "font.size": 11.5, "axes.labelsize": 11.5, "xtick.labelsize": 11.5, "ytick.labelsize": 11.5,
+    "axes.labelcolor": _SOFT, "xtick.color": _SOFT, "ytick.color": _SOFT, "xtick.bottom": False,
+    "ytick.left": False, "ytick.minor.left": False, "axes.edgecolor": _SOFT,
+    "axes.spines.left": False, "axes.spines.right": False, "axes.spines.top": False,
+    "axes.axisbelow": True, "grid.color": _LINE}
 
 
 def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -> Markup | None:
@@ -421,16 +422,17 @@ def _inline(key: str, svg: bytes, said: str, titles: Mapping[str, str]) -> Marku
     for part in list(root):  # no metadata; and the style would be that of the whole page
         if part.tag == f"{_SVG}metadata" or part.find(f"{_SVG}style") is not None:
             root.remove(part)
-    _, _, wide, tall = root.get("viewBox").split()
+    box = root.attrib["viewBox"]
+    _, _, wide, tall = box.split()
     root.attrib = {"class": "chart", "role": "img", "aria-label": said, "width": wide,
-                   "height": tall, "viewBox": root.get("viewBox")}
+                   "height": tall, "viewBox": box}
     for element in root.iter():
         element.tag = element.tag.removeprefix(_SVG)
-        if title := titles.get(element.get("id")):
+        if title := titles.get(element.get("id", "")):
             element.insert(0, ElementTree.Element("title"))
             element[0].text = title
         if "d" in element.attrib:
-            element.set("d", " ".join(element.get("d").split()))
+            element.set("d", " ".join(element.attrib["d"].split()))
         element.text, element.tail = (element.text or "").strip(), ""
     text = ElementTree.tostring(root, encoding="unicode")
     for ours, pages in _OF_PAGE.items():
