@@ -40,10 +40,11 @@ PRAGMAS: Mapping[str, str] = {
 """Warnings that the text disables in Verilator, each with the reason. No others are disabled."""
 
 # Registers get resets and enables, as a person would write them. `splitnets` is for tools that see
-# vectors: bits of a struct of which one depends on another look like a loop to them.
+# vectors: bits of a struct of which one depends on another look like a loop to them. `-fine` drops
+# comparisons with 0 that are always true or never.
 _SCRIPT = ("read_rtlil top.il; proc; memory_collect; opt_clean -purge; opt_expr; opt_merge; "
-           "opt_dff; pmuxtree; opt_clean -purge; opt_expr; splitnets -driver; opt_clean -purge; "
-           "write_rtlil plain.il")
+           "opt_dff; pmuxtree; opt_clean -purge; opt_expr; opt_expr -fine t:$lt t:$ge t:$gt t:$le; "
+           "opt_expr; splitnets -driver; opt_clean -purge; write_rtlil plain.il")
 _CLOCKS = {"clk": "clock", "rst": "synchronous reset"}
 _WIDTH = 97    # of a comment's text
 _LONGEST = 200  # of a condition that tells a reader something

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from amaranth.hdl import Module, Signal, UnusedElaboratable, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, UnusedElaboratable, signed
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -203,6 +203,9 @@ class Faulty(wiring.Component):
             m.d.comb += x.eq(self.spare)
         elif self.fault == "unread":
             m.d.comb += x.eq(self.a)
+        elif self.fault == "compared with 0":  # as a router at the edge of a mesh does
+            m.d.comb += x.eq(Mux((Const(0, 4) > self.a) & self.spare[0], 1, Cat(
+                self.spare, Const(0, 2) <= self.spare, self.a < Const(0, 4))))
         elif self.fault == "half read":
             m.d.comb += x.eq(self.a + self.spare[0])
         else:
@@ -225,6 +228,7 @@ def test_what_amaranth_refuses(fault, message):
 
 def test_port_that_is_not_read_is_reported_and_nothing_else():
     assert lint(export(BLOCK, {"fault": None})) == []
+    assert lint(export(BLOCK, {"fault": "compared with 0"}), ["a"]) == []
     made = export(BLOCK, {"fault": "unread"})
     [said] = lint(made)
     assert re.fullmatch(r"UNUSEDSIGNAL: test_faulty\.v:\d+:\d+: Signal is not used: 'spare'", said)
