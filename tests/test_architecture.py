@@ -102,9 +102,10 @@ def is_prediction(node):
 
 
 @cache
-def names_of_ours():
+def names_of_ours(root=ROOT):
     """All names that some module defines, uses or imports, and those of the modules."""
-    names = OF_OTHERS | {part for path in WRITTEN for part in path.with_suffix("").parts}
+    names = OF_OTHERS | {part for path in WRITTEN
+                         for part in path.relative_to(root).with_suffix("").parts}
     fields = {ast.Name: "id", ast.Attribute: "attr", ast.arg: "arg", ast.FunctionDef: "name",
               ast.AsyncFunctionDef: "name", ast.ClassDef: "name"}
     for path in WRITTEN:
