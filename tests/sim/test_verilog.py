@@ -16,6 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
+from cyclebound.sim import verilog as exports
 from cyclebound.sim.block import Block, Configuration
 from cyclebound.sim.elaborate import run_yosys
 from cyclebound.sim.errors import UserError
@@ -158,6 +159,35 @@ class Carrier(wiring.Component):
                                  ^ self.union.as_value())]
         m.d.comb += self.taken.ready.eq(self.given.ready)
         return m
+
+
+class Repeated(wiring.Component):
+    """Outputs with equal bits, of which yosys drives one and connects the others to it."""
+
+    a: In(4)
+    o: Out(6)
+    o_3: Out(1)
+    late: Out(6)
+
+    def elaborate(self, platform):
+        m = Module()
+        both = self.a[0] & self.a[1]
+        either = (both & self.a[2]) ^ self.a[3]
+        m.d.comb += [self.o.eq(Cat(both, both, both, either, either, either)),
+                     self.o_3.eq(self.o[0:3].xor())]
+        m.d.sync += self.late.eq(self.o)
+        return m
+
+
+def test_outputs_with_equal_bits_are_no_loop(monkeypatch):
+    block = Block("test.repeated", "repeats", Repeated, {"one": Configuration({})}, (), ())
+    made = export(block, {})
+    check_equivalent(made)
+    assert lint(made) == []
+    assert "output wire [5:0] o,\n" in made.text
+    assert "wire o_bit_0;" in made.text  # o_3 is another port
+    monkeypatch.setattr(exports, "split_outputs", lambda text: text)
+    assert any(line.startswith("UNOPTFLAT") for line in lint(export(block, {})))
 
 
 CARRIER = Block("test.carrier", "hands on", Carrier, {"one": Configuration({})}, (), ())
