@@ -2,8 +2,9 @@
 
 From Amaranth's RTLIL to readable text, in steps that each have their file: yosys turns processes
 into multiplexers and registers with resets and enables, `verilog_names` names, `verilog_cells`
-makes widths explicit, yosys writes Verilog, `verilog_text` puts expressions together, and
-`verilog_ports` gives each field of a struct a port. `verilog_check` proves what of this it can.
+makes widths explicit, `verilog_outputs` takes bits of ports apart, yosys writes Verilog,
+`verilog_text` puts expressions together, and `verilog_ports` gives each field of a struct a port.
+`verilog_check` proves what of this it can.
 """
 
 import importlib.metadata
@@ -28,6 +29,7 @@ from cyclebound.sim.toolchain import verilator
 from cyclebound.sim.verdict import cycles_of
 from cyclebound.sim.verilog_cells import explicit_widths
 from cyclebound.sim.verilog_names import plain_names
+from cyclebound.sim.verilog_outputs import split_outputs
 from cyclebound.sim.verilog_ports import Port, described, instance, ports_of_fields, shell
 from cyclebound.sim.verilog_text import readable
 
@@ -136,7 +138,7 @@ def export(block: Block, parameters: Mapping[str, object]) -> Export:
         plain = re.sub(r"^  wire width 0 .*\n", "", plain, flags=re.MULTILINE)
         plain = _in_order(plain, core, [*_CLOCKS, *dict.fromkeys(p.member for p in ports)])
         explicit = explicit_widths(plain)
-        (Path(folder) / "explicit.il").write_text(explicit)
+        (Path(folder) / "explicit.il").write_text(split_outputs(explicit))
         run_yosys("read_rtlil explicit.il; write_verilog -noattr -norename top.v", Path(folder))
         text = (Path(folder) / "top.v").read_text()
     modules = _top_first(readable(re.sub(r"\A/\*.*?\*/\s*", "", text), made), core)

@@ -6,6 +6,7 @@ as wide as its operation, so no width depends on where an expression stands; and
 meaning depends on signs stay where they are.
 """
 
+import itertools
 import re
 
 __all__ = ["readable"]
@@ -14,7 +15,7 @@ _LONGEST = 100  # of a line into which expressions are put
 _MODULE = re.compile(r"^module (\w+)\((.*?)\);\n(.*?)^endmodule\n", re.DOTALL | re.MULTILINE)
 _ASSIGN = re.compile(r"^  assign (\w+) = (.*);$")
 _WORD = re.compile(r"(?<![\w'$])[A-Za-z_]\w*(?!\w)")
-_SIMPLE = re.compile(r"\w+(?: ?\[[\d:]+\])?|\d+'h[0-9a-f]+|\{[^?]*\}")
+_SIMPLE = re.compile(r"\w+(?: ?\[[\d:]+\])?|\d+'h[0-9a-f]+")
 _DECLARED = re.compile(r"^  (input|output|wire|reg) (?:(\[\d+:\d+\]) )?(\w+)"
                        r"(?: (\[\d+:\d+\]))?(?: = (\S+))?;$")
 
@@ -76,7 +77,7 @@ def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> l
         for word in dict.fromkeys(_WORD.findall(text)):
             if word not in bodies:
                 continue
-            inside = whole[word] if _SIMPLE.fullmatch(whole[word]) else f"({whole[word]})"
+            inside = whole[word] if _is_operand(whole[word]) else f"({whole[word]})"
             if len(text) + len(inside) - len(word) > _LONGEST:
                 kept.add(word)
                 continue
@@ -103,6 +104,14 @@ def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> l
             line = f"  assign {name} = {whole[name]};"
         done.append((name, line))
     return [line for name, line in done if not name or name in kept]
+
+
+def _is_operand(text: str) -> bool:
+    """Whether an expression needs no parentheses: a name, a number, or one pair of braces."""
+    if not text.startswith("{"):
+        return bool(_SIMPLE.fullmatch(text))
+    depth = list(itertools.accumulate({"{": 1, "}": -1}.get(sign, 0) for sign in text))
+    return 0 not in depth[:-1] and depth[-1] == 0 and "?" not in text
 
 
 def _named(line: str, bodies: dict[str, str]) -> str:

@@ -15,7 +15,8 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.sim import catalogue
+from cyclebound.sim import catalogue, verilog_text
+from cyclebound.sim import verilog as exports
 from cyclebound.sim.block import Block, Configuration
 from cyclebound.sim.elaborate import run_yosys
 from cyclebound.sim.errors import UserError
@@ -47,7 +48,7 @@ OTHERS = [pytest.param(block, name, id=f"{block.name} {name}") for block in cata
           for name in block.configurations
           if name != SMALLER.get(block.name, next(iter(block.configurations)))]
 PROVED_QUICKLY = ("noc.arbiter", "systolic.tile_sequencer", "dataflow.token_buffer",
-                  "dram.refresh_timer")
+                  "dram.refresh_timer", "simd.scheduler")
 
 
 def exported(name, configuration=None):
@@ -158,6 +159,65 @@ class Carrier(wiring.Component):
                                  ^ self.union.as_value())]
         m.d.comb += self.taken.ready.eq(self.given.ready)
         return m
+
+
+class Repeated(wiring.Component):
+    """Outputs with equal bits, of which yosys drives one and connects the others to it."""
+
+    a: In(4)
+    o: Out(6)
+    o_3: Out(1)
+    late: Out(6)
+
+    def elaborate(self, platform):
+        m = Module()
+        both = self.a[0] & self.a[1]
+        either = (both & self.a[2]) ^ self.a[3]
+        m.d.comb += [self.o.eq(Cat(both, both, both, either, either, either)),
+                     self.o_3.eq(self.o[0:3].xor())]
+        m.d.sync += self.late.eq(self.o)
+        return m
+
+
+def test_outputs_with_equal_bits_are_no_loop(monkeypatch):
+    block = Block("test.repeated", "repeats", Repeated, {"one": Configuration({})}, (), ())
+    made = export(block, {})
+    check_equivalent(made)
+    assert lint(made) == []
+    assert "output wire [5:0] o,\n" in made.text
+    assert "wire o_bit_0;" in made.text  # o_3 is another port
+    monkeypatch.setattr(exports, "split_outputs", lambda text: text)
+    assert any(line.startswith("UNOPTFLAT") for line in lint(export(block, {})))
+
+
+class Joined(wiring.Component):
+    """Operations between values in braces, in an operation that binds more closely."""
+
+    a: In(4)
+    b: In(4)
+    o: Out(2)
+    p: Out(4)
+
+    def elaborate(self, platform):
+        m = Module()
+        left, right = Cat(self.a[3], self.b[2]), Cat(self.b[0], self.a[1])
+        m.d.sync += [self.o.eq(~(left & right)),
+                     self.p.eq(Cat(left ^ right, self.a[0:2]) + Cat(self.b[2:], right | left))]
+        return m
+
+
+def test_operations_between_braces_keep_their_parentheses():
+    made = export(Block("test.joined", "joins", Joined, {"one": Configuration({})}, (), ()), {})
+    check_equivalent(made)
+    assert "~ ({ b[2], a[3] } & { a[1], b[0] })" in made.text
+
+
+@pytest.mark.parametrize(("text", "operand"), [
+    ("x", True), ("x[3]", True), ("4'h0", True), ("{ x, y }", True), ("{ { x }, { y, z } }", True),
+    ("{ x } & { y }", False), ("{ 2{ x } } | y", False), ("x & y", False), ("~x", False),
+    ("{ x ? y : z }", False)])
+def test_what_needs_no_parentheses(text, operand):
+    assert verilog_text._is_operand(text) == operand
 
 
 CARRIER = Block("test.carrier", "hands on", Carrier, {"one": Configuration({})}, (), ())
