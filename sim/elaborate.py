@@ -53,7 +53,8 @@ Processes become multiplexers, because Icarus cannot simulate the processes that
 """
 
 # opt_dff sees resets and enables only without the aliases that opt_clean removes.
-FAST_SCRIPT = _SCRIPT.format("opt_clean; opt_dff; memory_collect; opt_clean; ")
+FAST_SCRIPT = _SCRIPT.format("opt_clean; opt_dff; pmux2shiftx -min_density 50 -min_choices 3; "
+                             "opt_clean; memory_collect; opt_clean; ")
 """The same for Verilator, which runs twice as fast with it (docs/performance.md).
 
 Multiplexers in front of registers become resets and enables, so that a register that keeps its

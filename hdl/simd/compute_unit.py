@@ -553,10 +553,16 @@ class ComputeUnit(wiring.Component):
             for warp in reversed(range(warps)):
                 with m.If(matched[warp][word]):
                     m.d.comb += number.eq(warp)
+        passed = Signal(self._lanes[0].passed[slot].shape(), name=f"passed_{slot}")
+        self._free.d.sync += passed.load.eq(port.snoop.load & port.snoop.enable.any())
+        with self._free.If(port.snoop.load):
+            self._free.d.sync += passed.words.eq(port.snoop.words)
         before = Const(0, len(port.held.enable))
         for lane, registers in enumerate(self._lanes):
             active = Cat(self.active[slot][warp * machine.lanes + lane] for warp in range(warps))
-            m.d.comb += [registers.snoop[slot].eq(port.snoop), registers.active[slot].eq(active),
+            m.d.comb += [registers.snoop[slot].enable.eq(port.snoop.enable),
+                         registers.snoop[slot].index.eq(port.snoop.index),
+                         registers.passed[slot].eq(passed), registers.active[slot].eq(active),
                          registers.first[slot].eq(first), registers.lowest[slot].eq(lowest),
                          registers.before[slot].eq(before)]
             before = registers.own[slot]

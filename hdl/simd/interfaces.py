@@ -52,8 +52,8 @@ from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
 __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "POLICY_BITS", "REGISTER_BANKS",
            "AccessLayout", "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout",
            "GridLayout", "HeldLayout", "IndexWriteLayout", "KernelLayout", "LaunchLayout",
-           "ProgramWriteLayout", "ReadItem", "ScalarTransfer", "SnoopLayout", "Transfer",
-           "WriteItem", "scalar_words", "snooped_words"]
+           "PassedLayout", "ProgramWriteLayout", "ReadItem", "ScalarTransfer", "SnoopLayout",
+           "Transfer", "WriteItem", "scalar_words", "snooped_words"]
 
 GRID_BITS = 20       # of a grid's x and y, and of a work-group's first item
 NUMBER_BITS = 40     # of a work-group's number: a grid may have as many as it has items
@@ -195,13 +195,22 @@ class SnoopLayout(data.StructLayout):
     """Words that pass the registers; ``index`` is that of word 0, enabled or not.
 
     Word *k* has index ``index + k`` modulo ``2 ** TARGET_BITS``. With ``load``, each active item
-    takes the one of its `mem_idx` into its `mem_data`; without, enabled words are asked for.
+    takes the one of its `mem_idx` into its `mem_data`, a cycle later; without, enabled words are
+    asked for.
     """
 
     def __init__(self, *, machine):
         words = snooped_words(machine)
         super().__init__({"load": 1, "enable": words, "index": TARGET_BITS,
                           "words": data.ArrayLayout(unsigned(32), words)})
+
+
+class PassedLayout(data.StructLayout):
+    """Words that passed in the cycle before, and whether they are to be loaded."""
+
+    def __init__(self, *, machine):
+        super().__init__({"load": 1,
+                          "words": data.ArrayLayout(unsigned(32), snooped_words(machine))})
 
 
 class HeldLayout(data.StructLayout):

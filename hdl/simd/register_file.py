@@ -6,19 +6,20 @@ Ref: Sim-D, section 3.1: three operands are fetched and one is written in each c
 replicated for each slot (section 3).
 """
 
-from amaranth.hdl import Array, Module, Mux, Signal, unsigned
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from cyclebound.golden.dram.request import TARGET_BITS
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
 from cyclebound.hdl.simd.interfaces import (
     MEM_DATA,
     MEM_IDX,
     REGISTER_BANKS,
+    PassedLayout,
     ScalarTransfer,
-    SnoopLayout,
     scalar_words,
     snooped_words,
 )
@@ -67,7 +68,7 @@ class LaneRegisters(wiring.Component):
         For each slot: ``enable``, ``row``, ``warp`` and ``data`` of the transfer unit.
     asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)
         For each slot: what the transfer unit reads.
-    snoop, active, matched, first, lowest, before, own, held
+    snoop, passed, active, matched, first, lowest, before, own, held
         For each slot, as of `SnoopRegisters`: words that pass `mem_idx` and `mem_data`.
     """
 
@@ -96,7 +97,8 @@ class LaneRegisters(wiring.Component):
             "moved": In(banked(data.StructLayout({"enable": 1, **place, "data": 32}))),
             "asked": In(banked(data.StructLayout(place))),
             "answer": Out(banked(unsigned(32))),
-            "snoop": In(by_slot(SnoopLayout(machine=machine))),
+            "snoop": In(by_slot(data.StructLayout({"enable": words, "index": TARGET_BITS}))),
+            "passed": In(by_slot(PassedLayout(machine=machine))),
             "active": In(by_slot(unsigned(machine.warps))), "matched": Out(by_slot(by_warp)),
             "first": In(by_slot(by_warp)),
             "lowest": In(by_slot(data.ArrayLayout(unsigned(warp), words))),
@@ -108,15 +110,25 @@ class LaneRegisters(wiring.Component):
         m = Module()
         slot, banks = Signal.like(self.slot), [Signal(_BANK_BITS, name=f"bank_{operand}")
                                                for operand in range(3)]
+        # What is written while it is read comes past the memories: by operand, since a choice at
+        # each of their ports would be eight times as many.
+        written, newer = Signal(32), Signal(3)
+        writes = self.write.enable & ~self.transfers.bit_select(self.slot, 1)
         with m.If(~self.stall):
-            m.d.sync += [slot.eq(self.slot), *(bank.eq(read.register[:_BANK_BITS]) for bank, read
-                                               in zip(banks, self.read, strict=True))]
+            m.d.sync += [
+                slot.eq(self.slot), *(bank.eq(read.register[:_BANK_BITS])
+                                      for bank, read in zip(banks, self.read, strict=True)),
+                newer.eq(Cat(writes & (self.write.address == read)
+                             for read in self.read)),
+            ]
+            with m.If(self.write.enable):
+                m.d.sync += written.eq(self.write.data)
         for number in range(SLOTS):
             own = (self.slot == number) & ~self.transfers[number] & ~self.stall
             m.submodules[f"snoop_{number}"] = snoop = SnoopRegisters(machine=self.machine)
             m.d.comb += [
                 *(getattr(snoop, name).eq(getattr(self, name)[number]) for name in
-                  ("snoop", "active", "first", "lowest", "before")),
+                  ("snoop", "passed", "active", "first", "lowest", "before")),
                 *(getattr(self, name)[number].eq(getattr(snoop, name)) for name in
                   ("matched", "own", "held")),
             ]
@@ -124,6 +136,9 @@ class LaneRegisters(wiring.Component):
             with m.If(slot == number):
                 m.d.comb += [operand.eq(Array(words[port] for words in by_bank)[banks[port]])
                              for port, operand in enumerate(self.operand)]
+        for port, operand in enumerate(self.operand):
+            with m.If(newer[port]):
+                m.d.comb += operand.eq(written)
         return m
 
     def _bank(self, m, number, bank, own, snoop):
@@ -138,7 +153,8 @@ class LaneRegisters(wiring.Component):
         writes = own & self.write.enable & (self.write.address.register[:_BANK_BITS] == bank)
         ordinary = self.write.address.register < VECTORS
         m.submodules[f"vectors_{number}_{bank}"] = memory = Memory(
-            shape=unsigned(32), depth=_ROWS * self.machine.warps, init=[])
+            shape=unsigned(32), depth=_ROWS * self.machine.warps, init=[],
+            attrs={"no_rw_check": 1})  # to yosys: what is written is not taken from here
         port = memory.write_port()
         m.d.comb += [
             port.addr.eq(Mux(mine, moved.row << warp | moved.warp, place(self.write.address))),
@@ -147,12 +163,16 @@ class LaneRegisters(wiring.Component):
         ]
         words = []
         for operand in range(3):
-            read = memory.read_port(transparent_for=(port,))
-            m.d.comb += [read.addr.eq(place(self.read[operand])), read.en.eq(~self.stall)]
+            read, address = memory.read_port(domain="comb"), place(self.read[operand])
+            word = Signal(32, name=f"word_{number}_{bank}_{operand}")
+            moves = ~self.stall
             if operand == 0:
-                with m.If(mine):
-                    m.d.comb += [read.addr.eq(asked.row << warp | asked.warp), read.en.eq(1)]
-            words.append(read.data)
+                address = Mux(mine, asked.row << warp | asked.warp, address)
+                moves |= mine
+            m.d.comb += read.addr.eq(address)
+            with m.If(moves):
+                m.d.sync += word.eq(read.data)
+            words.append(word)
         m.d.comb += self.answer[number][bank].eq(words[0])
         if bank < len(_SPECIAL):
             self._special(m, number, bank, own, snoop)

@@ -13,13 +13,14 @@ Ref: Sim-D, section 3.2.3.
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Array, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import TARGET_BITS
-from cyclebound.hdl.simd.interfaces import SnoopLayout, snooped_words
+from cyclebound.hdl.simd.interfaces import PassedLayout, snooped_words
 
 __all__ = ["SnoopRegisters"]
 
@@ -29,14 +30,14 @@ class SnoopRegisters(wiring.Component):
 
     Words on the bus have consecutive indexes, modulo ``2 ** TARGET_BITS``, and each active item
     whose index is that of an enabled word matches it. An index of more bits matches none. While
-    words pass that are loaded, every match takes its word, in that cycle. Otherwise the word that
+    words pass that are loaded, every match takes its word, one cycle later. Otherwise the word that
     is wanted is the lowest match's, over all lanes: each lane says which words its warps match
     (``matched``), is told for which of them a warp is the lowest with a match in any lane
     (``first``; the same as a number in ``lowest``, which is any if no warp has a match) and which
     words a lower lane has (``before``), and shows those that are its own (``own``, ``held``).
 
     Latency: none from ``read`` to ``special``; ``matched`` follows ``snoop`` by one cycle, the
-    others none after that.
+    others none after that. A word that passed in one cycle is on ``special`` two cycles later.
 
     Parameters
     ----------
@@ -53,8 +54,10 @@ class SnoopRegisters(wiring.Component):
         See ``read``.
     active : In(warps)
         Items that take part.
-    snoop : In(SnoopLayout)
+    snoop : In(``enable``, ``index``)
         Words that pass.
+    passed : In(PassedLayout)
+        Those that passed in the cycle before, and whether they are loaded.
     matched : Out(warps times n)
         Words that the items of each warp have.
     first : In(warps times n)
@@ -78,7 +81,8 @@ class SnoopRegisters(wiring.Component):
             "write": In(data.ArrayLayout(write, 2)),
             "read": In(data.ArrayLayout(unsigned(warp), 2)),
             "special": Out(data.ArrayLayout(unsigned(32), 2)), "active": In(warps),
-            "snoop": In(SnoopLayout(machine=machine)),
+            "snoop": In(data.StructLayout({"enable": count, "index": TARGET_BITS})),
+            "passed": In(PassedLayout(machine=machine)),
             "matched": Out(data.ArrayLayout(unsigned(count), warps)),
             "first": In(data.ArrayLayout(unsigned(count), warps)),
             "lowest": In(data.ArrayLayout(unsigned(warp), count)),
@@ -88,46 +92,60 @@ class SnoopRegisters(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        snoop, warps = self.snoop, self.machine.warps
-        index = Array(Signal(32, name=f"index_{warp}", reset_less=True) for warp in range(warps))
-        # One signal, and choices as slices of it: with a choice among warps for each word, and
-        # among words for each warp, as gates, 128 lanes were 68 MB of simulator.
-        words = Signal(data.ArrayLayout(unsigned(32), warps), name="data", reset_less=True)
-        for number, register in enumerate((index, words)):
-            write = self.write[number]
-            m.d.comb += self.special[number].eq(register[self.read[number] if warps > 1 else 0])
-            for warp in range(warps):
-                with m.If(write.enable & (write.warp == warp)):
-                    m.d.sync += register[warp].eq(write.data)
+        index, words = self._registers(m, "index"), self._registers(m, "data")
+        for number, registers in enumerate((index, words)):
+            write, port = self.write[number], registers.write_port()
+            m.d.comb += [port.en.eq(write.enable), port.addr.eq(write.warp),
+                         port.data.eq(write.data),
+                         self.special[number].eq(_read(m, registers, self.read[number]))]
+        self._match(m, index)
+        for warp in range(self.machine.warps):
+            port, matched = words.write_port(), self.matched[warp]
+            m.d.comb += [
+                port.en.eq(self.passed.load & matched.any()), port.addr.eq(warp),
+                port.data.eq(reduce(or_, (Mux(matched[word], passed, 0)
+                                          for word, passed in enumerate(self.passed.words)))),
+            ]
+        self._answer(m, words)
+        return m
 
-        # The words lie in one block of indexes or in two; which one an item has to compare with,
-        # its own low bits say.
-        low = ceil_log2(self.count)
+    def _registers(self, m, name):
+        """One for each warp. As a memory, since simulators read one place of it: with a choice
+        among warps for each word, as gates, 128 lanes were 68 MB of simulator."""
+        m.submodules[name] = registers = Memory(shape=unsigned(32), depth=self.machine.warps,
+                                                init=[], attrs={"ram_style": "logic"})
+        return registers
+
+    def _match(self, m, index):
+        """Words lie in one block of indexes or in two; which one an item has to compare with, its
+        own low bits say. Nothing but this register depends on the comparisons, so that simulators
+        make them only while words pass."""
+        snoop, low = self.snoop, ceil_log2(self.count)
         high, follows = snoop.index[low:], Signal(TARGET_BITS - low)
         m.d.comb += follows.eq(high + 1)
-        for warp in range(warps):
-            own = index[warp]
-            word, match = Signal(low, name=f"word_{warp}"), Signal(name=f"match_{warp}")
-            m.d.comb += [
-                word.eq(own[:low] - snoop.index[:low]),
-                match.eq(self.active[warp] & snoop.enable.bit_select(word, 1)
-                         & ~own[TARGET_BITS:].any()
-                         & (own[low:TARGET_BITS] == Mux(own[:low] < snoop.index[:low], follows,
-                                                        high))),
-            ]
-            with m.If(match & snoop.load):
-                m.d.sync += words[warp].eq(snoop.words[word])
-            # A row of words for each warp, as it is: a row of warps for each word would be taken
-            # together bit by bit in every lane.
-            m.d.sync += self.matched[warp].eq(match << word)
+        rows = []
+        for warp in range(self.machine.warps):
+            own = _read(m, index, Const(warp, len(self.read[0])))
+            same = (self.active[warp] & ~own[TARGET_BITS:].any()
+                    & (own[low:TARGET_BITS] == Mux(own[:low] < snoop.index[:low], follows, high)))
+            word = (own[:low] - snoop.index[:low])[:low]
+            rows.append(Mux(same, snoop.enable & (1 << word), 0)[:self.count])
+        m.d.sync += self.matched.as_value().eq(Mux(snoop.enable.any(), Cat(rows), 0))
 
+    def _answer(self, m, words):
+        """The words that this lane has to give."""
         chosen, taken = Signal(self.count), Signal(self.count)
         m.d.comb += [
             chosen.eq(reduce(or_, (self.matched[warp] & self.first[warp]
-                                   for warp in range(warps)))),
+                                   for warp in range(self.machine.warps)))),
             self.own.eq(chosen | self.before), taken.eq(chosen & ~self.before),
         ]
         for word, held in enumerate(self.held):
-            warp = self.lowest[word] if warps > 1 else 0
-            m.d.comb += held.eq(Mux(taken[word], words[warp], 0))
-        return m
+            m.d.comb += held.eq(Mux(taken[word], _read(m, words, self.lowest[word]), 0))
+
+
+def _read(m, memory, address):
+    """What a memory has at an address now."""
+    port = memory.read_port(domain="comb")
+    m.d.comb += port.addr.eq(address)
+    return port.data

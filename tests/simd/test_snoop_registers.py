@@ -51,9 +51,10 @@ def play(dut, rounds=150):
             passing = [rng.getrandbits(32) for _ in range(4)]
             load, before = rng.getrandbits(1), rng.getrandbits(4) & rng.getrandbits(4)
             ctx.set(dut.active, active)
-            ctx.set(dut.snoop, {"load": load, "enable": enable, "index": first, "words": passing})
+            ctx.set(dut.snoop, {"enable": enable, "index": first})
             await ctx.tick()
             ctx.set(dut.snoop.enable, 0)
+            ctx.set(dut.passed, {"load": load, "words": passing})
             found = [[warp for warp in range(warps) if enable >> word & 1 and active >> warp & 1
                       and index[warp] == (first + word) % (LAST + 1)] for word in range(4)]
             for warp in range(warps):
@@ -67,7 +68,10 @@ def play(dut, rounds=150):
                 for warp in those:
                     words[warp] = passing[word] if load else words[warp]
             ctx.set(dut.before, before)
-            for word, those in enumerate(found):
+            if load:
+                await ctx.tick()
+                ctx.set(dut.passed.load, 0)
+            for word, those in enumerate([] if load else found):
                 mine = those and not before >> word & 1
                 assert ctx.get(dut.held[word]) == (words[min(those)] if mine else 0), "held"
                 assert ctx.get(dut.own) >> word & 1 == bool(those or before >> word & 1), "own"
@@ -86,13 +90,13 @@ def test_items_take_and_give_the_words_of_their_indexes():
 
 
 @pytest.mark.parametrize(("says", "old", "new"), [
-    ("matched", "self.active[warp] & snoop", "snoop"),
+    ("matched", "self.active[warp] &", "1 &"),
     ("matched", "~own[TARGET_BITS:].any()", "1"),
     ("matched", "Mux(own[:low] < snoop.index[:low], follows,", "Mux(0, follows,"),
-    ("held", "match & snoop.load", "match"),
+    ("data|held", "self.passed.load & matched", "matched"),
     ("held", "taken.eq(chosen & ~self.before)", "taken.eq(chosen)"),
-    ("held|data", "snoop.words[word]", "snoop.words[0]"),
-], ids=["masked", "far", "two blocks", "always", "lower lanes", "another word"])
+    ("data", "Mux(matched[word], passed, 0)", "Mux(matched[word], self.passed.words[0], 0)"),
+], ids=["masked", "far", "two blocks", "asked", "lower lanes", "another word"])
 def test_faults_are_found(says, old, new):
     faulty = component_of(SimpleNamespace(name="simd.snoop_registers", component=SnoopRegisters),
                           Mutant("simd.snoop_registers", says, old, new))
@@ -114,8 +118,8 @@ class Items(wiring.Component):
         for number, lane in enumerate(self.lanes):
             m.submodules[f"lane_{number}"] = lane
             m.d.comb += lane.transfers.eq(1)
-        self.unit._snoop(SimpleNamespace(machine=MACHINE, active=[self.active], _lanes=self.lanes),
-                         m, 0, self.transfer)
+        self.unit._snoop(SimpleNamespace(machine=MACHINE, active=[self.active], _lanes=self.lanes,
+                                         _free=m), m, 0, self.transfer)
         return m
 
 
@@ -151,6 +155,7 @@ def play_all(dut, rounds=100):
             hits += sum(map(bool, found))
             several += sum(len(those) > 1 for those in found)
             if load:
+                await ctx.tick()
                 for word, those in enumerate(found):
                     for item in those:
                         words[item] = passing[word]
