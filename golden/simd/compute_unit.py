@@ -16,7 +16,7 @@ import numpy as np
 
 from cyclebound.golden.dram.request import BEAT_WORDS, TARGET_BITS, WORD_BITS, WORD_BYTES
 from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, Instruction, Kind
-from cyclebound.golden.simd.machine import SLOTS, Grid, Place
+from cyclebound.golden.simd.machine import SCALARS, SLOTS, Grid, Place
 from cyclebound.golden.simd.pipeline import Pipeline
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.transfers import Access, Fault, snooped
@@ -276,8 +276,10 @@ class Planner:
         elif target.kind is Kind.SCALAR:
             # Also where the words are those that the registers held: the model's begin with 0, the
             # machine's with what the kernel before left there.
-            plan.writes.setdefault(now, []).append((slot, 0, after.s))
-            now += 1
+            banks = plan.grid.machine.scalar_banks
+            for row, first in enumerate(range(0, SCALARS, banks)):
+                plan.writes.setdefault(now, []).append((slot, row, after.s[first:first + banks]))
+                now += 1
         for register, words in registers:
             for first in range(0, len(words), self._words):
                 part = slice(first, first + self._words)

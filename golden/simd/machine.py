@@ -6,6 +6,8 @@ Ref: Sim-D, sections 2.1 and 3, Table 3.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from cyclebound.golden.dram.request import BEAT_WORDS
+
 __all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Crossing", "Grid", "Machine", "Place",
            "as_built", "machine_named"]
 
@@ -92,6 +94,12 @@ class Machine:
     def warps(self) -> int:
         """Warps in a work-group."""
         return self.items // self.lanes
+
+    @property
+    def scalar_banks(self) -> int:
+        """Scalar registers that a transfer writes in a clock: one for each word of a beat, or of a
+        line of a scratchpad. Those in a row lie in banks in a row."""
+        return min(SCALARS, max(BEAT_WORDS, self.scratchpad_bus))
 
     @property
     def passes(self) -> int:

@@ -384,7 +384,7 @@ class ComputeUnit(wiring.Component):
 
     def _scalar_registers(self, m, fetched):
         """The slots' scalar registers; returns what the current slot's hold, by operand."""
-        self._scalars = [ScalarRegisters() for _ in range(SLOTS)]
+        self._scalars = [ScalarRegisters(machine=self.machine) for _ in range(SLOTS)]
         values = [Signal(32, name=f"scalar_{operand}") for operand in range(3)]
         for slot, scalars in enumerate(self._scalars):
             self._free.submodules[f"scalars_{slot}"] = scalars

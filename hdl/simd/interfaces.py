@@ -53,7 +53,7 @@ __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "POLICY_BITS", "RE
            "AccessLayout", "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout",
            "GridLayout", "HeldLayout", "IndexWriteLayout", "KernelLayout", "LaunchLayout",
            "PassedLayout", "ProgramWriteLayout", "ReadItem", "ScalarTransfer", "SnoopLayout",
-           "Transfer", "WriteItem", "scalar_words", "snooped_words"]
+           "Transfer", "WriteItem", "snooped_words"]
 
 GRID_BITS = 20       # of a grid's x and y, and of a work-group's first item
 NUMBER_BITS = 40     # of a work-group's number: a grid may have as many as it has items
@@ -174,16 +174,12 @@ class ReadItem(data.StructLayout):
                           "group": ceil_log2(machine.items // words)})
 
 
-def scalar_words():
-    """Positions of the bus into scalar registers: all, for the widest line of a scratchpad."""
-    return SCALARS
-
-
 class ScalarTransfer(data.StructLayout):
-    """One word into a scalar register: that of the position."""
+    """One word into a scalar register: of *n* banks, bank *b* has the registers ``n * row + b``."""
 
-    def __init__(self):
-        super().__init__({"enable": 1, "data": 32})
+    def __init__(self, *, machine):
+        super().__init__({"enable": 1, "row": ceil_log2(SCALARS // machine.scalar_banks),
+                          "data": 32})
 
 
 def snooped_words(machine):
@@ -239,7 +235,7 @@ class Transfer(wiring.Signature):
     -------
     write : Out(4 banks times words times `WriteItem`)
         Written at the end of the cycle, whether or not it is a stall.
-    scalars : Out(32 times `ScalarTransfer`)
+    scalars : Out(banks times `ScalarTransfer`)
         Likewise.
     read : Out(4 banks times words times `ReadItem`)
         Asked for.
@@ -262,7 +258,8 @@ class Transfer(wiring.Signature):
 
         super().__init__({
             "write": Out(banked(WriteItem(machine=machine, words=words))),
-            "scalars": Out(data.ArrayLayout(ScalarTransfer(), scalar_words())),
+            "scalars": Out(data.ArrayLayout(ScalarTransfer(machine=machine),
+                                            machine.scalar_banks)),
             "read": Out(banked(ReadItem(machine=machine, words=words))),
             "answer": In(banked(unsigned(32))),
             "snoop": Out(SnoopLayout(machine=machine)), "held": In(HeldLayout(machine=machine)),

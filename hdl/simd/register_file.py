@@ -20,7 +20,6 @@ from cyclebound.hdl.simd.interfaces import (
     REGISTER_BANKS,
     PassedLayout,
     ScalarTransfer,
-    scalar_words,
     snooped_words,
 )
 from cyclebound.hdl.simd.snoop_registers import SnoopRegisters
@@ -199,9 +198,14 @@ class LaneRegisters(wiring.Component):
 
 
 class ScalarRegisters(wiring.Component):
-    """A work-group's scalars.
+    """A work-group's scalars, in banks by their numbers modulo `Machine.scalar_banks`.
 
     Latency: none from a register's number to its content; writes show in the cycle after.
+
+    Parameters
+    ----------
+    machine : Machine
+        Banks.
 
     Members
     -------
@@ -211,29 +215,41 @@ class ScalarRegisters(wiring.Component):
         Contents.
     write : In
         ``enable``, ``register`` and ``data`` of the pipeline.
-    moved : In(32 times `ScalarTransfer`)
+    moved : In(banks times `ScalarTransfer`)
         Of the transfer unit, while it has the slot.
     stall : In(1)
         The pipeline stands still, and does not write.
     """
 
-    def __init__(self):
+    def __init__(self, *, machine):
+        self.machine = machine
         number = ceil_log2(SCALARS)
         write = data.StructLayout({"enable": 1, "register": number, "data": 32})
         super().__init__({
             "read": In(data.ArrayLayout(unsigned(number), 3)),
             "value": Out(data.ArrayLayout(unsigned(32), 3)), "write": In(write),
-            "moved": In(data.ArrayLayout(ScalarTransfer(), scalar_words())), "stall": In(1),
+            "moved": In(data.ArrayLayout(ScalarTransfer(machine=machine), machine.scalar_banks)),
+            "stall": In(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        registers = Array(Signal(32, name=f"s{number}") for number in range(SCALARS))
-        for number, register in enumerate(registers):
-            moved = self.moved[number]
-            with m.If(moved.enable):
-                m.d.sync += register.eq(moved.data)
-            with m.Elif(self.write.enable & ~self.stall & (self.write.register == number)):
-                m.d.sync += register.eq(self.write.data)
-        m.d.comb += [self.value[port].eq(registers[self.read[port]]) for port in range(3)]
+        banks, write = self.machine.scalar_banks, self.write
+        low = ceil_log2(banks)
+        words = []  # of each bank, for the three ports
+        for number, moved in enumerate(self.moved):
+            m.submodules[f"bank_{number}"] = memory = Memory(
+                shape=unsigned(32), depth=SCALARS // banks, init=[])
+            port, reads = memory.write_port(), [memory.read_port(domain="comb") for _ in range(3)]
+            mine = write.enable & ~self.stall & (write.register[:low] == number)
+            m.d.comb += [
+                port.en.eq(moved.enable | mine),
+                port.addr.eq(Mux(moved.enable, moved.row, write.register[low:])),
+                port.data.eq(Mux(moved.enable, moved.data, write.data)),
+                *(read.addr.eq(register[low:])
+                  for read, register in zip(reads, self.read, strict=True)),
+            ]
+            words.append([read.data for read in reads])
+        m.d.comb += [value.eq(Array(bank[port] for bank in words)[self.read[port][:low]])
+                     for port, value in enumerate(self.value)]
         return m

@@ -466,13 +466,13 @@ class TransferUnit(wiring.Component):
     def _load_scalars(self, m, name, port, job, words):
         """Words into scalar registers.
 
-        Words in a row go to registers in a row, over the ends of lines, too: those of a beat or of
-        a scratchpad's line are turned by as many places as the register of the first one says.
+        Words in a row go to registers in a row, over the ends of lines, too, and so to banks in a
+        row: those of a beat or of a scratchpad's line are turned by as many places as the register
+        of the first one says.
         """
         count = len(words)
-        places = max(count, SCALARS)
         moves = Signal(count, name=f"{name}_moves")
-        turns = Signal(range(places), name=f"{name}_turns")
+        turns = Signal(range(max(count, SCALARS)), name=f"{name}_turns")
         m.d.comb += [
             moves.eq(Cat(word.valid & job.scalars & (word.target[:_SCALAR_BITS] < job.end)
                          for word in words)),
@@ -480,18 +480,19 @@ class TransferUnit(wiring.Component):
             turns.eq(reduce(or_, (Mux(moves[number], (word.target - number)[:len(turns)], 0)
                                   for number, word in enumerate(words)))),
         ]
-        turned = Cat(word.value for word in words)
+        turned = Cat(Cat(move, word.value) for move, word in zip(moves, words, strict=True))
+        width = len(turned) // count
         for stage in range(exact_log2(count)):
             further = Signal(len(turned), name=f"{name}_turned_{1 << stage}")
-            m.d.comb += further.eq(Mux(turns[stage], turned.rotate_left(WORD_BITS << stage),
-                                       turned))
+            m.d.comb += further.eq(Mux(turns[stage], turned.rotate_left(width << stage), turned))
             turned = further
-        enable = Signal(2 * places, name=f"{name}_enable")
-        m.d.comb += enable.eq(moves << turns)
-        for register, scalar in enumerate(port.scalars):
+        low = exact_log2(count)
+        for bank, scalar in enumerate(port.scalars):
+            word = turned.word_select(bank, width)
             m.d.comb += [
-                scalar.enable.eq(enable[register] | enable[register + places]),
-                scalar.data.eq(turned.word_select(register % count, WORD_BITS)),
+                scalar.enable.eq(word[0]), scalar.data.eq(word[1:]),
+                # those before the first word's bank are of the next row
+                scalar.row.eq(turns[low:] + (bank < turns[:low])),
             ]
 
     def _fetch(self, m, name, port, job, active, words):

@@ -87,10 +87,11 @@ class Scene:
 
     def _write(self, slot: int, register: int, *rest) -> int:
         inputs, word = self.bench.inputs, 0
-        if len(rest) == 1:  # scalars
-            for position, value in enumerate(rest[0]):
-                name = f"transfer.{slot}.scalars.{position}"
-                word |= (inputs[f"{name}.enable"].mask | inputs[f"{name}.data"].to(value))
+        if len(rest) == 1:  # a row of scalars
+            for bank, value in enumerate(rest[0]):
+                name = f"transfer.{slot}.scalars.{bank}"
+                word |= (inputs[f"{name}.enable"].mask | inputs[f"{name}.row"].to(register)
+                         | inputs[f"{name}.data"].to(value))
             return word
         group, words, active = rest
         for position, (value, enable) in enumerate(zip(words.tolist(), active.tolist(),

@@ -219,8 +219,9 @@ class _Slot:
                                           for part in ("enable", "row", "group", "data")})
                         for bank in range(_BANKS) for position in range(scene.words)]
         self._any = sum(fields["enable"].mask for *_, fields in self._writes)
-        self._scalars = [{part: o[f"{name}.scalars.{position}.{part}"]
-                          for part in ("enable", "data")} for position in range(32)]
+        self._scalars = [{part: o[f"{name}.scalars.{bank}.{part}"]
+                          for part in ("enable", "row", "data")}
+                         for bank in range(scene.machine.scalar_banks)]
         self._any_scalar = sum(fields["enable"].mask for fields in self._scalars)
         self._reads = [(bank, position, {part: o[f"{name}.read.{bank}.{position}.{part}"]
                                          for part in ("row", "group")})
@@ -248,8 +249,9 @@ class _Slot:
                     written.add((register, item))
             assert self.access is not None, f"slot {self.number}: words of no access: {written}"
         if seen & self._any_scalar:
-            for scalar, fields in enumerate(self._scalars):
+            for bank, fields in enumerate(self._scalars):
                 if fields["enable"].of(seen):
+                    scalar = fields["row"].of(seen) * len(self._scalars) + bank
                     state.s[scalar] = fields["data"].of(seen)
         self._held = {}
         if enable := self._snoop["enable"].of(seen):
