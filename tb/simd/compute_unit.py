@@ -216,7 +216,8 @@ class Scene:
         shadow = self._shadows[slot]
         assert shadow is not None
         if len(rest) == 1:
-            shadow.s[register:register + len(rest[0])] = rest[0]
+            first = register * len(rest[0])
+            shadow.s[first:first + len(rest[0])] = rest[0]
             return
         group, words, active = rest
         file = shadow.special[1] if register == MEM_DATA else shadow.v[register]
