@@ -101,10 +101,13 @@ class CycleModel:
         Another one than the part's with the controller's delays.
     code : Code
         The program's functions, if some are to be others.
+
+    Raises `ValueError` for a program that the machine has no room for (`Program.check`).
     """
 
     def __init__(self, program: Program, grid: Grid, memory: Memory, *, policy: Policy, part: Part,
                  timeline: DramTimeline | None = None, code: Code | None = None) -> None:
+        program.check(grid.machine)
         self._program, self._grid, self._memory = program, grid, memory
         self._policy = policy
         self._held = False  # the last phase ended in an access to the scratchpad

@@ -25,8 +25,10 @@ def run(program: Program, grid: Grid, memory: Memory, *, most: int = 1 << 40,
     done, of how many; ``traced`` gets each work-group's trace (`WorkGroup.advance`) at its end;
     ``code`` are the program's functions, if a caller has changed some.
     Returns the number of lane operations: vector instructions times items.
-    Raises `KernelFault`.
+    Raises `KernelFault`, and `ValueError` for a program that the machine has no room for
+    (`Program.check`).
     """
+    program.check(grid.machine)
     code = code or Code(program)
     operations = 0
     with np.errstate(all="ignore"):

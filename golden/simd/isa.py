@@ -374,6 +374,14 @@ class Instruction:
         """Registers that each lane's operand of an access takes: 1, 2 or 4."""
         return {"vec2": 2, "vec4": 4}.get(self.sub, 1)
 
+    @property
+    def last_vector(self) -> int:
+        """The highest number of a vector register that it reads or writes; -1 if there is none."""
+        destination = self.operand("D")
+        return max((operand.value + (self.width - 1 if operand is destination else 0)
+                    for operand in self.operands
+                    if operand is not None and operand.kind is Kind.VECTOR), default=-1)
+
 
 def illegal(instruction: Instruction) -> str:
     """The rule that an instruction breaks beyond its fields' ranges; empty if none."""

@@ -8,18 +8,21 @@ from dataclasses import dataclass, replace
 
 from cyclebound.golden.dram.request import BEAT_WORDS
 
-__all__ = ["MACHINES", "SCALARS", "SLOTS", "VECTORS", "Crossing", "Grid", "Machine", "Place",
-           "as_built", "machine_named"]
+__all__ = ["MACHINES", "SCALARS", "SCRATCHPAD_WORDS", "SLOTS", "VECTORS", "Crossing", "Grid",
+           "Machine", "Place", "as_built", "machine_named"]
 
 SLOTS = 2      # work-groups under way
 VECTORS = 64   # vector registers of a slot
 SCALARS = 32
+SCRATCHPAD_WORDS = 16384  # 64 KiB for each slot [Sim-D, Table 3]
 NARROWEST = 32  # of the lines that a work-group may be folded into, its items over this
 
 
-def _power_of_two(name: str, value: object, least: int = 1) -> None:
-    if not isinstance(value, int) or value < least or value & value - 1:
-        raise ValueError(f"{name} must be a power of two of at least {least}, not {value!r}")
+def _power_of_two(name: str, value: object, least: int = 1, most: int | None = None) -> None:
+    if not isinstance(value, int) or value < least or value & value - 1 or (
+            most is not None and value > most):
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name} must be a power of two {limits}, not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,11 @@ class Machine:
         For reciprocals, roots, sines; each serves ``lanes / special_units`` lanes of a warp.
     scratchpad_bus : int
         Words that a scratchpad moves in a DRAM clock.
+    scratchpad_words : int
+        Words of a slot's scratchpad.
+    vectors : int
+        Vector registers of a slot: as many as instructions may name, or fewer. A program that
+        names others is refused (`Program.check`), and stopped as illegal by hardware.
     decode_stages, execute_stages : int
         Of the pipeline. Operand k is fetched in decode stage k, or in the last one.
     divider_cycles : int
@@ -63,6 +71,8 @@ class Machine:
     items: int = 1024
     special_units: int = 32
     scratchpad_bus: int = 32
+    scratchpad_words: int = SCRATCHPAD_WORDS
+    vectors: int = VECTORS
     decode_stages: int = 3
     execute_stages: int = 5
     divider_cycles: int = 8
@@ -75,6 +85,9 @@ class Machine:
     def __post_init__(self) -> None:
         for name in ("lanes", "items", "special_units", "scratchpad_bus"):
             _power_of_two(name, getattr(self, name))
+        for name, least, most in (("scratchpad_words", self.scratchpad_bus, SCRATCHPAD_WORDS),
+                                  ("vectors", 4, VECTORS)):
+            _power_of_two(name, getattr(self, name), least, most)
         if self.items % self.lanes or self.lanes % self.special_units:
             raise ValueError(f"items must be a multiple of lanes and lanes of special_units, not "
                              f"{self.items}, {self.lanes} and {self.special_units}")

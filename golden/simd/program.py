@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from cyclebound.golden.dram.request import BURST_BYTES, WORD_BYTES
 from cyclebound.golden.simd.isa import Instruction
+from cyclebound.golden.simd.machine import SCRATCHPAD_WORDS, Machine
 
 __all__ = ["BUFFERS", "INSTRUCTIONS", "SCRATCHPAD_BYTES", "STACK_DEPTH", "Branches", "Buffer",
            "Program"]
@@ -12,7 +13,7 @@ __all__ = ["BUFFERS", "INSTRUCTIONS", "SCRATCHPAD_BYTES", "STACK_DEPTH", "Branch
 INSTRUCTIONS = 2048       # of a program at most [Sim-D's model]
 BUFFERS = 32              # of DRAM, and of a scratchpad
 STACK_DEPTH = 16          # entries of the control stack
-SCRATCHPAD_BYTES = 65536  # Sim-D, Table 3: 64 KiB for each work-group
+SCRATCHPAD_BYTES = WORD_BYTES * SCRATCHPAD_WORDS
 _APART = 1024 * BURST_BYTES  # a row across all banks of the smaller part
 
 
@@ -88,6 +89,19 @@ class Program:
         """An instruction's place, for a message."""
         line = f"line {self.lines[index]}, " if index < len(self.lines) else ""
         return f"{self.name}: {line}instruction {index}"
+
+    def check(self, machine: Machine) -> None:
+        """Raise `ValueError` for what the machine does not have: a vector register that an
+        instruction names, or words of its scratchpads."""
+        for index, instruction in enumerate(self.instructions):
+            if (last := instruction.last_vector) >= machine.vectors:
+                raise ValueError(f"{self.where(index)} ({instruction.name}) has register v{last}, "
+                                 f"and the machine v0 to v{machine.vectors - 1}")
+        for number, buffer in self.scratchpad_buffers.items():
+            if buffer.end > WORD_BYTES * machine.scratchpad_words:
+                raise ValueError(f"{self.name}: scratchpad buffer {number} ends at byte "
+                                 f"{buffer.end}, and the machine's scratchpads at byte "
+                                 f"{WORD_BYTES * machine.scratchpad_words}")
 
     def with_sizes(self, sizes: Mapping[int, tuple[int, int]]) -> "Program":
         """This kernel with buffers of other sizes (x, y), laid out anew one after the other.

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cyclebound.golden.simd.program import SCRATCHPAD_BYTES
+from cyclebound.golden.simd.machine import SCRATCHPAD_WORDS
 
-__all__ = ["SCRATCHPAD_WORDS", "ScratchpadTile", "bus_lines"]
-
-SCRATCHPAD_WORDS = SCRATCHPAD_BYTES // 4
+__all__ = ["ScratchpadTile", "bus_lines"]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cyclebound.golden.simd.access_setup import Committed, moves
-from cyclebound.golden.simd.machine import SCALARS, Machine
-from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS
+from cyclebound.golden.simd.machine import SCALARS, SCRATCHPAD_WORDS, Machine
 from cyclebound.golden.simd.transfers import Fault
 
 __all__ = ["MEM_DATA", "MEM_IDX", "SlotState", "perform"]

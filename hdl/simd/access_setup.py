@@ -15,8 +15,7 @@ from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, TARGET_BITS, Destination
 from cyclebound.golden.simd.isa import OPCODES
-from cyclebound.golden.simd.machine import SCALARS, machine_named
-from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS
+from cyclebound.golden.simd.machine import SCALARS, SCRATCHPAD_WORDS, machine_named
 from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.interfaces import AccessLayout, GridLayout
 

@@ -304,7 +304,7 @@ class ComputeUnit(wiring.Component):
         Returns whether it stops the kernel: there is no instruction, or an illegal one.
         """
         now = self.tokens[0]
-        m.submodules.decoder = decoder = Decoder()
+        m.submodules.decoder = decoder = Decoder(machine=self.machine)
         m.d.comb += decoder.word.eq(Mux(stage.injected, OPCODES["cpop"], word))
         beyond = ~stage.injected & (stage.index >= self.length)
         wrong = beyond | decoder.decoded.illegal

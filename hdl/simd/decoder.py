@@ -120,6 +120,11 @@ class Decoder(wiring.Component):
 
     Latency: none.
 
+    Parameters
+    ----------
+    machine : Machine
+        Vector registers: an instruction that names others is illegal.
+
     Members
     -------
     word : In(64)
@@ -128,7 +133,8 @@ class Decoder(wiring.Component):
         Its parts. Of an ``illegal`` pattern, nothing else counts.
     """
 
-    def __init__(self):
+    def __init__(self, *, machine):
+        self.vectors = machine.vectors
         super().__init__({"word": In(64), "decoded": Out(data.Layout.cast(Decoded))})
 
     def elaborate(self, platform):
@@ -189,7 +195,7 @@ class Decoder(wiring.Component):
         value = self._field(slot.field)
         wrong = [self._kind(slot) >= len(slot.kinds)] if len(slot.kinds) > 1 else []
         for kind in slot.kinds:
-            limit = LIMITS.get(kind)
+            limit = self.vectors if kind is Kind.VECTOR else LIMITS.get(kind)
             if kind is Kind.IMMEDIATE and slot.number in (Number.BUFFER, Number.SCRATCHPAD_BUFFER):
                 limit = 32
             if limit is not None and limit < 1 << len(value):
@@ -208,7 +214,7 @@ class Decoder(wiring.Component):
             for sub, name in enumerate(operation.subops):
                 width = {"vec2": 2, "vec4": 4}.get(name, 1)
                 here = self.decoded.sub == sub
-                wrong.append(here & self._is(slot, Kind.VECTOR) & (value + width > 64))
+                wrong.append(here & self._is(slot, Kind.VECTOR) & (value + width > self.vectors))
                 wrong.append(here & self._is(slot, Kind.VECTOR_SPECIAL)
                              & ((value != VECTOR_SPECIAL.index("mem_data")) | (width > 1)))
         else:

@@ -28,7 +28,7 @@ __all__ = ["LaneRegisters", "ScalarRegisters"]
 
 _SPECIAL = (MEM_IDX, MEM_DATA)
 _BANK_BITS = ceil_log2(REGISTER_BANKS)
-_ROWS = VECTORS // REGISTER_BANKS  # registers of a bank; the next row has the special ones
+_ROWS = VECTORS // REGISTER_BANKS  # registers of a bank, at most; the next row: special ones
 
 
 class LaneRegisters(wiring.Component):
@@ -144,15 +144,15 @@ class LaneRegisters(wiring.Component):
         """A slot's registers of one bank; what its three ports read."""
         mine = self.transfers[number]
         moved, asked = self.moved[number][bank], self.asked[number][bank]
-        warp = len(self.write.address.warp)
+        warp, rows = len(self.write.address.warp), self.machine.vectors // REGISTER_BANKS
 
         def place(address):
-            return address.register[_BANK_BITS:][:ceil_log2(_ROWS)] << warp | address.warp
+            return address.register[_BANK_BITS:][:ceil_log2(rows)] << warp | address.warp
 
         writes = own & self.write.enable & (self.write.address.register[:_BANK_BITS] == bank)
         ordinary = self.write.address.register < VECTORS
         m.submodules[f"vectors_{number}_{bank}"] = memory = Memory(
-            shape=unsigned(32), depth=_ROWS * self.machine.warps, init=[],
+            shape=unsigned(32), depth=rows * self.machine.warps, init=[],
             attrs={"no_rw_check": 1})  # to yosys: what is written is not taken from here
         port = memory.write_port()
         m.d.comb += [

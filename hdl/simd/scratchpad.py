@@ -19,7 +19,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS, TARGET_BITS, WORD_BITS
-from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS
+from cyclebound.golden.simd.machine import SCRATCHPAD_WORDS
 from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.parameters import check_power_of_two
 
@@ -66,6 +66,8 @@ class Scratchpad(wiring.Component):
     ----------
     bus : int
         Words that move in a cycle: a power of two from 4 to 64.
+    words : int
+        Size, a power of two from ``bus`` to `SCRATCHPAD_WORDS`. Addresses wrap round.
 
     Members
     -------
@@ -91,9 +93,10 @@ class Scratchpad(wiring.Component):
         See ``fetch``.
     """
 
-    def __init__(self, *, bus):
+    def __init__(self, *, bus, words=SCRATCHPAD_WORDS):
         check_power_of_two("bus", bus, 4, 64)
-        self.bus = bus
+        check_power_of_two("words", words, bus, SCRATCHPAD_WORDS)
+        self.bus, self.words = bus, words
         super().__init__({
             "tile": In(data.Layout.cast(ScratchpadTileLayout)), "prepare": In(1), "go": In(1),
             "done": Out(1), "deliver": Out(Strobe(_Words(bus))), "ask": Out(Strobe(_Words(bus))),
@@ -235,7 +238,7 @@ class Scratchpad(wiring.Component):
         m.d.sync += [first.eq(start), written.eq(writes), self.deliver.valid.eq(reads),
                      kept.eq(asked)]
 
-        rows = _ADDRESS_BITS - shift
+        top = ceil_log2(self.words)  # of an address
         fetched = Signal(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS))
         words_read = []
         lanes = [Signal(shift, name=f"bank_of_{word}") for word in range(BEAT_WORDS)]
@@ -246,23 +249,23 @@ class Scratchpad(wiring.Component):
         m.d.comb += allowed.eq(Mux(written, kept.enable & self.answer.enable, 0))
         for bank in range(bus):
             m.submodules[f"bank_{bank}"] = memory = Memory(
-                shape=unsigned(WORD_BITS), depth=SCRATCHPAD_WORDS // bus, init=[])
+                shape=unsigned(WORD_BITS), depth=self.words // bus, init=[])
             write, read = memory.write_port(), memory.read_port()
             # the lane of the bus that this bank serves, and the row of its word
             now, then = (Signal(shift, name=f"{name}_{bank}") for name in ("now", "then"))
             m.d.comb += [now.eq(bank - start[:shift]), then.eq(bank - first[:shift]),
-                         read.addr.eq((start + now)[shift:][:rows]),
-                         write.addr.eq((first + then)[shift:][:rows]),
+                         read.addr.eq((start + now)[shift:top]),
+                         write.addr.eq((first + then)[shift:top]),
                          write.data.eq(back[then]), write.en.eq(allowed.bit_select(then, 1))]
             for word in range(BEAT_WORDS):
                 target = self.fetch.payload.targets[word]
                 with m.If(self.fetch.valid & self.fetch.payload.enable[word]
                           & (target[:shift] == bank)):
-                    m.d.comb += read.addr.eq(target[shift:_ADDRESS_BITS])
+                    m.d.comb += read.addr.eq(target[shift:top])
                 target = self.store.payload.targets[word]
                 with m.If(self.store.valid & self.store.payload.enable[word]
                           & (target[:shift] == bank)):
-                    m.d.comb += [write.addr.eq(target[shift:_ADDRESS_BITS]), write.en.eq(1),
+                    m.d.comb += [write.addr.eq(target[shift:top]), write.en.eq(1),
                                  write.data.eq(self.store.payload.words[word])]
             words_read.append(read.data)
         banks = Array(words_read)

@@ -103,7 +103,9 @@ class TransferUnit(wiring.Component):
             raise ValueError(f"words must be at least {least}, as many as move in a clock, not "
                              f"{words!r}")
         self.setup = AccessSetup(machine=self.machine)
-        self.scratchpads = [Scratchpad(bus=self.machine.scratchpad_bus) for _ in range(SLOTS)]
+        self.scratchpads = [Scratchpad(bus=self.machine.scratchpad_bus,
+                                       words=self.machine.scratchpad_words)
+                            for _ in range(SLOTS)]
         number = ceil_log2(BUFFERS)
         super().__init__({
             "stall": In(1), "access": In(Strobe(AccessLayout())),

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, TARGET_BITS, Destination
 from cyclebound.golden.simd.access_setup import Committed, Move, collide, moves
 from cyclebound.golden.simd.isa import OPCODES, TABLE
-from cyclebound.golden.simd.machine import SCALARS, machine_named
-from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS
+from cyclebound.golden.simd.machine import SCALARS, SCRATCHPAD_WORDS, machine_named
 from cyclebound.golden.simd.transfers import Access, Fault
 from cyclebound.tb.bench import Bench, testbench
 

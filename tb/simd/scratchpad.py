@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from cyclebound.golden.dram.request import BEAT_WORDS
-from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS, ScratchpadTile, bus_lines
+from cyclebound.golden.simd.machine import SCRATCHPAD_WORDS
+from cyclebound.golden.simd.scratchpad import ScratchpadTile, bus_lines
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _WORD = (1 << 32) - 1

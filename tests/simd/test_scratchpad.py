@@ -1,7 +1,8 @@
 import pytest
 
+from cyclebound.golden.simd.machine import SCRATCHPAD_WORDS
 from cyclebound.golden.simd.memory_timing import scratchpad_cycles
-from cyclebound.golden.simd.scratchpad import SCRATCHPAD_WORDS, ScratchpadTile, bus_lines
+from cyclebound.golden.simd.scratchpad import ScratchpadTile, bus_lines
 from cyclebound.golden.simd.transfers import Access
 
 pytestmark = pytest.mark.unit
