@@ -377,10 +377,9 @@ class Instruction:
     @property
     def last_vector(self) -> int:
         """The highest number of a vector register that it reads or writes; -1 if there is none."""
-        destination = self.operand("D")
-        return max((operand.value + (self.width - 1 if operand is destination else 0)
-                    for operand in self.operands
-                    if operand is not None and operand.kind is Kind.VECTOR), default=-1)
+        return max((operand.value + (self.width - 1 if field == "D" else 0)
+                    for field, operand in _by_field(self).items()
+                    if operand.kind is Kind.VECTOR), default=-1)
 
 
 def illegal(instruction: Instruction) -> str:

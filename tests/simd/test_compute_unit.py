@@ -116,10 +116,10 @@ def test_machines_are_named():
 
 
 def test_a_program_is_refused_that_needs_a_larger_machine():
-    program = assemble(".sp_data\n0x0 0, 100, 10\n.text\nldsplin.vec4 v13, 0\nmov v16, 1\nexit\n")
+    program = assemble(".data\n0 0x0 400 1\n.sp_data\n0 0 100 10\n.text\nldglin.vec4 v13, 0\nexit\n")
     program.check(MACHINES["small"])
     program.check(machine_named("small vectors=32 scratchpad_words=1024"))
-    with pytest.raises(ValueError, match=r"\(ldsplin\) has register v16, and the machine v0 to v15$"):
+    with pytest.raises(ValueError, match=r"\(ldglin\) has register v16, and the machine v0 to v15$"):
         program.check(machine_named("small vectors=16"))
     with pytest.raises(ValueError, match=r"scratchpad buffer 0 ends at byte 4000, and the machine's "
                                          r"scratchpads at byte 2048$"):
