@@ -58,7 +58,9 @@ FAST_SCRIPT = _SCRIPT.format("opt_clean; opt_dff; pmux2shiftx -min_density 50 -m
 """The same for Verilator, which runs twice as fast with it (docs/performance.md).
 
 Multiplexers in front of registers become resets and enables, so that a register that keeps its
-value costs nothing. Icarus, a second opinion, is left without this step, and thereby checks it.
+value costs nothing. A choice by a number becomes one access to a place in a row of bits: as
+comparisons with each of its numbers, all of them were made in every cycle. Icarus, a second
+opinion, is left without these steps, and thereby checks them.
 """
 
 

@@ -177,21 +177,31 @@ class TransferUnit(wiring.Component):
         return m
 
     def _tables(self, m, setup, access):
-        """Sizes of buffers, in registers: both are needed in the cycle of an access."""
-        sizes = Array(Signal(BufferSize, name=f"size_{number}") for number in range(BUFFERS))
-        chips = Array(Signal(ScratchpadBuffer, name=f"chip_{number}") for number in range(BUFFERS))
-        for table, write, field in ((sizes, self.buffer_write, "size"),
-                                    (chips, self.chip_write, "buffer")):
-            with m.If(write.valid):
-                for number, entry in enumerate(table):
-                    with m.If(write.payload.number == number):
-                        m.d.sync += entry.eq(write.payload[field])
-        m.d.comb += [
-            setup.buffer.eq(sizes[access.buffer]),
-            setup.chip.eq(chips[Mux(access.scratchpad, access.buffer,
-                                    access.target[:ceil_log2(BUFFERS)])]),
-        ]
-        m.d.comb += self.queried.eq(sizes[self.query])
+        """Sizes of buffers: both are needed in the cycle of an access."""
+        chip = Mux(access.scratchpad, access.buffer, access.target[:ceil_log2(BUFFERS)])
+        size, queried = self._table(m, "sizes", self.buffer_write, "size",
+                                    (access.buffer, self.query))
+        shown, = self._table(m, "chips", self.chip_write, "buffer", (chip,))
+        m.d.comb += [setup.buffer.eq(size), setup.chip.eq(shown), self.queried.eq(queried)]
+
+    @staticmethod
+    def _table(m, name, write, field, numbers):
+        """A buffer of each number, as it was written; with nothing in it since a reset, 0."""
+        shape = write.payload.shape()[field].shape
+        m.submodules[name] = memory = Memory(shape=shape, depth=BUFFERS, init=[])
+        port, there = memory.write_port(), Signal(BUFFERS, name=f"{name}_there")
+        m.d.comb += [port.en.eq(write.valid), port.addr.eq(write.payload.number),
+                     port.data.eq(write.payload[field])]
+        with m.If(write.valid):
+            m.d.sync += there.bit_select(write.payload.number, 1).eq(1)
+        found = []
+        for place, number in enumerate(numbers):
+            read = memory.read_port(domain="comb")
+            entry = Signal(shape, name=f"{name}_{place}")
+            m.d.comb += [read.addr.eq(number),
+                         entry.eq(Mux(there.bit_select(number, 1), read.data.as_value(), 0))]
+            found.append(entry)
+        return found
 
     # -- DRAM ----------------------------------------------------------------------------------
 
