@@ -15,7 +15,7 @@ from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.simd.accelerator import Phase, Timed
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import encode
-from cyclebound.golden.simd.machine import MACHINES, Grid
+from cyclebound.golden.simd.machine import Grid, name_of
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import Memory
 from cyclebound.hdl.simd.accelerator_harness import ROWS
@@ -62,10 +62,11 @@ def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: 
     Returns the time as the hardware has it; it does not count operations. Raises `UserError`, also
     for a fault.
     """
-    machine = next((name for name, sizes in MACHINES.items() if sizes == grid.machine), None)
-    if machine is None:
-        raise UserError(f"the RTL is one of the machines {', '.join(MACHINES)}, "
-                        f"not {grid.machine}")
+    try:
+        machine = name_of(grid.machine)
+        program.check(grid.machine)
+    except ValueError as error:
+        raise UserError(str(error)) from error
     with contextlib.ExitStack() as stack:
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -8,7 +8,7 @@ import numpy as np
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd import functional
 from cyclebound.golden.simd.accelerator import CycleModel, Policy, Timed
-from cyclebound.golden.simd.machine import MACHINES, Grid
+from cyclebound.golden.simd.machine import MACHINES, Grid, machine_named
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import KernelFault, Memory
@@ -51,10 +51,15 @@ def stored_buffers(program: Program) -> list[int]:
 def grid_of(program: Program, text: str | None, width: int | None, machine: str) -> Grid:
     """The grid that the command line names, or else an installed kernel's own.
 
-    Raises `UserError`.
+    Raises `UserError`, also for a program that the machine has no room for.
     """
-    if machine not in MACHINES:
+    if machine.isidentifier() and machine not in MACHINES:
         raise unknown("machine", machine, MACHINES)
+    try:
+        sizes = machine_named(machine)
+        program.check(sizes)
+    except ValueError as error:
+        raise UserError(str(error)) from None
     reference = REFERENCES.get(program.name)
     if text is None:
         if reference is None:
@@ -66,9 +71,9 @@ def grid_of(program: Program, text: str | None, width: int | None, machine: str)
             raise UserError(f"--grid takes X or X,Y, whole numbers, not {text!r}")
         x, y = (int(number) for number in (numbers if len(numbers) == 2 else [*numbers, "1"]))
     if width is None and reference is not None and reference.width:
-        width = min(reference.width, 1 << MACHINES[machine].items.bit_length() // 2)
+        width = min(reference.width, 1 << sizes.items.bit_length() // 2)
     try:
-        return Grid(x, y, MACHINES[machine], width or 0)
+        return Grid(x, y, sizes, width or 0)
     except ValueError as error:
         raise UserError(str(error)) from None
 

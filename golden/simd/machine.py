@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from cyclebound.golden.dram.request import BEAT_WORDS
 
 __all__ = ["MACHINES", "SCALARS", "SCRATCHPAD_WORDS", "SLOTS", "VECTORS", "Crossing", "Grid",
-           "Machine", "Place", "as_built", "machine_named"]
+           "Machine", "Place", "as_built", "machine_named", "name_of"]
 
 SLOTS = 2      # work-groups under way
 VECTORS = 64   # vector registers of a slot
@@ -149,6 +149,22 @@ def machine_named(machine: "Machine | str") -> Machine:
                              f"as lanes=4, not {change!r}")
         fields[field] = int(value)
     return Machine(**fields)
+
+
+def name_of(machine: Machine) -> str:
+    """What `machine_named` makes this machine of, with as few changes as there can be.
+
+    Raises `ValueError` for a machine with another timing between its clocks, which no name has.
+    """
+    names = []
+    for name, base in MACHINES.items():
+        changes = {field: value for field, value in vars(machine).items()
+                   if value != vars(base)[field]}
+        if not any(isinstance(value, bool) for value in changes.values()):
+            names.append([name, *(f"{field}={value}" for field, value in changes.items())])
+    if not names:
+        raise ValueError(f"{machine} is a model's: it cannot be named")
+    return " ".join(min(names, key=len))
 
 
 def as_built(machine: Machine) -> Machine:

@@ -13,7 +13,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd import arithmetic, functional, pipeline_bounds
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.isa import TABLE, File, decode, encode
-from cyclebound.golden.simd.machine import MACHINES, Grid, machine_named
+from cyclebound.golden.simd.machine import MACHINES, Grid, as_built, machine_named, name_of
 from cyclebound.hdl.simd.control_stack import ControlStack
 from cyclebound.hdl.simd.decoder import Decoder
 from cyclebound.hdl.simd.divider import Divider
@@ -103,6 +103,11 @@ def test_machines_are_named():
     assert machine_named("small decode_stages=1").decode_stages == 1
     with pytest.raises(ValueError, match=r"^a machine must be one of paper, small, not 'huge'$"):
         machine_named("huge")
+    for name in ("paper", "small", "small lanes=4 special_units=1 vectors=16",
+                 "paper scratchpad_words=1024"):
+        assert name_of(machine_named(name)) == name
+    with pytest.raises(ValueError, match="cannot be named"):
+        name_of(as_built(MACHINES["small"]))
     for wrong in ("small lanes", "small lanes=x", "small height=3"):
         with pytest.raises(ValueError, match=r"^a change to a machine must be one of its sizes"):
             machine_named(wrong)
@@ -116,13 +121,14 @@ def test_machines_are_named():
 
 
 def test_a_program_is_refused_that_needs_a_larger_machine():
-    program = assemble(".data\n0 0x0 400 1\n.sp_data\n0 0 100 10\n.text\nldglin.vec4 v13, 0\nexit\n")
+    program = assemble(".data\n0 0x0 400 1\n.sp_data\n0 0 100 10\n"
+                       ".text\nldglin.vec4 v13, 0\nexit\n")
     program.check(MACHINES["small"])
     program.check(machine_named("small vectors=32 scratchpad_words=1024"))
-    with pytest.raises(ValueError, match=r"\(ldglin\) has register v16, and the machine v0 to v15$"):
+    with pytest.raises(ValueError, match=r"\(ldglin\) has register v16, and the machine v0 to v15"):
         program.check(machine_named("small vectors=16"))
-    with pytest.raises(ValueError, match=r"scratchpad buffer 0 ends at byte 4000, and the machine's "
-                                         r"scratchpads at byte 2048$"):
+    with pytest.raises(ValueError, match=r"^kernel.sas: scratchpad buffer 0 ends at byte 4000, "
+                                         r"and the machine's scratchpads at byte 2048$"):
         program.check(machine_named("small scratchpad_words=512"))
     small = machine_named("small vectors=16")
     for run in (lambda: functional.run(program, Grid(64, 1, small), {}),
