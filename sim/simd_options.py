@@ -28,8 +28,8 @@ Sizes = Annotated[list[str] | None, typer.Option(
     "laid out anew.")]
 
 MachineName = Annotated[str, typer.Option(
-    "--machine", metavar="NAME", help="paper: 128 lanes, 1,024 items. small: 8 and 64. With changes: "
-    "'small lanes=4 items=16 vectors=32 scratchpad_words=4096'.")]
+    "--machine", metavar="NAME", help="paper: 128 lanes, 1,024 items. small: 8 and 64. With "
+    "changes: 'small lanes=4 items=16 vectors=32 scratchpad_words=4096'.")]
 
 PartName = Annotated[str, typer.Option(
     "--part", metavar="PART", help="The DRAM (`cyclebound dram parts`).")]

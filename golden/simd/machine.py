@@ -161,10 +161,11 @@ def name_of(machine: Machine) -> str:
         changes = {field: value for field, value in vars(machine).items()
                    if value != vars(base)[field]}
         if not any(isinstance(value, bool) for value in changes.values()):
-            names.append([name, *(f"{field}={value}" for field, value in changes.items())])
+            words = [name, *(f"{field}={value}" for field, value in changes.items())]
+            names.append((len(words), " ".join(words)))
     if not names:
         raise ValueError(f"{machine} is a model's: it cannot be named")
-    return " ".join(min(names, key=len))
+    return min(names)[1]
 
 
 def as_built(machine: Machine) -> Machine:
