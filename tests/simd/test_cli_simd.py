@@ -148,6 +148,8 @@ def test_integers_in_raw_words(call, tmp_path):
     (("--data", "2=wide.npy"), "wide.npy: 4294967296 has more than 32 bits"),
     (("--data", "2=huge.npy"), "huge.npy has a number that is too large for single precision"),
     (("--size", "0=0,1"), "buffer 0 must have at least 1 x 1 words, not 0 x 1"),
+    (("--machine", "small vectors=5"), "vectors must be a power of two from 4 to 64, not 5"),
+    (("--machine", "small height=5"), "a change to a machine must be one of its sizes and a"),
     (("--size", "9=1,1"), "saxpy has no buffer 9; it has 0, 1, 2"),
     (("--size", "0=x"), "--size takes BUFFER=X,Y, whole numbers, not 'x'"),
     (("--limit", "3"), ("saxpy: line 10, instruction 3 (mad), work-group 0 at (0, 0): it has run 3 "
@@ -161,6 +163,13 @@ def test_what_cannot_be_run(call, tmp_path, words, says):
     said = call("simd", "run", "saxpy", *words)
     assert said.returncode == 2
     assert said.stderr.startswith(f"cyclebound: {says}"), said.stderr
+
+
+def test_a_machine_without_room_for_a_kernel(call):
+    said = call("simd", "run", "track", "--machine", "small vectors=16")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == ("cyclebound: track: line 23, instruction 11 (mov) has register v40, and "
+                           "the machine v0 to v15\n")
 
 
 def test_what_needs_an_installed_kernel(call, tmp_path):
@@ -229,6 +238,18 @@ def test_adversary_of_no_analysis(call):
     said = call("simd", "adversary", "--analysis", "mine")
     assert said.returncode == 2
     assert "known are hold, own, published" in said.stderr
+
+
+@pytest.mark.thorough
+def test_kernels_on_rtl_of_other_sizes(call):
+    """Fewer registers, and scratchpads that the kernel just fits."""
+    for machine in ("small lanes=4 items=16 special_units=1 vectors=4 scratchpad_words=1024",
+                    "small lanes=16 items=32 vectors=8 scratchpad_words=1024"):
+        said = call("simd", "run", "transposition", "--size", "0=64,32", "--size", "1=32,64",
+                    "--grid", "64,32", "--random", "3", "--check", "--machine", machine,
+                    "--model", "rtl", "--json")
+        assert said.returncode == 0, said.stderr
+        assert json.loads(said.stdout)["differs"] == []
 
 
 @pytest.mark.thorough
