@@ -149,6 +149,8 @@ def test_integers_in_raw_words(call, tmp_path):
     (("--data", "2=huge.npy"), "huge.npy has a number that is too large for single precision"),
     (("--size", "0=0,1"), "buffer 0 must have at least 1 x 1 words, not 0 x 1"),
     (("--machine", "small vectors=5"), "vectors must be a power of two from 4 to 64, not 5"),
+    (("--machine", "small lanes=2", "--model", "rtl"),
+     "the RTL of machine 'small lanes=2' must have at least 4 lanes"),
     (("--machine", "small height=5"), "a change to a machine must be one of its sizes and a"),
     (("--size", "9=1,1"), "saxpy has no buffer 9; it has 0, 1, 2"),
     (("--size", "0=x"), "--size takes BUFFER=X,Y, whole numbers, not 'x'"),
