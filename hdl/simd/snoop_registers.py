@@ -117,19 +117,19 @@ class SnoopRegisters(wiring.Component):
         return registers
 
     def _match(self, m, index):
-        """Words lie in one block of indexes or in two; which one an item has to compare with, its
-        own low bits say. Nothing but this register depends on the comparisons, so that simulators
-        make them only while words pass."""
-        snoop, low = self.snoop, ceil_log2(self.count)
-        high, follows = snoop.index[low:], Signal(TARGET_BITS - low)
-        m.d.comb += follows.eq(high + 1)
+        """How far an item's index lies before that of the last word on the bus is the number of its
+        word, from the last one. Nothing but this register depends on the differences, so that
+        simulators make them only while words pass."""
+        snoop, count = self.snoop, self.count
+        last = Signal(TARGET_BITS)
+        m.d.comb += last.eq(snoop.index + (count - 1))
         rows = []
         for warp in range(self.machine.warps):
             own = _read(m, index, Const(warp, len(self.read[0])))
-            same = (self.active[warp] & ~own[TARGET_BITS:].any()
-                    & (own[low:TARGET_BITS] == Mux(own[:low] < snoop.index[:low], follows, high)))
-            word = (own[:low] - snoop.index[:low])[:low]
-            rows.append(Mux(same, snoop.enable & (1 << word), 0)[:self.count])
+            before = (last - own[:TARGET_BITS])[:TARGET_BITS]
+            asks = self.active[warp] & ~own[TARGET_BITS:].any()
+            rows.append(asks.replicate(count) & snoop.enable
+                        & (Const(1 << (count - 1), count) >> before))
         m.d.sync += self.matched.as_value().eq(Mux(snoop.enable.any(), Cat(rows), 0))
 
     def _answer(self, m, words):

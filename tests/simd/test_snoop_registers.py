@@ -92,11 +92,12 @@ def test_items_take_and_give_the_words_of_their_indexes():
 @pytest.mark.parametrize(("says", "old", "new"), [
     ("matched", "self.active[warp] &", "1 &"),
     ("matched", "~own[TARGET_BITS:].any()", "1"),
-    ("matched", "Mux(own[:low] < snoop.index[:low], follows,", "Mux(0, follows,"),
+    ("matched", "(last - own[:TARGET_BITS])[:TARGET_BITS]", "(last - own[:TARGET_BITS])[:2]"),
+    ("matched", "snoop.index + (count - 1)", "snoop.index + count"),
     ("data|held", "self.passed.load & matched", "matched"),
     ("held", "taken.eq(chosen & ~self.before)", "taken.eq(chosen)"),
     ("data", "Mux(matched[word], passed, 0)", "Mux(matched[word], self.passed.words[0], 0)"),
-], ids=["masked", "far", "two blocks", "asked", "lower lanes", "another word"])
+], ids=["masked", "far", "low bits", "the next word", "asked", "lower lanes", "another word"])
 def test_faults_are_found(says, old, new):
     faulty = component_of(SimpleNamespace(name="simd.snoop_registers", component=SnoopRegisters),
                           Mutant("simd.snoop_registers", says, old, new))
