@@ -127,7 +127,7 @@ def test_a_program_is_refused_that_needs_a_larger_machine():
     program.check(machine_named("small vectors=32 scratchpad_words=1024"))
     with pytest.raises(ValueError, match=r"\(ldglin\) has register v16, and the machine v0 to v15"):
         program.check(machine_named("small vectors=16"))
-    with pytest.raises(ValueError, match=r"^kernel.sas: scratchpad buffer 0 ends at byte 4000, "
+    with pytest.raises(ValueError, match=r"^kernel: scratchpad buffer 0 ends at byte 4000, "
                                          r"and the machine's scratchpads at byte 2048$"):
         program.check(machine_named("small scratchpad_words=512"))
     small = machine_named("small vectors=16")
