@@ -380,7 +380,7 @@ class _Table(Trace):
     def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
         names = [name for name in dict.fromkeys(names) if name]
         moment = next((n for name, n in self._columns.items() if name.lower() == "time"), None)
-        first, held, before = 0, None, None
+        first, held, before, latest = 0, None, None, 0
         kept: list[tuple[int, list[str]]] = []
 
         def chunk() -> Chunk:
@@ -399,7 +399,10 @@ class _Table(Trace):
                     if not isinstance(read, int) or not 0 <= read < 1 << 63:
                         raise UserError(f"{self.path}: line {line}: time must be a whole number "
                                         f"from 0, not {shown(row[moment])}")
-                    time = read
+                    if read < latest:
+                        raise UserError(f"{self.path}: line {line}: time goes back from {latest:,} "
+                                        f"to {read:,}")
+                    time = latest = read
                 if clock:
                     level = _number(row[self._columns[clock]])
                     if held is not None and level == 1 and before != 1:

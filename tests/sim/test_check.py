@@ -105,6 +105,13 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "9" * 30], 2, "9 has more than 63 bits"),
     (["--bound", "9", "--over", "r=4097"], 2, "--over: a probe looks at up to 4,096 places"),
     (["--bound", "9", "--over", "r=9999999", "--over", "q=9999999"], 2, "not 99,999,980,000,001"),
+    (["--bound", "9", "--set", "n=1"], 2,
+     "--set n is read by no expression, and the parameters of bound 9 are: none"),
+    (["--bound", "limits.py:slack", "--set", "extar=6"], 2,
+     "--set extar is read by no expression, and the parameters of bound slack are: extra"),
+    (["--bound", "9", "--set", "n=1", "--ends", "n"], 0, "held"),
+    (["--bound", "n", "--set", "n=9", "--request", "n=size"], 2,
+     "n is given in --set and in --request"),
     (["--bound", "9", "--set", "n"], 2, "--set takes NAME=VALUE"),
     (["--bound", "9", "--set", "n=x"], 2, "--set n takes a whole number, not 'x'"),
     (["--bound", "9", "--clock", "none"], 2, "no signal 'none'"),
@@ -123,6 +130,7 @@ def test_what_a_user_may_say(call, dump, tmp_path, words, status, says):
         "def longest(*, extra: Annotated[int, Range(0)]) -> int:\n    return 3 + extra\n"
         "@prediction(formula='3', source='test')\ndef exactly() -> int:\n    return 3\n"
         "@rate(formula='1', source='test')\ndef share() -> int:\n    return 1\n"
+        "def slack(extra=6):\n    return 3 + extra\n"
         "def plain(extra):\n    return 3 + extra\ndef broken():\n    return 1 // 0\n")
     (tmp_path / "fails.py").write_text("{}['none']\n")
     done = checked(call, dump, *words)
@@ -237,6 +245,7 @@ def test_a_table_with_a_clock(call, tmp_path):
     ("a,b\n1\n", "line 2 has 1 values; the first line names 2 columns"),
     ("a,b\n1,y\n", "'y' is no whole number"), ("a,b\n1,-1\n", "'-1' is no whole number from 0"),
     ("a,b\n1," + "9" * 5000 + "\n", "is no whole number"), ("a,b\n\0,1\n", "is no whole number"),
+    ("time,a,b\n5,0,0\n5,0,0\n4,0,0\n", "line 4: time goes back from 5 to 4"),
     ("time,a,b\n-1,0,0\n", "is no whole number from 0"), ("\xff\xfe", "there are \xff\xfe"),
 ])
 def test_a_table_that_is_none(call, tmp_path, text, says):
