@@ -68,7 +68,7 @@ def test_a_name_that_python_would_find_elsewhere(tmp_path, name):
 @pytest.mark.unit
 @pytest.mark.parametrize("name", ["module", "out", "block", "bound_binding"])
 def test_a_component_that_would_hide_what_its_files_import(tmp_path, name):
-    with pytest.raises(UserError, match=r"^the component would be called \w+, which its files need"):
+    with pytest.raises(UserError, match=r"^the component would be called \w+, which its"):
         new_block(name, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
