@@ -39,6 +39,7 @@ opt_clean
 memory_collect
 memory_nordff
 memory_share -nosat -nowiden
+opt_mem
 opt_expr
 opt_clean
 dffunmap
@@ -48,6 +49,7 @@ design -reset
 """
 _COMPARE = """read_rtlil {name}.gold.il
 read_rtlil {name}.gate.il
+async2sync
 equiv_make gold gate both
 hierarchy -top both
 opt_clean
@@ -60,7 +62,7 @@ equiv_status -assert both
 _BEFORE = ("equiv_struct -icells both\n", "")
 _MODULE = re.compile(r"^module \\(\S+)\n(.*?)^end\n", re.DOTALL | re.MULTILINE)
 _CELL = re.compile(r"^  cell (\\\S+|\$mem_v2) (\S+)\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
-_REGISTER = re.compile(r"^  cell \$dff \S+\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
+_REGISTER = re.compile(r"^  cell \$a?dff \S+\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
 _PARAMETER = re.compile(r"^    parameter (?:signed )?\\(\S+) (.*)$", re.MULTILINE)
 _PIN = re.compile(r"^    connect \\(\S+) (.*)$", re.MULTILINE)
 _PORT = re.compile(r"^  wire (?:width (\d+) )?(?:.* )?(input|output) \d+ (?:signed )?\\(\S+)$",
@@ -110,7 +112,8 @@ def _compare(number: int, name: str, folder: Path) -> None:
             run_yosys(_COMPARE.format(name=number, before=before), folder)
         except RuntimeError as error:
             if before == _BEFORE[-1]:
-                raise _DifferentError(f"module {name}: {str(error)[-200:]}") from error
+                said = str(error).removeprefix("yosys cannot write Verilog: ")
+                raise _DifferentError(f"module {name}: {said[-200:]}") from error
         else:
             return
 
@@ -161,8 +164,9 @@ def _opened_module(body: str, ports: dict[str, dict[str, tuple[int, str]]]) -> _
                 pins.append((f"{name}.{pin}", width, direction, signals[pin]))
         return ""
 
-    body = "".join([_CELL.sub(taken_out, body), *masks])
-    body = re.sub(r"^ +attribute .*\n", "", _with_first_cycle(body), flags=re.MULTILINE)
+    body, edges = _with_first_cycle("".join([_CELL.sub(taken_out, body), *masks]))
+    opened.parts.update({f"registers at {edge} {signal}": "" for signal, edge in edges})
+    body = re.sub(r"^ +attribute .*\n", "", body, flags=re.MULTILINE)
     count = len(_PORT.findall(body))
     for number, (name, width, direction, signal) in enumerate(pins, count + 1):
         flipped = "input" if direction == "output" else "output"
@@ -199,8 +203,9 @@ def _bits(signal: Bits) -> Iterator[tuple[str, int]]:
             yield from ((bit, -1) for bit in name)
 
 
-def _with_first_cycle(body: str) -> str:
-    """A module whose registers show their initial values while a new input is 1."""
+def _with_first_cycle(body: str) -> tuple[str, set[tuple[str, str]]]:
+    """A module whose registers show their initial values while a new input is 1; and the edges
+    at which they change."""
     widths = {name: int(width or 1) for width, name in _WIRE.findall(body)}
     same: dict[tuple[str, int], tuple[str, int]] = {}
 
@@ -224,11 +229,21 @@ def _with_first_cycle(body: str) -> str:
                 raise _DifferentError(f"{name[1:]} has two initial values")
 
     count = 0
+    clocks: set[tuple[str, str]] = set()
+    resets: set[tuple[str, str]] = set()
 
     def register(match: re.Match) -> str:
         nonlocal count
         count += 1
-        target = dict(_PIN.findall(match[1]))["Q"]
+        pins = dict(_PIN.findall(match[1]))
+        [clock] = _bits(Bits.read(pins["CLK"], widths))
+        edges = {name: "rising" if value.endswith("1") else "falling"
+                 for name, value in _PARAMETER.findall(match[1]) if name.endswith("_POLARITY")}
+        clocks.add((driver(clock)[0][1:], edges["CLK_POLARITY"]))
+        if "ARST" in pins:  # as a synchronous one to the solver
+            [reset] = _bits(Bits.read(pins["ARST"], widths))
+            resets.add((driver(reset)[0][1:], edges["ARST_POLARITY"]))
+        target = pins["Q"]
         shown = list(_bits(Bits.read(target, widths)))
         kept = f"$register${count}"
         starts = " ".join(
@@ -240,5 +255,8 @@ def _with_first_cycle(body: str) -> str:
                 f"    connect \\A {kept}\n    connect \\B {{ {starts} }}\n"
                 f"    connect \\S {_FIRST}\n    connect \\Y {target}\n  end\n")
 
-    number = len(_PORT.findall(body)) + 1
-    return f"  wire input {number} {_FIRST}\n{_REGISTER.sub(register, body)}"
+    body = _REGISTER.sub(register, body)
+    if len(clocks) > 1:  # the solver knows only one
+        raise _DifferentError("a module with several clocks cannot be compared: " + ", ".join(
+            f"{edge} {clock}" for clock, edge in sorted(clocks)))
+    return f"  wire input {len(_PORT.findall(body)) + 1} {_FIRST}\n{body}", clocks | resets

@@ -163,10 +163,10 @@ def _tell(warnings: Sequence[str]) -> None:
         _told.add(line)
 
 
-def _word(value: int | str) -> str:
-    """A parameter's value in Verilog."""
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+def _word(value: object) -> str:
+    """A parameter's value, a number or a text, in Verilog."""
+    if not isinstance(value, int):
+        escaped = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         return f'"{escaped}"'
     width = value.bit_length() + 1
     return str(value) if width <= 32 else f"{'-' * (value < 0)}{width}'sd{abs(value)}"
