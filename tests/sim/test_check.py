@@ -92,6 +92,7 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "limits:longest", "--set", "extra=1"], 1, "violated"),
     (["--bound", "limits.py:exactly"], 1, "took 5 cycles, predicted 3"),
     (["--bound", "limits.py:broken"], 1, "not covered: broken does not cover"),
+    (["--bound", "limits.py:ends"], 1, "bound ends ends the program instead"),
     (["--bound", "limits.py:longest"], 2, "bound longest needs extra: give each with --set"),
     (["--bound", "limits.py:longer"], 2, "no function in limits.py 'longer'; did you mean longest"),
     (["--bound", "none.py:longest"], 2, "--bound: there is no file none.py"),
@@ -131,6 +132,7 @@ def test_what_a_user_may_say(call, dump, tmp_path, words, status, says):
         "@prediction(formula='3', source='test')\ndef exactly() -> int:\n    return 3\n"
         "@rate(formula='1', source='test')\ndef share() -> int:\n    return 1\n"
         "def slack(extra=6):\n    return 3 + extra\n"
+        "def ends():\n    raise SystemExit(0)\n"
         "def plain(extra):\n    return 3 + extra\ndef broken():\n    return 1 // 0\n")
     (tmp_path / "fails.py").write_text("{}['none']\n")
     done = checked(call, dump, *words)
@@ -228,6 +230,18 @@ def test_a_table(call, tmp_path):
     found = json.loads(done.stdout)
     assert (found["histogram"], found["times"], found["cycles"]) == ([[1, 1], [2, 1]], [6, 7], 5)
     assert found["parameters"] == {"id": 3}
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("words", [
+    ("--ends", "n"), ("--starts", "n"), ("--in-turn", "--ahead", "n"), ("--request", "n=n")])
+def test_a_number_that_is_unknown_where_it_counts(call, tmp_path, words):
+    path = tmp_path / "log.csv"
+    for number, status in (("x", 1), ("1", 0)):
+        path.write_text(f"s,e,n\n0,0,x\n1,0,{number}\n0,0,x\n0,1,{number}\n0,0,x\n")
+        done = call("check", path, "--start", "s", "--end", "e", "--bound", "9", *words)
+        assert done.returncode == status, done.stdout + done.stderr
+        assert ("unclear: cycle" in done.stdout) == bool(status)
 
 
 @pytest.mark.unit

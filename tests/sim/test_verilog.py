@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, UnusedElaboratable, signed
 from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
@@ -104,6 +105,34 @@ def test_asynchronous_resets(tmp_path, monkeypatch):
     check_equivalent(made)
     for old, new in (("3'h5", "3'h4"), ("3'h2", "3'h3"), (", negedge rst_n", ""),
                      ("!rst_n", "rst_n")):
+        changed = made.text.replace(old, new)
+        assert changed != made.text
+        with pytest.raises(UserError, match="is not proved equal"):
+            check_equivalent(replace(made, text=changed))
+
+
+class Seen(wiring.Component):
+    """A memory whose reads see the word just written."""
+
+    a: In(3)
+    d: In(4)
+    en: In(1)
+    q: Out(4)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=4, depth=8, init=[3, 9])
+        write = memory.write_port()
+        read = memory.read_port(transparent_for=[write])
+        m.d.comb += [write.addr.eq(self.a), write.data.eq(self.d), write.en.eq(self.en),
+                     read.addr.eq(self.a ^ self.d[:3]), read.en.eq(1), self.q.eq(read.data)]
+        return m
+
+
+def test_reads_that_see_the_word_just_written():
+    made = export(Block("test.seen", "sees", Seen, {"one": Configuration({})}, (), ()), {})
+    check_equivalent(made)
+    for old, new in (("_1_ & _2_", "_1_ & _0_"), ("memory[1] = 4'h9", "memory[1] = 4'h8")):
         changed = made.text.replace(old, new)
         assert changed != made.text
         with pytest.raises(UserError, match="is not proved equal"):
