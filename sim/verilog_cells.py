@@ -104,6 +104,15 @@ class _Cell:
     parameters: dict[str, str]
     ports: dict[str, Bits]
     before: list[str] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)  # names in its module
+
+    def fresh(self, word: str) -> str:
+        """A name that nothing in the module has, for a wire that belongs to the cell."""
+        name = f"\\{re.sub(r'[^A-Za-z0-9_]', '_', self.name[1:])}_{word}"
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
 
     def signed(self, port: str) -> bool:
         return self.parameters.get(f"\\{port}_SIGNED", "0") == "1"
@@ -127,7 +136,7 @@ class _Cell:
             self.before.append(f"  connect {high} {Bits((('0' * rest, rest - 1, 0),))}\n")
             self.ports["Y"] = target.low(width)
         elif target.width < width:
-            wire = f"$wide{self.name.replace(chr(92), '$')}"
+            wire = self.fresh("wide")
             self.before.append(f"  wire width {width} {wire}\n")
             self.before.append(f"  connect {target} {wire} [{target.width - 1}:0]\n")
             self.ports["Y"] = Bits(((wire, width - 1, 0),))
@@ -192,9 +201,9 @@ def _widen(cell: _Cell) -> None:
 def _any_bit(cell: _Cell, port: str) -> None:
     """Put the OR of an operand's bits in its place."""
     operand = cell.ports[port]
-    wire = f"$any{port}{cell.name.replace(chr(92), '$')}"
+    wire = cell.fresh(f"any_{port.lower()}")
     cell.before.append(f"  wire {wire}\n")
-    reduce = _Cell("$reduce_bool", f"{wire}$cell",
+    reduce = _Cell("$reduce_bool", f"${wire[1:]}$cell",
                    {"\\A_SIGNED": "0", "\\A_WIDTH": str(operand.width), "\\Y_WIDTH": "1"},
                    {"A": operand, "Y": Bits(((wire, 0, 0),))})
     cell.before.append(str(reduce))
@@ -219,6 +228,7 @@ def _module(body: str) -> str:
     widths = {name: int(width or 1) for width, name in re.findall(
         r"^  wire (?:width (\d+) )?(?:(?:offset|input|output) \d+ )*(?:signed )?(\S+)$", body,
         re.MULTILINE)}
+    taken = {*widths, *(name for _, name, _ in _CELL.findall(body))}
 
     def one(match: re.Match) -> str:
         if match[1] not in _WIDENED:
@@ -227,7 +237,7 @@ def _module(body: str) -> str:
                      dict(re.findall(r"^    parameter (?:signed )?(\S+) (.*)$", match[3],
                                      re.MULTILINE)),
                      {name: Bits.read(signal, widths) for name, signal in re.findall(
-                         r"^    connect \\(\S+) (.*)$", match[3], re.MULTILINE)})
+                         r"^    connect \\(\S+) (.*)$", match[3], re.MULTILINE)}, taken=taken)
         _widen(cell)
         return str(cell)
 

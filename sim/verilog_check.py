@@ -76,7 +76,7 @@ _PORT = re.compile(r"^  wire (?:width (\d+) )?(?:.* )?(input|output) \d+ (?:sign
 _WIRE = re.compile(r"^  wire (?:width (\d+) )?(?:.* )?([\\$]\S+)$", re.MULTILINE)
 _INITIAL = re.compile(r"^  attribute \\init (\S+)\n(?:  attribute .*\n)*  wire .*?([\\$]\S+)$",
                       re.MULTILINE)
-_FIRST = "\\is_first_cycle"  # plain names of ours begin with what they come from
+_FIRST = "\\is.first.cycle"  # no name in Verilog has a dot, and a part's pin has one
 
 
 def check_equivalent(made: Export) -> None:

@@ -24,6 +24,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import verilator
 from cyclebound.sim.verilog import PRAGMAS, export, lint
 from cyclebound.sim.verilog_check import check_equivalent
+from cyclebound.sim.verilog_compare import compare_with_source
 from cyclebound.sim.verilog_litex import litex_module
 
 pytestmark = pytest.mark.unit
@@ -68,13 +69,16 @@ def test_every_block_exports_without_a_warning(block, name):
         gc.collect()
     assert [str(warning.message) for warning in unused] == []
     assert lint(made, block.unused_inputs) == []
+    assert "\\" not in made.text  # no name that has to be escaped
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize(("block", "name"), OTHERS)
 def test_every_other_configuration_exports_without_a_warning(block, name):
     """Several gigabytes and minutes for those of a paper's size."""
-    assert lint(export(block, block.configurations[name].parameters), block.unused_inputs) == []
+    made = export(block, block.configurations[name].parameters)
+    assert lint(made, block.unused_inputs) == []
+    assert "\\" not in made.text
 
 
 @pytest.mark.parametrize("name", PROVED_QUICKLY)
@@ -315,6 +319,72 @@ def test_structs_have_a_port_for_each_field():
     assert "  // taken: What comes in, in two lines.\n  input  wire" in made.text
     assert "    .gaps({1'b0, gaps__high, 4'b0, gaps__low, 1'b0})," in made.text
     assert ".within_(within_)" in made.text
+
+
+class Clashing(wiring.Component):
+    """Ports of any names."""
+
+    def __init__(self, *, names):
+        super().__init__({name: In(shape) for name, shape in names.items()} | {
+            "o": Out(data.StructLayout({"low": 1, "high": 1}))})
+
+    def elaborate(self, platform):
+        m = Module()
+        bits = Cat(getattr(self, name) for name in self.signature.members if name != "o")
+        m.d.sync += self.o.as_value().eq(bits ^ (bits >> 2))
+        return m
+
+
+PAIR = data.StructLayout({"x": 1, "y": 1})
+CLASHING = Block("test.clashing", "clashes", Clashing, {"one": Configuration({"names": {}})}, (),
+                 ())
+
+
+@pytest.mark.parametrize(("names", "says"), [
+    ({"a": PAIR, "a__x": 1}, "port a.x and port a__x would both be called a__x"),
+    ({"clk": 1}, "the clock and port clk would both be called clk"),
+    ({"rst": 1}, "the synchronous reset and port rst would both"),
+    ({"wire": 1, "wire_": 1}, "port wire and port wire_ would both be called wire_"),
+    ({"test_clashing": 1}, "the module and port test_clashing would both"),
+])
+def test_two_ports_of_one_name_in_verilog(names, says):
+    with pytest.raises(UserError, match=f"^test.clashing: {says}"):
+        export(CLASHING, {"names": names})
+
+
+def test_names_inside_that_a_port_has_too():
+    made = export(CLASHING, {"names": {"core": PAIR, "o__packed": 1, "a": 1}})
+    assert lint(made) == []
+    assert "  test_clashing_core core_ (" in made.text
+    check_equivalent(made)
+    assert compare_with_source(CLASHING, {"names": {"core": PAIR, "o__packed": 1, "a": 1}}, made,
+                               1000).moved == 2
+
+
+class Tables(wiring.Component):
+    """A choice of constants, of which yosys makes a memory; and a choice of bits, a cut shift."""
+
+    a: In(4)
+    o: Out(5)
+    p: Out(2)
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.Switch(self.a):
+            for number in range(16):
+                with m.Case(number):
+                    m.d.comb += self.o.eq(number * number % 31)
+        m.d.comb += self.p.eq(Cat(self.a, self.a).bit_select(self.a[:2], 2))
+        return m
+
+
+def test_what_yosys_numbers_has_a_plain_name():
+    made = export(Block("test.tables", "tables", Tables, {"one": Configuration({})}, (), ()), {})
+    assert lint(made) == []
+    check_equivalent(made)
+    assert re.search(r"assign o = table_\d+\[a\];", made.text)
+    assert re.search(r"wire \[7:0\] cell_\d+_wide;", made.text)
+    assert "\\" not in made.text
 
 
 class Faulty(wiring.Component):
