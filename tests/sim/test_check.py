@@ -297,6 +297,25 @@ def test_names(tmp_path):
 
 
 @pytest.mark.unit
+def test_a_bit_and_an_element_of_one_name(tmp_path):
+    """``grant[0]``: bit 0 of ``top.grant``, or the signal ``top.counts.grant[0]``."""
+    head = ("$scope module dut $end", "$var wire 4 + grant $end", "$var wire 2 . other $end",
+            "$scope module counts $end", "$var wire 8 - grant.0 $end", "$upscope $end",
+            "$upscope $end")
+    path = vcd(tmp_path / "d.vcd", traffic([1]), head=head)
+    with open_trace(path) as found:
+        with pytest.raises(LookupError, match=r"several signals are called so: dut.counts.grant.0, "
+                                              r"bits of dut.grant; name more of the path"):
+            found.find(("grant", 0))
+        assert found.find(("dut", "grant", 0)) == ("dut.grant", 4, (0,))
+        assert found.find(("counts", "grant", 0)) == ("dut.counts.grant.0", 8, ())
+        assert found.find(("counts", "grant", 0, 3)) == ("dut.counts.grant.0", 8, (3,))
+        assert found.find(("other", 0)) == ("dut.other", 2, (0,))
+        found.scope = "dut"
+        assert found.find(("grant", 0)) == ("dut.grant", 4, (0,))
+
+
+@pytest.mark.unit
 @pytest.mark.parametrize(("text", "known", "value"), [
     ("12", {}, 12), (" 0x10 ", {}, 16), ("(n - 1) * burst + 5", {"n": 3, "burst": 4}, 13),
     ("max(n, 7) // 2", {"n": 3}, 3), ("min(n, 7) % 2", {"n": 3}, 1), ("-n + 9", {"n": 2}, 7),
