@@ -164,8 +164,8 @@ class Trace(ABC):
                     return name, length
         if len(found) > 1:
             names = [name if length == len(path) else f"bits of {name}" for name, length in found]
-            raise LookupError(f"several signals are called so: {', '.join(names)}; name more of the "
-                              "path, or its beginning with --scope")
+            raise LookupError(f"several signals are called so: {', '.join(names)}; name more of "
+                              "the path, or its beginning with --scope")
         return found[0]
 
     def count(self, name: str) -> int:
