@@ -430,7 +430,7 @@ def sampled(waveform, probe, component):
     # ticks, a place for each port, a parameter at the ports
     pytest.param("dram.multi_port_front_end", marks=pytest.mark.thorough),
     pytest.param("dram.reorder_core", marks=pytest.mark.thorough),  # by id, past(past(...))
-    pytest.param("systolic.tile_sequencer", marks=pytest.mark.thorough)])
+    pytest.param("dram.buffer_table", marks=pytest.mark.thorough)])
 def test_a_waveform_has_the_requests_that_hardware_printed(tmp_path, name):
     block = catalogue.load().find(name)
     configuration = next(iter(block.configurations))

