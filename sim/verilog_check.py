@@ -199,7 +199,7 @@ def _opened_module(body: str, ports: dict[str, dict[str, tuple[int, str]]]) -> _
 def _memory(parameters: dict[str, str]) -> tuple[str, dict[str, tuple[int, str]]]:
     """A memory's kind, all that it is but its name, and its pins.
 
-    Read ports have no clock: `memory_nordff` has made a register of it.
+    Read ports have no clock: a command of the script has made a register of it.
     """
     parameters.pop("MEMID")
     if "1" in parameters["RD_CLK_ENABLE"].partition("'")[2]:
