@@ -134,7 +134,10 @@ class Bound:
             if name in parameters and not within.holds(parameters[name]):
                 raise NotCovered(f"{name} must be a whole number of {within}, "
                                  f"not {parameters[name]!r}")
-        return self.function(**parameters)
+        try:
+            return self.function(**parameters)
+        except SystemExit as error:  # which would end what asks, as if all were well
+            raise NotCovered(f"bound {self.name} ends the program instead") from error
 
     def of(self, values: Mapping[str, object]) -> int:
         """The claim for a request, from a mapping that may hold more than the formula needs.

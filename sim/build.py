@@ -29,7 +29,7 @@ from cyclebound.sim.elaborate import (
 from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
 from cyclebound.sim.yosys import PACKAGE
 
-__all__ = ["Build", "BuildError", "build_verilator"]
+__all__ = ["Build", "BuildError", "build_program", "build_verilator"]
 
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _FLAGS = ("-std=gnu++20", "-w",
@@ -152,9 +152,10 @@ def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
     return [*((_FAST, group) for group in groups), (_SLOW, slow)]
 
 
-def _compile(folder: Path, trace: str | None, runtime: Path) -> None:
-    sources = [*sorted(folder.glob("Vtop*.cpp")),
-               Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"]
+def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None = None) -> None:
+    """Compile what Verilator has written; with ``main`` as its program, without cocotb."""
+    cocotbs = Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"
+    sources = [*sorted(folder.glob("Vtop*.cpp")), main or cocotbs]
     flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread",
              "-include", str(runtime / _HEADERS)]
 
@@ -169,9 +170,24 @@ def _compile(folder: Path, trace: str | None, runtime: Path) -> None:
         objects = list(pool.map(one, enumerate(_chunks(sources))))
     libraries = Path(cocotb_tools.config.libs_dir)
     objects += sorted(map(str, runtime.glob("*.o")))
-    _run([compiler(), *objects, "-o", "sim", "-pthread", "-rdynamic",
-          f"-L{libraries}", "-lcocotbvpi_verilator",  # a job's environment says where it is
+    cocotb = [] if main else [f"-L{libraries}", "-lcocotbvpi_verilator"]  # a job says where it is
+    _run([compiler(), *objects, "-o", "sim", "-pthread", "-rdynamic", *cocotb,
           *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
+
+
+def build_program(sources: list[Path], top: str, main: Path, folder: Path) -> Path:
+    """The program of a C++ file that uses ``Vtop``, the model of a module of Verilog files.
+
+    ``folder`` is made, and holds it. Not kept in the cache. Raises `BuildError`.
+    """
+    folder.mkdir()
+    tool = verilator()
+    _run([str(tool.binary), "-cc", "--top-module", top, "--prefix", "Vtop", "-O3", "--x-assign",
+          "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint", "--no-assert",
+          "--output-split", "20000", "--output-split-cfuncs", "500", "-Mdir", str(folder),
+          *map(str, sources)], folder, {**os.environ, "VERILATOR_ROOT": str(tool.root)})
+    _compile(folder, None, _runtime(None), main)
+    return folder / "sim"
 
 
 def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str, ...] = (),

@@ -19,7 +19,7 @@ from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.requests import EndedRequests, SampledProbe, between_resets, places
 from cyclebound.tb.sampled import Chunk, SampledExpression
-from cyclebound.tb.tally import Finding, Tally
+from cyclebound.tb.tally import Finding, Tally, misnamed
 
 __all__ = ["Check", "Checked", "bound_named", "check", "picture", "pointed"]
 
@@ -154,6 +154,9 @@ def check(trace: Trace, wanted: Check) -> Checked:
         raise UserError("--midway with several requests under way needs an --id: in order, nothing "
                         "in a trace that begins in the middle says of which request an end is")
     tally, run = _tally(wanted), _Run(trace, wanted)
+    if wrong := misnamed(wanted.bound, wanted.fixed, wanted.probe.request, run.read,
+                         ("--set", "--request")):
+        raise UserError(wrong)
     for seen in run.requests():
         tally.add(seen)
     problems = run.problems()
@@ -175,6 +178,8 @@ class _Run:
         One for each place.
     names : dict of str to int
         The signals that are read.
+    read : set of str
+        Those of the numbers given that are.
     cycles : int
         How many have been.
     """
@@ -182,16 +187,21 @@ class _Run:
     def __init__(self, trace: Trace, wanted: Check) -> None:
         self._trace, self.cycles = trace, 0
         self._reset: SampledExpression | None = None
+        self.read: set[str] = set()
 
         def find(path: tuple[Step, ...]) -> object:
             if len(path) == 1 and path[0] in wanted.fixed:
+                self.read.add(str(path[0]))
                 return wanted.fixed[str(path[0])]
             if path[0] == "declared":
                 raise LookupError("nothing is declared in a trace")
             return trace.find(path)
 
         def many(name: str) -> int:
-            return wanted.fixed[name] if name in wanted.fixed else trace.count(name)
+            if name not in wanted.fixed:
+                return trace.count(name)
+            self.read.add(name)
+            return wanted.fixed[name]
 
         try:
             self.clock = trace.clock(wanted.clock)

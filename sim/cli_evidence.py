@@ -37,6 +37,7 @@ run_results = lazy("cyclebound.sim.results")
 variants = lazy("cyclebound.sim.variant")
 verdicts = lazy("cyclebound.sim.verdict")
 verilog_checks = lazy("cyclebound.sim.verilog_check")
+verilog_comparing = lazy("cyclebound.sim.verilog_compare")
 verilog_litex = lazy("cyclebound.sim.verilog_litex")
 verilog_shells = lazy("cyclebound.sim.verilog_shells")
 verilogs = lazy("cyclebound.sim.verilog")
@@ -66,7 +67,12 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
                 "requester of a memory, in a module NAME_wb.")] = None,
             check: Annotated[bool, typer.Option(
                 "--check", help="Prove with yosys that the Verilog is the hardware that was built.")
-            ] = False) -> int:
+            ] = False,
+            beside: Annotated[int | None, typer.Option(
+                "--beside", metavar="CYCLES", min=1, help="Simulate the Verilog beside the "
+                "hardware that was built, with random inputs for so many cycles, and compare all "
+                "outputs.")
+            ] = None) -> int:
     """Verilog for other designs: a port for each field, claims in the head, an instance to copy.
 
     The result is checked with `verilator --lint-only -Wall`. Exit status 1 if that warns.
@@ -105,6 +111,10 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
     if check:
         verilog_checks.check_equivalent(made)
         cli.say(f"{made.core}: proved equal to its source")
+    if beside:
+        compared = verilog_comparing.compare_with_source(the_block, made.parameters, made, beside)
+        cli.say(f"{made.name}: equal to its source in {compared.cycles:,} cycles; of "
+                f"{compared.outputs:,} bits of outputs {compared.moved:,} were 0 and 1")
     return 1 if problems else 0
 
 

@@ -346,7 +346,8 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
         raise UserError(f"{type(getattr(top, 'component', top)).__name__}: too large to be "
                         f"elaborated: {str(error) or 'out of memory'}") from error
     text = "\n".join([text, *(shares.modules.values() if shares else ())])
-    return link(text, sources.files, name, lines=lines) if undefined(text) else text
+    return (link(text, sources.files, name, lines=lines) if sources.files or undefined(text)
+            else text)
 
 
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:

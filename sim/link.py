@@ -22,8 +22,10 @@ from cyclebound.sim.yosys import PACKAGE, yosys_command
 
 __all__ = ["Sources", "link", "run_on_sources", "undefined"]
 
+_OWN = "cyclebound_own"  # the top of the design while the user's modules are read
 _CELL = re.compile(r"^\s*cell \\(\S+) ", re.MULTILINE)
 _MODULE = re.compile(r"^module \\(\S+)$", re.MULTILINE)
+_WHOLE = re.compile(r"(?:^attribute [^\n]*\n)*^module [^\n]*\n.*?^end\n", re.MULTILINE | re.DOTALL)
 _SOURCE = re.compile(r"^\s*attribute \\src .*\n", re.MULTILINE)
 _WARNING = re.compile(r"^([^\s:]+:\d+): Warning: (.*)$", re.MULTILINE)
 _NAME = re.compile(r"[\w.+-]+", re.ASCII)
@@ -73,10 +75,12 @@ def link(rtlil: str, files: Mapping[str, str], top: str, *, lines: bool) -> str:
     if missing := sorted(undefined(rtlil)) if not files else []:
         raise UserError(f"no source defines module {missing[0]}: give it in elaborate() with "
                         "platform.add_file(name, text), or in a block's sources")
-    # Amaranth's own modules have the names already that `uniquify` gives
-    script = ("read_rtlil design.il; setattr -mod -set unique 1 *; " + _read(files)
-              + f"hierarchy -check -top {top}; uniquify; hierarchy -check -top {top}; "
-              "setattr -mod -unset unique *; write_rtlil linked.il")
+    # Amaranth's own modules have the names already that `uniquify` gives. The one on top has a name
+    # of its own meanwhile: a module of the user's is often called top, too.
+    script = (f"read_rtlil design.il; rename {top} {_OWN}; setattr -mod -set unique 1 *; "
+              + _read(files) + f"hierarchy -check -top {_OWN}; uniquify; "
+              f"hierarchy -check -top {_OWN}; setattr -mod -unset unique *; rename {_OWN} {top}; "
+              "write_rtlil linked.il")
 
     def make(folder: Path) -> None:
         (folder / "design.il").write_text(rtlil)
@@ -84,7 +88,9 @@ def link(rtlil: str, files: Mapping[str, str], top: str, *, lines: bool) -> str:
 
     folder, _ = find_or_make(
         "linked", key_of(rtlil, dict(files), script, versions()[PACKAGE]), make)
-    text = (folder / "linked.il").read_text()
+    text = re.sub(rf"\\{_OWN}(?=[.\s])", lambda _: f"\\{top}",
+                  (folder / "linked.il").read_text())
+    text = "\n".join(sorted(_WHOLE.findall(text), key=lambda module: _MODULE.findall(module)))
     return text if lines else _SOURCE.sub("", text)
 
 

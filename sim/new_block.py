@@ -1,7 +1,9 @@
 """`cyclebound new`: the four files of a block, to be changed into one's own."""
 
+import importlib.machinery
 import keyword
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -162,7 +164,17 @@ def new_block(name: str, folder: Path) -> list[Path]:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UserError("the name of a new block must be up to 61 small letters, digits and _, the "
                         f"first a letter, and no word of Python, not {name!r}")
+    outside = [path for path in sys.path if path and Path(path).resolve() not in (
+        folder.resolve(), Path.cwd())]
+    for module in (path.removesuffix(".py").replace("NAME", name) for path in _FILES):
+        if module in sys.builtin_module_names or importlib.machinery.PathFinder.find_spec(
+                module, outside):
+            raise UserError(f"there is a Python module {module} already, which would be read "
+                            "instead; name the block otherwise")
     words = {"NAME": name, "CLASS": "".join(part.capitalize() for part in name.split("_"))}
+    if any(re.search(rf"\b{words['CLASS']}\b", text) for text in _FILES.values()):
+        raise UserError(f"the component would be called {words['CLASS']}, which its files need for "
+                        "something else; name the block otherwise")
     texts = {folder / path.replace("NAME", name): re.sub(
         "NAME|CLASS", lambda match: words[match[0]], text) for path, text in _FILES.items()}
     try:

@@ -130,14 +130,19 @@ class Trace(ABC):
         if isinstance(path[0], str) and path[0] in self.aliases:
             name = self.aliases[path[0]]
             return name, self.widths[name], path[1:]
+        found: list[tuple[str, int]] = []  # a signal, and how many steps are its name
         for length in range(len(path), 0, -1):
-            if any(isinstance(step, slice) for step in path[:length]):
+            if any(isinstance(step, slice) for step in path[:length]) or (
+                    found and any(isinstance(step, str) for step in path[length:])):
                 continue
             if name := self._ending(tuple(map(str, path[:length]))):
-                if self.widths[name] > _WIDEST:
-                    raise LookupError(f"{name} has {self.widths[name]:,} bits, and an expression "
-                                      f"reads at most {_WIDEST:,}")
-                return name, self.widths[name], path[length:]
+                found.append((name, length))
+        if found:
+            name, length = self._only(path, found)
+            if self.widths[name] > _WIDEST:
+                raise LookupError(f"{name} has {self.widths[name]:,} bits, and an expression "
+                                  f"reads at most {_WIDEST:,}")
+            return name, self.widths[name], path[length:]
         choice = next(((n, step) for n, step in enumerate(path) if isinstance(step, slice)), None)
         if choice is not None:
             several, chosen = choice
@@ -149,6 +154,19 @@ class Trace(ABC):
                         for number in there[chosen]]
         wanted = ".".join(map(str, path))
         raise LookupError(str(self._unknown(wanted)))
+
+    def _only(self, path: tuple[Step, ...], found: list[tuple[str, int]]) -> tuple[str, int]:
+        """Of signals that ``grant[0]`` can mean, bit 0 of one and another one's whole, the only one
+        that is not left open by a beginning that was left out. Raises `LookupError`."""
+        for start in (_steps(self.scope), ()):
+            for name, length in found:
+                if _steps(name) == (*start, *map(str, path[:length])):
+                    return name, length
+        if len(found) > 1:
+            names = [name if length == len(path) else f"bits of {name}" for name, length in found]
+            raise LookupError(f"several signals are called so: {', '.join(names)}; name more of "
+                              "the path, or its beginning with --scope")
+        return found[0]
 
     def count(self, name: str) -> int:
         """Number of bits or elements of that name."""
@@ -380,7 +398,7 @@ class _Table(Trace):
     def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
         names = [name for name in dict.fromkeys(names) if name]
         moment = next((n for name, n in self._columns.items() if name.lower() == "time"), None)
-        first, held, before = 0, None, None
+        first, held, before, latest = 0, None, None, 0
         kept: list[tuple[int, list[str]]] = []
 
         def chunk() -> Chunk:
@@ -399,7 +417,10 @@ class _Table(Trace):
                     if not isinstance(read, int) or not 0 <= read < 1 << 63:
                         raise UserError(f"{self.path}: line {line}: time must be a whole number "
                                         f"from 0, not {shown(row[moment])}")
-                    time = read
+                    if read < latest:
+                        raise UserError(f"{self.path}: line {line}: time goes back from {latest:,} "
+                                        f"to {read:,}")
+                    time = latest = read
                 if clock:
                     level = _number(row[self._columns[clock]])
                     if held is not None and level == 1 and before != 1:

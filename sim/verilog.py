@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from amaranth.hdl import CombinationalCycle, DriverConflict
+from amaranth.lib import wiring
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.block import Block
@@ -28,7 +29,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import verilator
 from cyclebound.sim.verdict import cycles_of
 from cyclebound.sim.verilog_cells import explicit_widths
-from cyclebound.sim.verilog_names import plain_names
+from cyclebound.sim.verilog_names import plain_name, plain_names
 from cyclebound.sim.verilog_outputs import split_outputs
 from cyclebound.sim.verilog_ports import Port, described, instance, ports_of_fields, shell
 from cyclebound.sim.verilog_text import readable
@@ -125,6 +126,7 @@ def export(block: Block, parameters: Mapping[str, object]) -> Export:
     name = module_name(block)
     component = block.make(parameters)
     ports = ports_of_fields(component)
+    _check_names(block, name, component, ports)
     says = described(component)
     core = name if all(port.name == port.member for port in ports) else f"{name}_core"
     try:
@@ -153,6 +155,21 @@ def export(block: Block, parameters: Mapping[str, object]) -> Export:
                       off["DECLFILENAME"] + outside, off["UNUSEDSIGNAL"] + modules + on])
     return Export(name, core, text, explicit, ports, tuple(clocks), claims, block.name,
                   block.summary, parameters)
+
+
+def _check_names(block: Block, module: str, component: wiring.Component,
+                 ports: list[Port]) -> None:
+    """Raises `UserError` for two ports that would have one name in Verilog."""
+    fields = [(port.name, port.path) for port in ports]
+    members = [(plain_name("__".join(map(str, path))), ".".join(map(str, path)))
+               for path, _, _ in component.signature.flatten(component)]
+    for named in (fields, members):
+        taken = {module: "the module", **{clock: f"the {what}" for clock, what in _CLOCKS.items()}}
+        for name, path in named:
+            if name in taken:
+                raise UserError(f"{block.name}: {taken[name]} and port {path} would both be called "
+                                f"{name} in Verilog; name the port otherwise")
+            taken[name] = f"port {path}"
 
 
 def _there(pattern: str, text: str, flags: int = re.MULTILINE) -> re.Match[str]:

@@ -11,7 +11,7 @@ Source: yosys manual, "Internal cell library" (word-level cells).
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["explicit_widths"]
+__all__ = ["Bits", "explicit_widths"]
 
 _SAME = {"$and", "$or", "$xor", "$xnor", "$add", "$sub", "$mul"}  # low bits need low bits only
 _COMPARED = {"$eq", "$ne", "$eqx", "$nex"}
@@ -28,13 +28,13 @@ _MODULE = re.compile(r"^module (\S+)\n(.*?)^end\n", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class _Bits:
+class Bits:
     """Bits side by side, the highest first: constants, and ranges of wires."""
 
     chunks: tuple[tuple[str, int, int], ...]  # name, high, low; or bits, and their number - 1, 0
 
     @classmethod
-    def read(cls, text: str, widths: dict[str, int]) -> "_Bits":
+    def read(cls, text: str, widths: dict[str, int]) -> "Bits":
         chunks = []
         for match in _CHUNK.finditer(text):
             if match["bits"]:
@@ -52,7 +52,7 @@ class _Bits:
     def width(self) -> int:
         return sum(high - low + 1 for _, high, low in self.chunks)
 
-    def low(self, width: int) -> "_Bits":
+    def low(self, width: int) -> "Bits":
         """The lowest bits."""
         kept: list[tuple[str, int, int]] = []
         for name, high, low in reversed(self.chunks):
@@ -64,9 +64,9 @@ class _Bits:
                 kept.insert(0, (name, low + size - 1, low))
             else:
                 kept.insert(0, (name[len(name) - size:], size - 1, 0))
-        return _Bits(tuple(kept))
+        return Bits(tuple(kept))
 
-    def high(self, width: int) -> "_Bits":
+    def high(self, width: int) -> "Bits":
         """The highest bits."""
         kept: list[tuple[str, int, int]] = []
         for name, high, low in self.chunks:
@@ -76,18 +76,18 @@ class _Bits:
             kept.append((name, high, high - size + 1) if name[0] in "\\$"
                         else (name[:size], size - 1, 0))
             width -= size
-        return _Bits(tuple(kept))
+        return Bits(tuple(kept))
 
-    def fit(self, width: int, *, signed: bool) -> "_Bits":
+    def fit(self, width: int, *, signed: bool) -> "Bits":
         """Cut, or extended by its sign or by zeros, to this width."""
         missing = width - self.width
         if missing <= 0:
             return self.low(width)
         if not signed or not self.chunks:
-            return _Bits((("0" * missing, missing - 1, 0), *self.chunks))
+            return Bits((("0" * missing, missing - 1, 0), *self.chunks))
         name, high, _ = self.chunks[0]
         sign = (name, high, high) if name[0] in "\\$" else (name[0], 0, 0)
-        return _Bits((*([sign] * missing), *self.chunks))
+        return Bits((*([sign] * missing), *self.chunks))
 
     def __str__(self) -> str:
         words = [f"{name} [{high}:{low}]" if name[0] in "\\$" else f"{len(name)}'{name}"
@@ -102,13 +102,22 @@ class _Cell:
     kind: str
     name: str
     parameters: dict[str, str]
-    ports: dict[str, _Bits]
+    ports: dict[str, Bits]
     before: list[str] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)  # names in its module
+
+    def fresh(self, word: str) -> str:
+        """A name that nothing in the module has, for a wire that belongs to the cell."""
+        name = f"\\{re.sub(r'[^A-Za-z0-9_]', '_', self.name[1:])}_{word}"
+        while name in self.taken:
+            name += "_"
+        self.taken.add(name)
+        return name
 
     def signed(self, port: str) -> bool:
         return self.parameters.get(f"\\{port}_SIGNED", "0") == "1"
 
-    def connect(self, port: str, signal: _Bits, *, signed: bool = False) -> None:
+    def connect(self, port: str, signal: Bits, *, signed: bool = False) -> None:
         self.ports[port] = signal
         self.parameters[f"\\{port}_WIDTH"] = str(signal.width)
         self.parameters[f"\\{port}_SIGNED"] = str(int(signed))
@@ -124,13 +133,13 @@ class _Cell:
         if target.width > width:
             rest = target.width - width
             high = target.high(rest)
-            self.before.append(f"  connect {high} {_Bits((('0' * rest, rest - 1, 0),))}\n")
+            self.before.append(f"  connect {high} {Bits((('0' * rest, rest - 1, 0),))}\n")
             self.ports["Y"] = target.low(width)
         elif target.width < width:
-            wire = f"$wide{self.name.replace(chr(92), '$')}"
+            wire = self.fresh("wide")
             self.before.append(f"  wire width {width} {wire}\n")
             self.before.append(f"  connect {target} {wire} [{target.width - 1}:0]\n")
-            self.ports["Y"] = _Bits(((wire, width - 1, 0),))
+            self.ports["Y"] = Bits(((wire, width - 1, 0),))
         self.parameters["\\Y_WIDTH"] = str(width)
 
     def __str__(self) -> str:
@@ -166,7 +175,7 @@ def _widen(cell: _Cell) -> None:
                 cell.kind = "$not"
             else:
                 cell.kind = "$eq"
-                cell.connect("B", _Bits((("0" * width["A"], width["A"] - 1, 0),)))
+                cell.connect("B", Bits((("0" * width["A"], width["A"] - 1, 0),)))
         elif kind in ("$logic_and", "$logic_or"):
             for port in "AB":
                 if width[port] > 1:
@@ -192,13 +201,13 @@ def _widen(cell: _Cell) -> None:
 def _any_bit(cell: _Cell, port: str) -> None:
     """Put the OR of an operand's bits in its place."""
     operand = cell.ports[port]
-    wire = f"$any{port}{cell.name.replace(chr(92), '$')}"
+    wire = cell.fresh(f"any_{port.lower()}")
     cell.before.append(f"  wire {wire}\n")
-    reduce = _Cell("$reduce_bool", f"{wire}$cell",
+    reduce = _Cell("$reduce_bool", f"${wire[1:]}$cell",
                    {"\\A_SIGNED": "0", "\\A_WIDTH": str(operand.width), "\\Y_WIDTH": "1"},
-                   {"A": operand, "Y": _Bits(((wire, 0, 0),))})
+                   {"A": operand, "Y": Bits(((wire, 0, 0),))})
     cell.before.append(str(reduce))
-    cell.connect(port, _Bits(((wire, 0, 0),)))
+    cell.connect(port, Bits(((wire, 0, 0),)))
 
 
 _WIDENED = (_SAME | _COMPARED | _ORDERED | _TO_ONE_BIT | _DIVIDED | _SHIFTED
@@ -219,6 +228,7 @@ def _module(body: str) -> str:
     widths = {name: int(width or 1) for width, name in re.findall(
         r"^  wire (?:width (\d+) )?(?:(?:offset|input|output) \d+ )*(?:signed )?(\S+)$", body,
         re.MULTILINE)}
+    taken = {*widths, *(name for _, name, _ in _CELL.findall(body))}
 
     def one(match: re.Match) -> str:
         if match[1] not in _WIDENED:
@@ -226,8 +236,8 @@ def _module(body: str) -> str:
         cell = _Cell(match[1], match[2],
                      dict(re.findall(r"^    parameter (?:signed )?(\S+) (.*)$", match[3],
                                      re.MULTILINE)),
-                     {name: _Bits.read(signal, widths) for name, signal in re.findall(
-                         r"^    connect \\(\S+) (.*)$", match[3], re.MULTILINE)})
+                     {name: Bits.read(signal, widths) for name, signal in re.findall(
+                         r"^    connect \\(\S+) (.*)$", match[3], re.MULTILINE)}, taken=taken)
         _widen(cell)
         return str(cell)
 

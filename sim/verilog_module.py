@@ -4,6 +4,7 @@ import contextlib
 import inspect
 import json
 import multiprocessing
+import re
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,8 @@ RESETS = ("rst", "reset", "rst_i", "i_rst", "wb_rst_i",
           "~rst_n", "~rst_ni", "~rstn", "~reset_n", "~resetn", "~aresetn", "~nreset", "~nrst")
 """Names by which the reset is found; ``~``: it is active low."""
 _VHDL = (".vhd", ".vhdl")
+_AROUND = "cyclebound_around"  # a module that places the user's with its parameters
+_PORT = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _told: set[str] = set()  # warnings of yosys about sources
 
 
@@ -109,7 +112,9 @@ class VerilogModule:
         if self._vhdl(files):
             files, values = self._as_verilog(files, parameters), {}
         reads = " ".join(name for name in files if name.endswith((".v", ".sv")))
-        changed = "".join(f" -chparam {name} {_word(value)}" for name, value in values.items())
+        # Verilog's own words for values, of which those of yosys' commands have no texts or signs
+        given = ", ".join(f".{name}({_word(value)})" for name, value in values.items())
+        around = f"module {_AROUND}; {self.top} #({given}) inside (); endmodule\n"
 
         def make(folder: Path) -> None:
             if not self.top.isidentifier():
@@ -120,10 +125,11 @@ class VerilogModule:
             if self.top not in parsed:
                 raise UserError(f"{', '.join(files)} has no module {self.top}; it has "
                                 f"{', '.join(sorted(parsed)) or 'none'}")
-            run_on_sources(files, f"read_verilog -sv -I. {reads}; hierarchy -top {self.top}"
-                           f"{changed}; proc; write_json ports.json", folder)
+            (folder / f"{_AROUND}.v").write_text(around)
+            run_on_sources(files, f"read_verilog -sv -I. {reads} {_AROUND}.v; hierarchy -top "
+                           f"{_AROUND}; proc; write_json ports.json", folder)
             modules = json.loads((folder / "ports.json").read_text())["modules"]
-            module = next(module for module in modules.values() if "top" in module["attributes"])
+            module = modules[modules[_AROUND]["cells"]["inside"]["type"]]
             defaults = parsed[self.top].get("parameter_default_values", {})
             (folder / "module.json").write_text(json.dumps({
                 "ports": {name: (port["direction"], len(port["bits"]), bool(port.get("signed")))
@@ -132,7 +138,7 @@ class VerilogModule:
                 "warnings": said}))
 
         folder, _ = find_or_make(
-            "verilog-module", key_of(files, self.top, changed, versions()[PACKAGE]), make)
+            "verilog-module", key_of(files, self.top, around, versions()[PACKAGE]), make)
         found = json.loads((folder / "module.json").read_text())
         _tell(found.get("warnings", []))
         return found
@@ -158,7 +164,12 @@ def _tell(warnings: Sequence[str]) -> None:
 
 
 def _word(value: object) -> str:
-    return str(value) if isinstance(value, int) else f'"\\"{value}\\""'
+    """A parameter's value, a number or a text, in Verilog."""
+    if not isinstance(value, int):
+        escaped = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        return f'"{escaped}"'
+    width = value.bit_length() + 1
+    return str(value) if width <= 32 else f"{'-' * (value < 0)}{width}'sd{abs(value)}"
 
 
 def _value(bits: str) -> int | str:
@@ -200,6 +211,10 @@ class VerilogComponent(wiring.Component):
             if direction not in ("input", "output"):
                 raise ValueError(f"{top}: port {name} is {direction}; only inputs and outputs can "
                                  "be driven and watched")
+            if not _PORT.fullmatch(name) or hasattr(wiring.Component, name):
+                raise ValueError(f"{top}: port {name!r} cannot be called so here: a port's name is "
+                                 "letters, digits and _, begins with a letter, and is none of "
+                                 "Component's; write a module around this one")
             shape = signed(width) if is_signed else unsigned(width)
             members[name] = In(shape) if direction == "input" else Out(shape)
         super().__init__(members)

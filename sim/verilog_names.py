@@ -133,11 +133,15 @@ def _private(body: str, public: set[str]) -> tuple[str, set[str]]:
         count[stem] = number
         names[wire] = new
         used.add(new)
-    cells = {name: name for _, name, _ in _CELL.findall(body) if name[0] == "$"}
-    for number, cell in enumerate(cells):
-        cells[cell] = _free(f"cell_{number}", public | used)
+    cells = {name: kind for kind, name, _ in _CELL.findall(body) if name[0] == "$"}
+    for number, (cell, kind) in enumerate(cells.items()):
+        word = "table" if kind == "$mem_v2" else "cell"  # what yosys makes of a choice of constants
+        cells[cell] = _free(f"{word}_{number}", public | used)
         used.add(cells[cell])
     every = {**names, **cells}
     text = _TOKEN.sub(lambda match: f"\\{every[match[0]]}" if match[0] in every else match[0],
                       f"\n{body}")[1:]
+    # its Verilog has the name in this parameter
+    text = re.sub(r'^(  cell \$mem_v2 \\(table_\d+\w*)\n    parameter \\MEMID )"\$[^"]*"',
+                  lambda match: f'{match[1]}"\\\\{match[2]}"', text, flags=re.MULTILINE)
     return text, used - set(cells.values())

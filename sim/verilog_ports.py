@@ -161,6 +161,11 @@ def shell(name: str, core: str, ports: list[Port], clocks: Mapping[str, str],
     members: dict[str, list[Port]] = {}
     for port in ports:
         members.setdefault(port.member, []).append(port)
+    taken = {name for port in ports for name in (port.name, port.member)}
+
+    def free(word: str) -> str:
+        return word if word not in taken else free(f"{word}_")
+
     pins = [(clock, clock) for clock in clocks]
     for member, fields in members.items():
         if [port.name for port in fields] == [member]:
@@ -168,11 +173,11 @@ def shell(name: str, core: str, ports: list[Port], clocks: Mapping[str, str],
         elif fields[0].direction == "input":
             pins.append((member, _packed(fields)))
         else:
-            packed = f"{member}__packed"
+            packed = free(f"{member}__packed")
             lines.append(f"  wire {_range(fields[0].total)}{packed};")
             lines += [f"  assign {port.name} = {packed}{_bits(port)};" for port in fields]
             pins.append((member, packed))
-    lines.append(f"  {core} core (")
+    lines.append(f"  {core} {free('core')} (")
     lines += [f"    .{pin}({wire}){',' if number < len(pins) - 1 else ''}"
               for number, (pin, wire) in enumerate(pins)]
     return "\n".join([*lines, "  );", "endmodule\n"])

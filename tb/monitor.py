@@ -36,7 +36,7 @@ from cyclebound.tb.expression import Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.requests import CLOCKS, SampledProbe, between_resets, places
 from cyclebound.tb.sampled import Chunk, Lane, SampledExpression, column
-from cyclebound.tb.tally import Finding, Tally, histogram_lines, table
+from cyclebound.tb.tally import Finding, Tally, histogram_lines, misnamed, table
 
 __all__ = ["BoundMonitor"]
 
@@ -88,7 +88,7 @@ class BoundMonitor:
         As in `cyclebound.tb.probe.Probe`.
 
     Raises `ExpressionError` with the column for an unknown name; ValueError for a bound that needs
-    more parameters.
+    more parameters, and for one in ``fixed`` that nothing reads.
     """
 
     def __init__(self, dut, *, start: str, end: str, bound: "Bound | Callable | str | int",
@@ -103,9 +103,12 @@ class BoundMonitor:
                              "or in request where signals show it")
         self._tally = Tally(name, claim, self._fixed, asked.request)
         self._handles: dict[str, object] = {}
+        self._read: set[str] = set()  # those of ``fixed`` that expressions have
         self._probes = [SampledProbe(asked, self._find, index, self._count)
                         for index in places(asked, self._count)]
         self._reset = SampledExpression(reset, self._find, None, self._count) if reset else None
+        if wrong := misnamed(claim, self._fixed, asked.request, self._read, ("fixed", "request")):
+            raise ValueError(wrong)
         self._values: dict[str, list] = {name: [] for name in self._handles}
         self._times: list[int] = []
         self._cycle = 0
@@ -116,6 +119,7 @@ class BoundMonitor:
 
     def _find(self, path: tuple[Step, ...]) -> object:
         if len(path) == 1 and path[0] in self._fixed:
+            self._read.add(path[0])
             return self._fixed[path[0]]
         handle, name = self._dut, ""
         for number, step in enumerate(path):
@@ -158,6 +162,7 @@ class BoundMonitor:
 
     def _count(self, name: str) -> int:
         if name in self._fixed:
+            self._read.add(name)
             return self._fixed[name]
         handle = self._inner(self._dut, name, "")
         return _width(handle) if isinstance(handle, _SIGNALS) else len(handle)

@@ -15,7 +15,7 @@ import numpy as np
 
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.sampled import Chunk, SampledExpression
+from cyclebound.tb.sampled import Chunk, Lane, SampledExpression
 
 __all__ = ["CLOCKS", "EndedRequests", "SampledProbe", "between_resets", "places"]
 
@@ -153,7 +153,13 @@ class SampledProbe:
             ticks = self._events("ticks", self._ticks, chunk).astype(np.int64)
             upto = self._ticked + np.cumsum(ticks)
             before = upto - ticks
-        ahead = None if self._ahead is None else self._ahead.of(chunk).values
+        ahead = None
+        if self._ahead is not None:
+            ahead = (lane := self._ahead.of(chunk)).values
+            if lane.unknown is not None and (wrong := np.flatnonzero(
+                    end & (lane.unknown != 0))).size:
+                self._problem(chunk.first + int(wrong[0]),
+                              "ahead is unknown (x or z) where a request ends")
         shown = [self._shown(show, chunk, start, name)
                  for name, show in zip(self._probe.request, self._shows, strict=True)]
         ended = None
@@ -191,6 +197,12 @@ class SampledProbe:
             self._problem(chunk.first + int(wrong[0]),
                           f"request {name} is unknown (x or z) where a request begins")
         return lane.values
+
+    def _number(self, lane: Lane, at: int, cycle: int, role: str) -> int:
+        """How many it says there are, where a request begins."""
+        if lane.unknown is not None and lane.unknown[at]:
+            self._problem(cycle, f"{role} is unknown (x or z) where a request begins")
+        return int(lane.values[at])
 
     def _problem(self, cycle: int, what: str) -> None:
         if len(self.problems) < 10:
@@ -246,8 +258,8 @@ class SampledProbe:
                     upto: np.ndarray, shown: list[np.ndarray], ahead: np.ndarray | None
                     ) -> EndedRequests:
         """The requests of a chunk, counted as `ProbeCounter` counts, event by event."""
-        starts = None if self._starts is None else self._starts.of(chunk).values
-        ends = None if self._ends is None else self._ends.of(chunk).values
+        starts = None if self._starts is None else self._starts.of(chunk)
+        ends = None if self._ends is None else self._ends.of(chunk)
         ids = [None if id_ is None else id_.of(chunk) for id_ in self._ids]
         by_id = ids[0] is not None
         ended, parameters = [], []
@@ -257,10 +269,11 @@ class SampledProbe:
             fresh = head = None
             if begins:
                 fresh = _Begun(cycle, int(before[at]), int(chunk.times[at]),
-                               1 if ends is None else int(ends[at]),
+                               1 if ends is None else self._number(ends, at, cycle, "ends"),
                                [int(values[at]) for values in shown])
                 self.began += 1
-                self._more = max(0, int(starts[at]) - 1) if starts is not None else 0
+                self._more = (0 if starts is None else
+                              max(0, self._number(starts, at, cycle, "starts") - 1))
             elif start[at]:
                 self._more -= 1
             if by_id:

@@ -18,7 +18,8 @@ from rich.text import Text
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.tb.requests import EndedRequests
 
-__all__ = ["Finding", "Standing", "Tally", "histogram_lines", "ratio", "standing", "table"]
+__all__ = ["Finding", "Standing", "Tally", "histogram_lines", "misnamed", "ratio", "standing",
+           "table"]
 
 Key = TypeVar("Key", bound=Hashable)
 _BARS, _ROWS = 40, 16  # of a histogram: characters of the longest bar, most rows
@@ -145,6 +146,22 @@ class _Kind:
     worst: tuple[int, int, int, list[int]] | None = None  # latency, first, last, times
     least: tuple[int, int, int, list[int]] | None = None  # the same of the shortest
     unended: tuple[int, int, int, list[int]] | None = None
+
+
+def misnamed(claim: Bound, fixed: Mapping[str, int], request: Iterable[str], read: set[str],
+             options: tuple[str, str]) -> str:
+    """What is wrong with the names of parameters; empty if nothing is.
+
+    ``read``: those of ``fixed`` that an expression has. ``options``: what the user calls ``fixed``
+    and ``request``. A name that nothing reads is one that was meant to be another.
+    """
+    if twice := sorted(fixed.keys() & set(request)):
+        return f"{twice[0]} is given in {options[0]} and in {options[1]}"
+    if unread := sorted(fixed.keys() - set(claim.parameters) - read):
+        known = ", ".join(claim.parameters) or "none"
+        return (f"{options[0]} {unread[0]} is read by no expression, and the parameters of bound "
+                f"{claim.name} are: {known}")
+    return ""
 
 
 class Tally:

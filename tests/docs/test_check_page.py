@@ -103,6 +103,8 @@ def test_both_buses_keep_their_bounds(built):
     ('end="wb_cyc & wb_stb & wb_ack"', 'end="wb_cyc & wb_stb & wb_akc"', "did you mean wb_ack?"),
     ('name="access"', 'name="access", clock="ck"', "ValueError: buses has no signal ck"),
     ('bound="4 - 2 * write"', 'bound="4 - 2 * burst"', "needs burst: give each in fixed"),
+    ('fixed={"stalls": 1}', 'fixed={"stalls": 1, "stals": 2}',
+     "fixed stals is read by no expression, and the parameters of bound"),
     ("for _ in range(200):\n        dut.wb", "for _ in range(0):\n        dut.wb",
      "unobserved: no request was seen"),
 ])

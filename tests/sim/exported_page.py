@@ -10,12 +10,13 @@ import re
 import tempfile
 from pathlib import Path
 
-from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal
+from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.elaborate import run_yosys
 from cyclebound.sim.verilog import export
+from cyclebound.sim.verilog_compare import field_at
 from cyclebound.sim.verilog_shells import axi_stream
 
 
@@ -33,13 +34,13 @@ def exported(block):
         def elaborate(self, platform):
             made = export(block, self._parameters)
             m = Module()
-            pins = {f"{port.direction[0]}_{port.name}": self._field(port.path)
+            pins = {f"{port.direction[0]}_{port.name}": field_at(self, port.path)
                     for port in made.ports}
             clocks = {"clk": ClockSignal(), "rst": ResetSignal()}
             if os.environ.get("SHELL_KIND") == "axi-stream":
                 made = axi_stream(made)
                 pins = {f"{pin.direction[0]}_{pin.name}": Cat(
-                    *(self._field(port.path) for port in pin.parts),
+                    *(field_at(self, port.path) for port in pin.parts),
                     Signal(pin.width - sum(port.width for port in pin.parts)))
                     for pin in made.pins}
                 clocks = {"aclk": ClockSignal(), "aresetn": ~ResetSignal()}
@@ -52,16 +53,6 @@ def exported(block):
                           "write_rtlil made.il", Path(folder))
                 platform.modules[made.name] = (Path(folder) / "made.il").read_text()
             return m
-
-        def _field(self, path):
-            """What Amaranth finds at a path, as `Value`."""
-            found = self
-            for word in path.split("."):
-                if isinstance(found, Value | data.View | list | tuple):
-                    found = found[int(word) if word.isdigit() else word]
-                else:
-                    found = getattr(found, word)
-            return Value.cast(found)
 
     return dataclasses.replace(block, name=f"exported.{block.name.replace('.', '_')}",
                                component=lambda **parameters: Exported(**parameters),

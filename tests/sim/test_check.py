@@ -92,6 +92,7 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "limits:longest", "--set", "extra=1"], 1, "violated"),
     (["--bound", "limits.py:exactly"], 1, "took 5 cycles, predicted 3"),
     (["--bound", "limits.py:broken"], 1, "not covered: broken does not cover"),
+    (["--bound", "limits.py:ends"], 1, "bound ends ends the program instead"),
     (["--bound", "limits.py:longest"], 2, "bound longest needs extra: give each with --set"),
     (["--bound", "limits.py:longer"], 2, "no function in limits.py 'longer'; did you mean longest"),
     (["--bound", "none.py:longest"], 2, "--bound: there is no file none.py"),
@@ -105,6 +106,13 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "9" * 30], 2, "9 has more than 63 bits"),
     (["--bound", "9", "--over", "r=4097"], 2, "--over: a probe looks at up to 4,096 places"),
     (["--bound", "9", "--over", "r=9999999", "--over", "q=9999999"], 2, "not 99,999,980,000,001"),
+    (["--bound", "9", "--set", "n=1"], 2,
+     "--set n is read by no expression, and the parameters of bound 9 are: none"),
+    (["--bound", "limits.py:slack", "--set", "extar=6"], 2,
+     "--set extar is read by no expression, and the parameters of bound slack are: extra"),
+    (["--bound", "9", "--set", "n=1", "--ends", "n"], 0, "held"),
+    (["--bound", "n", "--set", "n=9", "--request", "n=size"], 2,
+     "n is given in --set and in --request"),
     (["--bound", "9", "--set", "n"], 2, "--set takes NAME=VALUE"),
     (["--bound", "9", "--set", "n=x"], 2, "--set n takes a whole number, not 'x'"),
     (["--bound", "9", "--clock", "none"], 2, "no signal 'none'"),
@@ -123,6 +131,8 @@ def test_what_a_user_may_say(call, dump, tmp_path, words, status, says):
         "def longest(*, extra: Annotated[int, Range(0)]) -> int:\n    return 3 + extra\n"
         "@prediction(formula='3', source='test')\ndef exactly() -> int:\n    return 3\n"
         "@rate(formula='1', source='test')\ndef share() -> int:\n    return 1\n"
+        "def slack(extra=6):\n    return 3 + extra\n"
+        "def ends():\n    raise SystemExit(0)\n"
         "def plain(extra):\n    return 3 + extra\ndef broken():\n    return 1 // 0\n")
     (tmp_path / "fails.py").write_text("{}['none']\n")
     done = checked(call, dump, *words)
@@ -223,6 +233,18 @@ def test_a_table(call, tmp_path):
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("words", [
+    ("--ends", "n"), ("--starts", "n"), ("--in-turn", "--ahead", "n"), ("--request", "n=n")])
+def test_a_number_that_is_unknown_where_it_counts(call, tmp_path, words):
+    path = tmp_path / "log.csv"
+    for number, status in (("x", 1), ("1", 0)):
+        path.write_text(f"s,e,n\n0,0,x\n1,0,{number}\n0,0,x\n0,1,{number}\n0,0,x\n")
+        done = call("check", path, "--start", "s", "--end", "e", "--bound", "9", *words)
+        assert done.returncode == status, done.stdout + done.stderr
+        assert ("unclear: cycle" in done.stdout) == bool(status)
+
+
+@pytest.mark.unit
 def test_a_table_with_a_clock(call, tmp_path):
     path = tmp_path / "log.csv"
     path.write_text("clk,req,ack\n0,1,0\n1,1,0\n0,1,1\n1,0,0\n0,0,0\n1,0,0\n")
@@ -237,6 +259,7 @@ def test_a_table_with_a_clock(call, tmp_path):
     ("a,b\n1\n", "line 2 has 1 values; the first line names 2 columns"),
     ("a,b\n1,y\n", "'y' is no whole number"), ("a,b\n1,-1\n", "'-1' is no whole number from 0"),
     ("a,b\n1," + "9" * 5000 + "\n", "is no whole number"), ("a,b\n\0,1\n", "is no whole number"),
+    ("time,a,b\n5,0,0\n5,0,0\n4,0,0\n", "line 4: time goes back from 5 to 4"),
     ("time,a,b\n-1,0,0\n", "is no whole number from 0"), ("\xff\xfe", "there are \xff\xfe"),
 ])
 def test_a_table_that_is_none(call, tmp_path, text, says):
@@ -271,6 +294,25 @@ def test_names(tmp_path):
         assert found.find(("size",))[0] == "top.size"
         found.aliases["odd"] = found.find_name("odd$name")
         assert found.find(("odd", 1)) == ("dut.odd$name", 8, (1,))
+
+
+@pytest.mark.unit
+def test_a_bit_and_an_element_of_one_name(tmp_path):
+    """``grant[0]``: bit 0 of ``top.grant``, or the signal ``top.counts.grant[0]``."""
+    head = ("$scope module dut $end", "$var wire 4 + grant $end", "$var wire 2 . other $end",
+            "$scope module counts $end", "$var wire 8 - grant.0 $end", "$upscope $end",
+            "$upscope $end")
+    path = vcd(tmp_path / "d.vcd", traffic([1]), head=head)
+    with open_trace(path) as found:
+        with pytest.raises(LookupError, match=r"several signals are called so: dut.counts.grant.0, "
+                                              r"bits of dut.grant; name more of the path"):
+            found.find(("grant", 0))
+        assert found.find(("dut", "grant", 0)) == ("dut.grant", 4, (0,))
+        assert found.find(("counts", "grant", 0)) == ("dut.counts.grant.0", 8, ())
+        assert found.find(("counts", "grant", 0, 3)) == ("dut.counts.grant.0", 8, (3,))
+        assert found.find(("other", 0)) == ("dut.other", 2, (0,))
+        found.scope = "dut"
+        assert found.find(("grant", 0)) == ("dut.grant", 4, (0,))
 
 
 @pytest.mark.unit
@@ -388,7 +430,7 @@ def sampled(waveform, probe, component):
     # ticks, a place for each port, a parameter at the ports
     pytest.param("dram.multi_port_front_end", marks=pytest.mark.thorough),
     pytest.param("dram.reorder_core", marks=pytest.mark.thorough),  # by id, past(past(...))
-    pytest.param("systolic.tile_sequencer", marks=pytest.mark.thorough)])
+    pytest.param("dram.buffer_table", marks=pytest.mark.thorough)])
 def test_a_waveform_has_the_requests_that_hardware_printed(tmp_path, name):
     block = catalogue.load().find(name)
     configuration = next(iter(block.configurations))

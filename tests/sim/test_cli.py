@@ -107,7 +107,7 @@ COMMANDS = {
     "simd": [],
     "systolic": [],
     "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
-                "--litex", "--shell", "--check"],
+                "--litex", "--shell", "--check", "--beside"],
     "prove": ["-j", "--set", "--part", "--json"],
     "fpga": ["--configuration", "--target", "--device", "--set", "--seed", "--json"],
 }

@@ -58,6 +58,22 @@ def test_names_that_it_refuses(tmp_path, name):
 
 
 @pytest.mark.unit
+@pytest.mark.parametrize("name", ["json", "numpy", "sys"])
+def test_a_name_that_python_would_find_elsewhere(tmp_path, name):
+    with pytest.raises(UserError, match=rf"^there is a Python module {name} already"):
+        new_block(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("name", ["module", "out", "block", "bound_binding"])
+def test_a_component_that_would_hide_what_its_files_import(tmp_path, name):
+    with pytest.raises(UserError, match=r"^the component would be called \w+, which its"):
+        new_block(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.unit
 def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "fifo_tb.py").write_text("mine")
     with pytest.raises(UserError, match=r"fifo_tb.py is there already"):

@@ -54,6 +54,34 @@ def test_ports_and_parameters(sources):
     assert 'src "counter.v:' in to_rtlil(make(WIDTH=7), name="top", lines=True)
 
 
+VALUES = """module values #(parameter NAME = "abc", parameter LOW = 1, parameter HIGH = 0) (
+    output [LOW < 0 ? 6 : 2 : 0] y);
+    assign y = NAME == "x\\"z" && LOW == -3 && HIGH == 64'h1234567890;
+endmodule
+"""
+
+
+def test_parameters_are_texts_and_numbers_of_any_sign_and_size(sources):
+    (sources / "values.v").write_text(VALUES)
+    component = VerilogModule(("values.v",), "values")(NAME='x"z', LOW=-3, HIGH=0x1234567890)
+    assert len(component.y) == 7
+    assert "connect \\y 7'0000001" in to_rtlil(component, name="gold")
+
+
+@pytest.mark.parametrize("place", ["top t (.go(go), .done(done));", ""])
+def test_a_module_of_the_user_s_that_is_called_top(sources, place):
+    """As the top of every simulation is called."""
+    (sources / "top.v").write_text(
+        f"module system(input go, output done); {place or 'assign done = go;'} endmodule\n"
+        "module top(input go, output done); assign done = ~go; endmodule\n")
+    name = "system" if place else "top"
+    component = VerilogModule(("top.v",), name)()
+    text = to_rtlil(component, name="top")
+    assert re.findall(r"^module \\(\S+)$", text, re.MULTILINE) == [
+        "top", *(["top.system", "top.system.t"] if place else ["top.top"])]
+    assert re.search(r"cell \$not .*\n(.*\n)*?    connect \\A \\go", text)
+
+
 def test_a_name_that_is_not_declared_is_told_once(sources, capsys):
     (sources / "counter.v").write_text(COUNTER.replace("value + STEP", "value + STPE"))
     make = VerilogModule(("counter.v",), "counter")
@@ -114,11 +142,15 @@ def test_a_black_box_without_a_source_is_named():
     (("pair.sv", "width.vh"), "pair", {}, UserError, "counter"),
     (("wrong.v",), "wrong", {}, UserError, "wrong.v:2: ERROR: syntax error"),
     (("both.v",), "both", {}, ValueError, "both: port pin is inout; only inputs and outputs"),
+    (("escaped.v",), "escaped", {}, ValueError, "escaped: port 'a.b[3]' cannot be called so here"),
+    (("hidden.v",), "hidden", {}, ValueError, "hidden: port 'signature' cannot be called so here"),
     (("entity.vhd",), "entity", {}, UserError, "there is no ghdl on PATH; install it"),
 ])
 def test_what_is_no_module(sources, monkeypatch, files, top, parameters, kind, says):
     (sources / "wrong.v").write_text("module wrong(input clk);\nassign = ;\nendmodule\n")
     (sources / "both.v").write_text("module both(input clk, inout pin); endmodule\n")
+    (sources / "escaped.v").write_text("module escaped(input \\a.b[3] ); endmodule\n")
+    (sources / "hidden.v").write_text("module hidden(input signature); endmodule\n")
     (sources / "entity.vhd").write_text("entity entity is end;\n")
     monkeypatch.setenv("PATH", str(sources))
     with pytest.raises(kind, match=re.escape(says)) as raised:
