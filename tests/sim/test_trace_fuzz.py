@@ -300,7 +300,11 @@ def test_blocks_that_are_not_as_expected_are_left_to_the_library(tmp_path, cut):
     for rounds, marks in ((range(200), ()), (range(200, many), pytest.mark.thorough))])
 def test_broken_traces(tmp_path, suffix, rounds):
     head, *rows = TABLE.splitlines()
-    table = "\n".join([head.replace("req.", ""), *rows * 3]).encode()
+    cells = [row.partition(",") for row in rows]  # the time is the first
+    later = int(cells[-1][0]) + 1
+    table = "\n".join([head.replace("req.", ""), *(
+        f"{int(time) + later * round_},{rest}" for round_ in range(3)
+        for time, _, rest in cells)]).encode()
     data = {".fst": _FST, ".blocks.fst": _BLOCKS, ".csv": table, EXPRESSIONS: table,
             ".vcd": vcd(tmp_path / "good.vcd", traffic([3, 1, 2, 5])).read_bytes()}[suffix]
     good = tmp_path / f"good{'.csv' if suffix == EXPRESSIONS else suffix}"
