@@ -147,7 +147,9 @@ write_json top.json
 """
 
 
-# Each shared module by itself, and the rest; nothing is optimised across their borders.
+_FEW = 8  # modules right below a block whose areas are told apart
+
+# Each of these modules by itself, and the rest; nothing is optimised across their borders.
 _IN_PARTS = """\
 read_rtlil top.il
 setattr -mod -set keep_hierarchy 1 {parts}
@@ -378,15 +380,19 @@ def area_of_parts(block: Block, configuration_name: str | None, *, compact: bool
     """Synthesize each of the block's shared modules (`cyclebound.hdl.shared`) once, place nothing.
 
     For what is too large to be placed, or to be synthesized as a whole. The first part is what is
-    not shared. ``compact`` as in `place_and_route`. Raises `UserError` in the tool's words where it
-    fails.
+    in none of the others; then come the modules right below the block, if they are few, and those
+    that are shared. ``compact`` as in `place_and_route`. Raises `UserError` in the tool's words
+    where it fails.
     """
     name, configuration = block.configuration(configuration_name)
     tell = progress or (lambda stage: None)
     shares = SharedModules("top")
     rtlil = to_rtlil(block.make(configuration.parameters), name="top", shares=shares)
+    own = re.findall(r"^module \\(top\.\w+)$", rtlil, re.MULTILINE)
+    says = {module: module.removeprefix("top.") for module in own if len(own) <= _FEW}
+    says |= shares.says
     recipe = _IN_PARTS.format(
-        parts=" ".join(shares.modules),
+        parts=" ".join(says),
         synthesis=" ".join((_ECP5.synthesis, *[_ECP5.compact] * compact)))
 
     def make(folder: Path) -> None:
@@ -410,9 +416,10 @@ def area_of_parts(block: Block, configuration_name: str | None, *, compact: bool
             count(outer.removeprefix("\\")) * stat["num_cells_by_type"][module]
             for outer, stat in modules.items() if module in stat["num_cells_by_type"])
 
-    return [Part(shares.says.get(module, "the rest"), count(module),
+    # a module that is nothing but wires is not there any more
+    return [Part(says.get(module, "the rest"), count(module),
                  **_area({"modules": {r"\top.block": modules[f"\\{module}"]}}, _ECP5))
-            for module in ("top", *shares.modules)]
+            for module in ("top", *says) if f"\\{module}" in modules]
 
 
 def _reason(status: int | None, text: str, timeout: float) -> str:
