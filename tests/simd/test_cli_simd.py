@@ -244,9 +244,9 @@ def test_adversary_of_no_analysis(call):
 
 @pytest.mark.thorough
 def test_kernels_on_rtl_of_other_sizes(call):
-    """Fewer registers, and scratchpads that the kernel just fits."""
+    """Fewer registers, and scratchpads that the kernel just fits; its work-groups are square."""
     for machine in ("small lanes=4 items=16 special_units=1 vectors=4 scratchpad_words=1024",
-                    "small lanes=16 items=32 vectors=8 scratchpad_words=1024"):
+                    "small lanes=16 items=64 vectors=8 scratchpad_words=1024"):
         said = call("simd", "run", "transposition", "--size", "0=64,32", "--size", "1=32,64",
                     "--grid", "64,32", "--random", "3", "--check", "--machine", machine,
                     "--model", "rtl", "--json")
