@@ -75,6 +75,7 @@ def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: 
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         block = _block(machine, part, harness=not pins and _fits(program, part_named(part)))
+        block.make(block.configuration("own")[1].parameters)  # or it says why there is no such one
         return _simulated(block, program, grid, memory, policy, tell, folder)
 
 

@@ -5,6 +5,7 @@ Ref: Sim-D, sections 2.1 and 3, Table 3.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cyclebound.golden.dram.request import BEAT_WORDS
 
@@ -134,6 +135,11 @@ MACHINES = {
 """Sim-D's configuration, and one for FPGAs and quick runs."""
 
 
+# What the RTL takes, whatever its sizes are: no change to a machine in words.
+_BUILT: dict[str, Any] = {"setup_clocks": 5, "resume_clocks": 1, "one_clock": True,
+                          "line_by_line": True}
+
+
 def machine_named(machine: "Machine | str") -> Machine:
     """A machine as it is, or the one of this name, with changes: ``small decode_stages=1``."""
     if isinstance(machine, Machine):
@@ -144,7 +150,7 @@ def machine_named(machine: "Machine | str") -> Machine:
     fields = vars(MACHINES[name]).copy()
     for change in changes:
         field, _, value = change.partition("=")
-        if field not in Machine.__dataclass_fields__ or not value.isdecimal():
+        if field not in Machine.__dataclass_fields__ or field in _BUILT or not value.isdecimal():
             raise ValueError(f"a change to a machine must be one of its sizes and a number, such "
                              f"as lanes=4, not {change!r}")
         fields[field] = int(value)
@@ -160,7 +166,7 @@ def name_of(machine: Machine) -> str:
     for name, base in MACHINES.items():
         changes = {field: value for field, value in vars(machine).items()
                    if value != vars(base)[field]}
-        if not any(isinstance(value, bool) for value in changes.values()):
+        if not changes.keys() & _BUILT.keys():
             words = [name, *(f"{field}={value}" for field, value in changes.items())]
             names.append((len(words), " ".join(words)))
     if not names:
@@ -171,7 +177,7 @@ def name_of(machine: Machine) -> str:
 def as_built(machine: Machine) -> Machine:
     """The machine with the timing of this project's RTL: the crossing between its clocks, and how
     it moves tiles."""
-    return replace(machine, setup_clocks=5, resume_clocks=1, one_clock=True, line_by_line=True)
+    return replace(machine, **_BUILT)
 
 
 @dataclass(frozen=True)
