@@ -12,7 +12,7 @@ Ref: Sim-D, sections 3.2 and 3.3.
 """
 
 from functools import reduce
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from operator import or_
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
@@ -468,11 +468,13 @@ class TransferUnit(wiring.Component):
                            name=f"{label}_whole")
             here = Signal(REGISTER_BANKS * self.words, name=f"{label}_here")
             m.d.comb += [
-                whole.enable.eq(1), whole.row.eq(row), whole.group.eq(group),
-                whole.data.eq(word.value), here.eq((moves & _bit(active, item)) << place),
+                whole.row.eq(row), whole.group.eq(group), whole.data.eq(word.value),
+                here.eq((moves & _bit(active, item)) << place),
             ]
             vectors.append((here, whole))
-        m.d.comb += port.write.eq(_scattered(vectors))
+        routed, taken = _routed(m, name, vectors)
+        m.d.comb += [port.write.eq(Cat(routed)), *(
+            item.enable.eq(there) for item, there in zip(chain(*port.write), taken, strict=True))]
         self._load_scalars(m, name, port, job, words)
 
     def _load_scalars(self, m, name, port, job, words):
@@ -510,7 +512,6 @@ class TransferUnit(wiring.Component):
     def _fetch(self, m, name, port, job, active, words):
         """Ask for words; whether each is there, and it, in the cycle after."""
         asked, answers = [], []
-        every = [word for row in port.answer for word in row]
         for number, word in enumerate(words):
             label = f"{name}_{number}"
             place, row, group, item = self._place(m, label, job, word.target)
@@ -521,8 +522,8 @@ class TransferUnit(wiring.Component):
             m.d.comb += [whole.row.eq(row), whole.group.eq(group), here.eq(word.valid << place)]
             m.d.sync += [which.eq(place), there.eq(word.valid & _bit(active, item))]
             asked.append((here, whole))
-            answers.append((there, _chosen(every, which)))
-        m.d.comb += port.read.eq(_scattered(asked))
+            answers.append((there, port.answer.as_value().word_select(which, WORD_BITS)))
+        m.d.comb += port.read.eq(Cat(_routed(m, name, asked)[0]))
         return answers
 
 
@@ -537,22 +538,28 @@ def _bit(bits, number):
     return bits.bit_select(number[:ceil_log2(len(bits))], 1)
 
 
-def _scattered(words):
-    """An array in which each ``(here, whole)`` of ``words`` is where its one-hot ``here`` says, the
-    last of those that are at one place; 0 elsewhere."""
-    elements = []
-    for place in range(len(words[0][0])):
-        element = Const(0, len(words[0][1].as_value()))
-        for here, whole in words:
-            element = Mux(here[place], whole.as_value(), element)
-        elements.append(element)
-    return Cat(elements)
+def _routed(m, name, words):
+    """At each place, the word whose one-hot ``here`` says so, the last one if they are several.
 
+    Returns these words, any of them at places where none is, and the places where one is. A place
+    makes its word's number of the one-hot bits and picks it from a row: for simulators that is one
+    step, and gates are fewer, than with a choice by each of the bits.
 
-def _chosen(options, index):
-    """That of ``options`` with number ``index``, by a tree of multiplexers: simulators visit one
-    path of a tree, and on average half of the chain that an `Array` becomes."""
-    if len(options) == 1:
-        return options[0]
-    half = len(options) // 2
-    return Mux(index[-1], _chosen(options[half:], index[:-1]), _chosen(options[:half], index[:-1]))
+    Parameters
+    ----------
+    words : list of (Signal(places), Signal(shape))
+        ``here`` and what goes there.
+    """
+    places, size = len(words[0][0]), len(words[0][1].as_value())
+    taken, numbers = Const(0, places), [Const(0, places)] * ceil_log2(len(words))
+    for number, (here, _) in reversed(list(enumerate(words))):
+        last = Signal(places, name=f"{name}_{number}_last")
+        m.d.comb += last.eq(here & ~taken)
+        taken |= here
+        numbers = [of | last if number >> bit & 1 else of for bit, of in enumerate(numbers)]
+    chosen = [Signal(places, name=f"{name}_number_{bit}") for bit in range(len(numbers))]
+    m.d.comb += [bits.eq(of) for bits, of in zip(chosen, numbers, strict=True)]
+    width = 1 << ceil_log2(size)  # so that a word's place in the row is its number and zeros
+    row = Cat(Cat(word.as_value(), Const(0, width - size)) for _, word in words)
+    return [row.word_select(Cat(bits[place] for bits in chosen), width)[:size]
+            for place in range(places)], taken
