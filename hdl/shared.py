@@ -8,10 +8,10 @@ from amaranth.hdl import ClockSignal, EnableInserter, Instance, Module, ResetIns
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["shared"]
+__all__ = ["Enabled", "shared"]
 
 
-class _Enabled(wiring.Component):
+class Enabled(wiring.Component):
     """A component that moves while ``enable`` is set."""
 
     def __init__(self, component):
@@ -58,7 +58,7 @@ def shared(component, platform, *, alike, reset=None, enable=None):
              for path, member, value in component.signature.flatten(component)}
     if enable is not None:
         ports["i_enable"] = enable
-        component = _Enabled(component)
+        component = Enabled(component)
     key = alike if enable is None else (alike, "enabled")
     return Instance(platform.share(component, key), **ports, i_clk=ClockSignal(),
                     i_rst=ResetSignal() if reset is None else ResetSignal() | reset)

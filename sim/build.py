@@ -12,8 +12,9 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import cocotb_tools.config
@@ -26,6 +27,7 @@ from cyclebound.sim.elaborate import (
     simulation_verilog,
     to_rtlil,
 )
+from cyclebound.sim.replicas import RECIPE, Replica, replicate
 from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
 from cyclebound.sim.yosys import PACKAGE
 
@@ -34,6 +36,8 @@ __all__ = ["Build", "BuildError", "build_program", "build_verilator"]
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _FLAGS = ("-std=gnu++20", "-w",
           *(("-fcf-protection=none",) if os.uname().machine == "x86_64" else ()))
+_TRANSLATION = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
+                "--output-split", "20000", "--output-split-cfuncs", "500")
 _FAST, _SLOW = "-O2", "-O0"  # code of every cycle, and code that runs once
 _ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at once
 _CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
@@ -152,10 +156,14 @@ def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
     return [*((_FAST, group) for group in groups), (_SLOW, slow)]
 
 
-def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None = None) -> None:
+def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None = None,
+             replicas: Sequence[Replica] = ()) -> None:
     """Compile what Verilator has written; with ``main`` as its program, without cocotb."""
     cocotbs = Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"
-    sources = [*sorted(folder.glob("Vtop*.cpp")), main or cocotbs]
+    # models have precompiled headers that know of no other's
+    models = [[*sorted(folder.glob("Vtop*.cpp")), main or cocotbs],
+              *([*sorted(folder.glob(f"{replica.prefix}*.cpp"))] for replica in replicas),
+              *[[folder / "replicas.cpp"]] * bool(replicas)]
     flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread",
              "-include", str(runtime / _HEADERS)]
 
@@ -167,7 +175,7 @@ def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None =
         return f"unit{number}.o"
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(one, enumerate(_chunks(sources))))
+        objects = list(pool.map(one, enumerate(chain.from_iterable(map(_chunks, models)))))
     libraries = Path(cocotb_tools.config.libs_dir)
     objects += sorted(map(str, runtime.glob("*.o")))
     cocotb = [] if main else [f"-L{libraries}", "-lcocotbvpi_verilator"]  # a job says where it is
@@ -175,19 +183,31 @@ def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None =
           *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
 
 
-def build_program(sources: list[Path], top: str, main: Path, folder: Path) -> Path:
+def build_program(sources: list[Path], top: str, main: Path, folder: Path,
+                  replicas: Sequence[Replica] = ()) -> Path:
     """The program of a C++ file that uses ``Vtop``, the model of a module of Verilog files.
 
-    ``folder`` is made, and holds it. Not kept in the cache. Raises `BuildError`.
+    ``folder`` is made, and holds it; ``replicas`` are beside the sources. Not kept in the cache.
+    Raises `BuildError`.
     """
     folder.mkdir()
-    tool = verilator()
-    _run([str(tool.binary), "-cc", "--top-module", top, "--prefix", "Vtop", "-O3", "--x-assign",
-          "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint", "--no-assert",
-          "--output-split", "20000", "--output-split-cfuncs", "500", "-Mdir", str(folder),
-          *map(str, sources)], folder, {**os.environ, "VERILATOR_ROOT": str(tool.root)})
-    _compile(folder, None, _runtime(None), main)
+    for replica in replicas:
+        _translate([sources[0].with_name(f"{replica.name}.v")], replica.name, replica.prefix,
+                   ["--no-assert"], folder)
+    if replicas:
+        shutil.copy(sources[0].with_name("replicas.cpp"), folder)
+    _translate(sources, top, "Vtop", ["--no-assert"], folder)
+    _compile(folder, None, _runtime(None), main, replicas)
     return folder / "sim"
+
+
+def _translate(sources: Sequence[Path | str], top: str, prefix: str, options: Sequence[str],
+               folder: Path) -> None:
+    """Verilog to a model of its module ``top`` in C++, in ``folder``."""
+    tool = verilator()
+    _run([str(tool.binary), "-cc", *_TRANSLATION, *options, "--top-module", top, "--prefix",
+          prefix, "-Mdir", str(folder), *map(str, sources)], folder,
+         {**os.environ, "VERILATOR_ROOT": str(tool.root)})
 
 
 def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str, ...] = (),
@@ -230,12 +250,11 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
     control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
     control += "".join('public_flat_rd -module "{}" -var "{}"\n'.format(*item.split(":"))
                        for item in visible)
-    flags = ["-cc", "--vpi", "--no-public-flat-rw", "--top-module", "top", "--prefix", "Vtop",
-             "-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
-             "--output-split", "20000", "--output-split-cfuncs", "500",
-             # that no two cases of a choice fit is yosys' word, and checking it slow
-             *(("--assert", "--no-assert-case") if checked else ("--no-assert",)),
-             *([f"--trace-{trace}"] if trace else [])]
+    # that no two cases of a choice fit is yosys' word, and checking it slow
+    asserts = ["--assert", "--no-assert-case"] if checked else ["--no-assert"]
+    flags = ["--vpi", "--no-public-flat-rw", *asserts, *([f"--trace-{trace}"] if trace else [])]
+    # the signals inside a part that is called are in no waveform, and not VPI's
+    called = trace is None and not visible
     tools = {name: version for name, version in versions().items()
              if name in (PACKAGE, "cocotb", "verilator")}
 
@@ -244,24 +263,28 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
         work.mkdir()
         with _timed(stages, "verilog"):
             simulation_verilog(rtlil(), work, FAST_SCRIPT)
+        replicas = replicate(work / "top.v", shares.modules if called else {},
+                             shares.enabled)
         # what is shared is compiled once, not inlined everywhere
-        once = "".join(f'no_inline -module "{name}"\n' for name in shares.modules)
+        left = shares.modules.keys() - {replica.module for replica in replicas}
+        once = "".join(f'no_inline -module "{name}"\n' for name in sorted(left))
         (work / "ports.vlt").write_text("`verilator_config\n" + control + once)
-        tool = verilator()
         with _timed(stages, "verilator"):
-            _run([str(tool.binary), *flags, "-Mdir", ".", "ports.vlt", "top.v"], work,
-                 {**os.environ, "VERILATOR_ROOT": str(tool.root)})
+            for replica in replicas:
+                _translate([f"{replica.name}.v"], replica.name, replica.prefix, asserts, work)
+            _translate(["ports.vlt", "calls.v" if replicas else "top.v"], "top", "Vtop", flags,
+                       work)
         runtime = _runtime(trace)
         with _timed(stages, "compiler"):
-            _compile(work, trace, runtime)
+            _compile(work, trace, runtime, replicas=replicas)
         shutil.move(work / "sim", folder / "sim")
         shutil.move(work / "top.v", folder / "top.v")
         shutil.rmtree(work)
 
     # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
     # of yosys on every unchanged run.
-    options = (FAST_SCRIPT, control, flags, tools, compiler_version(), _FLAGS, _FAST,
-               verilator().version)
+    options = (FAST_SCRIPT, control, flags, _TRANSLATION, RECIPE, tools, compiler_version(),
+               _FLAGS, _FAST, verilator().version)
     if identity is None:
         key = key_of(rtlil(), options)
     else:

@@ -18,6 +18,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from cyclebound.hdl.shared import Enabled
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.link import Sources, link, undefined
 from cyclebound.sim.yosys import yosys_command
@@ -52,15 +53,43 @@ Processes become multiplexers, because Icarus cannot simulate the processes that
 ``always @*`` blocks stay X at the start. Verilator takes a fraction of the time for it too.
 """
 
-# opt_dff sees resets and enables only without the aliases that opt_clean removes.
-FAST_SCRIPT = _SCRIPT.format("opt_clean; opt_dff; pmux2shiftx -min_density 50 -min_choices 3; "
-                             "opt_clean; memory_collect; opt_clean; ")
+# opt_expr makes a number and zeros of a number times a power of two; opt_dff sees resets and
+# enables only without the aliases that opt_clean removes.
+FAST_SCRIPT = _SCRIPT.format("opt_expr; techmap -map parts.v; opt_clean; opt_dff; "
+                             "pmux2shiftx -min_density 50 -min_choices 3; opt_clean; "
+                             "memory_collect; opt_clean; ")
 """The same for Verilator, which runs twice as fast with it (docs/performance.md).
 
 Multiplexers in front of registers become resets and enables, so that a register that keeps its
 value costs nothing. A choice by a number becomes one access to a place in a row of bits: as
-comparisons with each of its numbers, all of them were made in every cycle. Icarus, a second
-opinion, is left without these steps, and thereby checks them.
+comparisons with each of its numbers, all of them were made in every cycle; and as a shift of the
+row, all of it was moved. Icarus, a second opinion, is left without these steps, and thereby checks
+them.
+"""
+
+# A part of a row of bits instead of a shift, where the row, with zeros behind it, has all the bits
+# that the shift may ask for. Up to 64 bits, a shift is no more than a step.
+_PARTS = """(* techmap_celltype = "$shift" *)
+module part_of_row (A, B, Y);
+  parameter A_SIGNED = 0;
+  parameter B_SIGNED = 0;
+  parameter A_WIDTH = 1;
+  parameter B_WIDTH = 1;
+  parameter Y_WIDTH = 1;
+  parameter _TECHMAP_CONSTMSK_B_ = 0;
+  parameter _TECHMAP_CONSTVAL_B_ = 0;
+  input [A_WIDTH-1:0] A;
+  input [B_WIDTH-1:0] B;
+  output [Y_WIDTH-1:0] Y;
+  localparam [31:0] MOST =
+    (~_TECHMAP_CONSTMSK_B_ | _TECHMAP_CONSTVAL_B_) & ((64'd1 << B_WIDTH) - 64'd1);
+  localparam WIDTH = MOST + Y_WIDTH > A_WIDTH ? MOST + Y_WIDTH : A_WIDTH;
+  wire _TECHMAP_FAIL_ =
+    A_SIGNED || B_SIGNED || B_WIDTH > 24 || A_WIDTH <= 64 || WIDTH > 2 * A_WIDTH;
+  wire [WIDTH-1:0] row = A;
+  \\$shiftx #(.A_SIGNED(0), .B_SIGNED(0), .A_WIDTH(WIDTH), .B_WIDTH(B_WIDTH), .Y_WIDTH(Y_WIDTH))
+    _TECHMAP_REPLACE_ (.A(row), .B(B), .Y(Y));
+endmodule
 """
 
 
@@ -309,6 +338,8 @@ class SharedModules(Sources):
         By name, the RTLIL of a shared module with all that is inside it.
     says : dict of str to str
         By name, what it is.
+    enabled : set of str
+        Names of those that move only while their port ``enable`` is set.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -317,6 +348,7 @@ class SharedModules(Sources):
         self._names: dict[tuple[type, object], str] = {}
         self.modules: dict[str, str] = {}
         self.says: dict[str, str] = {}
+        self.enabled: set[str] = set()
 
     def share(self, component: wiring.Component, alike: object) -> str:
         """The name of the module that all components of this class and these parameters are."""
@@ -325,6 +357,8 @@ class SharedModules(Sources):
             self._names[key] = name = f"{self._prefix}_part_{len(self._names)}"
             kind = type(getattr(component, "component", component)).__name__
             self.says[name] = " ".join((kind, *_words(alike)))
+            if isinstance(component, Enabled):
+                self.enabled.add(name)
             self.modules[name] = rtlil.convert(component, name=name, platform=self, emit_src=False)
         leave_unused(component)
         return self._names[key]
@@ -353,6 +387,7 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
     """Verilog for a simulator from RTLIL, as ``top.v`` in ``folder``."""
     (folder / "top.il").write_text(text)
+    (folder / "parts.v").write_text(_PARTS)
     run_yosys(script, folder)
     # What probes print goes to a file of its own, the standard error, so that nothing else that is
     # printed can fall into one of its lines.

@@ -24,7 +24,7 @@ from amaranth.lib.wiring import In
 
 from cyclebound.sim.block import Block
 from cyclebound.sim.build import build_program
-from cyclebound.sim.elaborate import FAST_SCRIPT, SharedModules, run_yosys, to_rtlil
+from cyclebound.sim.elaborate import FAST_SCRIPT, SharedModules, simulation_verilog, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.verilog import Export
 
@@ -92,8 +92,7 @@ def compare_with_source(block: Block, parameters: Mapping[str, object], made: Ex
     pins = list(members.values())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "top.il").write_text(source)
-        run_yosys(FAST_SCRIPT, folder)  # top.v
+        simulation_verilog(source, folder, FAST_SCRIPT)
         (folder / "text.v").write_text(made.text)
         (folder / f"{_TOP}.v").write_text(
             f"module {_TOP} (input clk, input rst, input [{max(widths[True], 1) - 1}:0] given,\n"

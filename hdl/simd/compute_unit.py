@@ -26,6 +26,7 @@ from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL, 
 from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.selection import Selection
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.simd.control_stack import ControlStack
 from cyclebound.hdl.simd.decoder import MASKS, Decoded, Decoder, Source
@@ -82,6 +83,13 @@ def _either(values):
         values = [left | right for left, right in
                   itertools.zip_longest(values[::2], values[1::2], fillvalue=Const(0))]
     return values[0]
+
+
+def _numbers(rows):
+    """The bits of the number of that one of ``rows`` in which a place's bit is set, place by place;
+    they are set in one row at most."""
+    return [_either([row for number, row in enumerate(rows) if number >> bit & 1])
+            for bit in range(ceil_log2(len(rows)))]
 
 
 class _FirstStage:
@@ -375,7 +383,7 @@ class ComputeUnit(wiring.Component):
         self._lanes = []
         self._vector = []  # operands of each lane, when it begins
         for lane in range(machine.lanes):
-            self._lanes.append(self._lane_registers(m, platform, lane, stages, fetched[1].warp))
+            self._lanes.append(self._lane_registers(m, platform, lane, stages))
             words = self._lane_operands(m, lane, fetched, uniform)
             self._vector.append([
                 self._later(m, f"{name}_of_{lane}", word, machine.decode_stages - 1 - stage)
@@ -433,14 +441,13 @@ class ComputeUnit(wiring.Component):
                                     zero | below])[comparison])
         self._holds = self._later(m, "holds", holds, self.depth - 1)
 
-    def _lane_registers(self, m, platform, lane, stages, special_warp):
+    def _lane_registers(self, m, platform, lane, stages):
         """A lane's registers, which each decode stage reads for the operand that it fetches."""
         registers = LaneRegisters(machine=self.machine)
         self._free.submodules[f"registers_{lane}"] = shared(registers, platform,
                                                             alike=("registers", self.machine))
         m.d.comb += [registers.stall.eq(self.stall), registers.slot.eq(self.current),
-                     registers.transfers.eq(self.accessing | self._lent),
-                     registers.special_read.eq(special_warp)]
+                     registers.transfers.eq(self.accessing | self._lent)]
         for operand, stage in enumerate(stages):
             token, name = self.tokens[stage], "abc"[operand]
             m.d.comb += [registers.read[operand].warp.eq(token.warp),
@@ -451,6 +458,7 @@ class ComputeUnit(wiring.Component):
         """A lane's three operands: its own registers, or what is the same for all lanes."""
         registers, b = self._lanes[lane], fetched[1].decoded.b
         words = [Signal(32, name=f"{name}_of_{lane}") for name in "abc"]
+        special = self._special(m, lane, b.number, fetched[1].warp)
         m.d.comb += words[0].eq(registers.operand[0])
         m.d.comb += words[2].eq(registers.operand[2])
         if lane == 0:  # that of the scalars
@@ -461,7 +469,7 @@ class ComputeUnit(wiring.Component):
         with m.If(b.file == File.VECTOR):
             m.d.comb += words[1].eq(registers.operand[1])
         with m.Elif(b.file == File.VECTOR_SPECIAL):
-            m.d.comb += words[1].eq(self._special(m, lane, b.number, fetched[1].warp))
+            m.d.comb += words[1].eq(special)
         with m.Else():
             m.d.comb += words[1].eq(uniform[1])
         return words
@@ -473,11 +481,25 @@ class ComputeUnit(wiring.Component):
         column = (item & ((1 << self.grid.width) - 1))[:len(item)]
         line = item >> self.grid.width
         word = Signal(32, name=f"special_of_{lane}")
+        special = self._special_registers(m, lane, warp)
         # a work-group begins at a multiple of its width and height
         m.d.comb += word.eq(Array([
             *(row[lane] for row in self._read_rows), self._x[current] | column,
-            self._y[current] | line, column, line, 0, 1, *self._lanes[lane].special])[number[:4]])
+            self._y[current] | line, column, line, 0, 1, *special])[number[:4]])
         return word
+
+    def _special_registers(self, m, lane, warp):
+        """A lane's `mem_idx` and `mem_data` of the slot that computes. While a slot's registers are
+        the transfer unit's, it has the choice of the warp."""
+        registers, found = self._lanes[lane], [[], []]
+        for slot, by_register in enumerate(registers.special):
+            mine = (self.accessing | self._lent)[slot]
+            for number, words in enumerate(by_register):
+                asked = registers.asked[slot][number].warp
+                chosen = registers.chosen[slot][number]
+                m.d.comb += chosen.eq(words.as_value().word_select(Mux(mine, asked, warp), 32))
+                found[number].append(chosen)
+        return [Mux(self.current, second, first) for first, second in found]
 
     def _predicates(self, m, fetched, stages):
         """A row of predicate bits for each register and warp."""
@@ -531,7 +553,8 @@ class ComputeUnit(wiring.Component):
                 m.d.comb += [
                     moved.enable.eq(write.enable & (write.group[:inside] == row)),
                     moved.row.eq(write.row), moved.warp.eq(write.group[inside:]),
-                    moved.data.eq(write.data), registers.asked[slot][bank].row.eq(asked.row),
+                    registers.words[slot][bank].eq(write.data),
+                    registers.asked[slot][bank].row.eq(asked.row),
                     registers.asked[slot][bank].warp.eq(asked.group[inside:]),
                 ]
 
@@ -539,35 +562,47 @@ class ComputeUnit(wiring.Component):
         """Words that pass every lane's items; of those that have one, the lowest warp's lowest lane
         answers."""
         machine, warps = self.machine, self.machine.warps
-        shape = self._lanes[0].matched[slot].shape()
-        matched, first = (Signal(shape, name=f"{name}_{slot}") for name in ("matched", "first"))
-        lowest = Signal(self._lanes[0].lowest[slot].shape(), name=f"lowest_{slot}")
-        m.d.comb += matched.eq(_either([registers.matched[slot].as_value()
-                                        for registers in self._lanes]))
-        lower = Const(0, len(port.held.enable))  # words that a lower warp has
-        for warp in range(warps):
-            m.d.comb += first[warp].eq(matched[warp] & ~lower)
-            lower = lower | matched[warp]
+        matches = [registers.matched[slot] for registers in self._lanes]
+        matched = Signal(matches[0].shape(), name=f"matched_{slot}")
+        m.d.comb += matched.eq(_either([of_lane.as_value() for of_lane in matches]))
+        lower, first = Const(0, len(port.held.enable)), []  # words that a lower warp has
+        for of_warp in matched:
+            lowest = Signal(len(lower), name=f"first_{slot}_{len(first)}")
+            m.d.comb += lowest.eq(of_warp & ~lower)
+            first.append(lowest)
+            lower = lower | of_warp
         m.d.comb += port.held.enable.eq(lower)
-        for word, number in enumerate(lowest):
-            for warp in reversed(range(warps)):
-                with m.If(matched[warp][word]):
-                    m.d.comb += number.eq(warp)
+
+        before, owned = Const(0, len(lower)), []  # words that a lower lane has; a lane's own
+        for lane, of_lane in enumerate(matches):
+            has, own, until = (Signal(len(lower), name=f"{name}_{slot}_{lane}")
+                               for name in ("has", "own", "until"))
+            m.d.comb += [has.eq(_either([mine & here for mine, here in zip(
+                of_lane, first, strict=True)])), own.eq(has & ~before), until.eq(before | has)]
+            owned.append(own)
+            before = until
+        # the numbers of a word's warp and lane choose among all items' `mem_data`
+        numbers = [*_numbers(first), *_numbers(owned)]
+        places = [Signal(len(lower), name=f"place_{slot}_{bit}") for bit in range(len(numbers))]
+        m.submodules[f"held_{slot}"] = held = Selection(
+            words=machine.items, width=32, choices=len(lower))
+        m.d.comb += [
+            *(bits.eq(of) for bits, of in zip(places, numbers, strict=True)),
+            held.row.eq(Cat(registers.special[slot][1] for registers in self._lanes)),
+            *(number.eq(Cat(bits[word] for bits in places))
+              for word, number in enumerate(held.number)),
+            port.held.words.eq(held.chosen),
+        ]
+
         passed = Signal(self._lanes[0].passed[slot].shape(), name=f"passed_{slot}")
         self._free.d.sync += passed.load.eq(port.snoop.load & port.snoop.enable.any())
         with self._free.If(port.snoop.load):
             self._free.d.sync += passed.words.eq(port.snoop.words)
-        before = Const(0, len(port.held.enable))
         for lane, registers in enumerate(self._lanes):
             active = Cat(self.active[slot][warp * machine.lanes + lane] for warp in range(warps))
             m.d.comb += [registers.snoop[slot].enable.eq(port.snoop.enable),
                          registers.snoop[slot].index.eq(port.snoop.index),
-                         registers.passed[slot].eq(passed), registers.active[slot].eq(active),
-                         registers.first[slot].eq(first), registers.lowest[slot].eq(lowest),
-                         registers.before[slot].eq(before)]
-            before = registers.own[slot]
-        m.d.comb += port.held.words.eq(_either([registers.held[slot].as_value()
-                                               for registers in self._lanes]))
+                         registers.passed[slot].eq(passed), registers.active[slot].eq(active)]
 
     # -- execute -----------------------------------------------------------------------------------
 

@@ -38,7 +38,8 @@ class LaneRegisters(wiring.Component):
     transfer unit has. Registers lie in banks by their numbers modulo `REGISTER_BANKS`: the transfer
     unit may reach one in each. A word that is written can be read from the cycle of its write on.
 
-    Latency: a word follows its address by one cycle; ``special`` by none.
+    Latency: a word follows its address by one cycle. No output depends on an input before the next
+    cycle: see `SnoopRegisters`.
 
     Parameters
     ----------
@@ -59,15 +60,17 @@ class LaneRegisters(wiring.Component):
         What was at ``read`` in the cycle before.
     write : In
         ``enable``, ``address`` and ``data`` of the pipeline.
-    special_read : In
-        Warp whose `mem_idx` and `mem_data` are on ``special``.
-    special : Out(2 times 32)
-        See ``special_read``.
+    special : Out(2 times 2 times warps times 32)
+        For each slot: every warp's `mem_idx`, and its `mem_data`.
+    chosen : In(2 times 2 times 32)
+        For each slot: of ``special``, what the transfer unit reads.
     moved : In(2 times, 4 banks)
-        For each slot: ``enable``, ``row``, ``warp`` and ``data`` of the transfer unit.
+        For each slot: ``enable``, ``row`` and ``warp`` of the transfer unit.
+    words : In(2 times, 4 banks)
+        For each slot: the words of ``moved``. Simulators copy these faster by themselves.
     asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)
         For each slot: what the transfer unit reads.
-    snoop, passed, active, matched, first, lowest, before, own, held
+    snoop, passed, active, matched
         For each slot, as of `SnoopRegisters`: words that pass `mem_idx` and `mem_data`.
     """
 
@@ -91,18 +94,17 @@ class LaneRegisters(wiring.Component):
             "stall": In(1), "slot": In(range(SLOTS)), "transfers": In(SLOTS),
             "read": In(data.ArrayLayout(self.address, 3)),
             "operand": Out(data.ArrayLayout(unsigned(32), 3)),
-            "write": In(write), "special_read": In(warp),
-            "special": Out(data.ArrayLayout(unsigned(32), 2)),
-            "moved": In(banked(data.StructLayout({"enable": 1, **place, "data": 32}))),
+            "write": In(write),
+            "special": Out(by_slot(data.ArrayLayout(data.ArrayLayout(unsigned(32),
+                                                                     machine.warps), 2))),
+            "chosen": In(by_slot(data.ArrayLayout(unsigned(32), 2))),
+            "moved": In(banked(data.StructLayout({"enable": 1, **place}))),
+            "words": In(banked(unsigned(32))),
             "asked": In(banked(data.StructLayout(place))),
             "answer": Out(banked(unsigned(32))),
             "snoop": In(by_slot(data.StructLayout({"enable": words, "index": TARGET_BITS}))),
             "passed": In(by_slot(PassedLayout(machine=machine))),
             "active": In(by_slot(unsigned(machine.warps))), "matched": Out(by_slot(by_warp)),
-            "first": In(by_slot(by_warp)),
-            "lowest": In(by_slot(data.ArrayLayout(unsigned(warp), words))),
-            "before": In(by_slot(unsigned(words))), "own": Out(by_slot(unsigned(words))),
-            "held": Out(by_slot(data.ArrayLayout(unsigned(32), words))),
         })
 
     def elaborate(self, platform):
@@ -127,9 +129,9 @@ class LaneRegisters(wiring.Component):
             m.submodules[f"snoop_{number}"] = snoop = SnoopRegisters(machine=self.machine)
             m.d.comb += [
                 *(getattr(snoop, name).eq(getattr(self, name)[number]) for name in
-                  ("snoop", "passed", "active", "first", "lowest", "before")),
+                  ("snoop", "passed", "active")),
                 *(getattr(self, name)[number].eq(getattr(snoop, name)) for name in
-                  ("matched", "own", "held")),
+                  ("matched", "special")),
             ]
             by_bank = [self._bank(m, number, bank, own, snoop) for bank in range(REGISTER_BANKS)]
             with m.If(slot == number):
@@ -157,7 +159,7 @@ class LaneRegisters(wiring.Component):
         port = memory.write_port()
         m.d.comb += [
             port.addr.eq(Mux(mine, moved.row << warp | moved.warp, place(self.write.address))),
-            port.data.eq(Mux(mine, moved.data, self.write.data)),
+            port.data.eq(Mux(mine, self.words[number][bank], self.write.data)),
             port.en.eq(Mux(mine, moved.enable & (moved.row < _ROWS), writes & ordinary)),
         ]
         words = []
@@ -185,14 +187,11 @@ class LaneRegisters(wiring.Component):
         writes = own & self.write.enable & (self.write.address.register == _SPECIAL[bank])
         m.d.comb += [
             port.warp.eq(Mux(mine, moved.warp, self.write.address.warp)),
-            port.data.eq(Mux(mine, moved.data, self.write.data)),
+            port.data.eq(Mux(mine, self.words[number][bank], self.write.data)),
             port.enable.eq(Mux(mine, moved.enable & (moved.row == _ROWS), writes)),
         ]
-        m.d.comb += snoop.read[bank].eq(Mux(mine, asked.warp, self.special_read))
-        with m.If(self.slot == number):
-            m.d.comb += self.special[bank].eq(snoop.special[bank])
         past, held = Signal(name=f"past_{number}_{bank}"), Signal(32, name=f"held_{number}_{bank}")
-        m.d.sync += [past.eq(asked.row == _ROWS), held.eq(snoop.special[bank])]
+        m.d.sync += [past.eq(asked.row == _ROWS), held.eq(self.chosen[number][bank])]
         with m.If(past):
             m.d.comb += self.answer[number][bank].eq(held)
 

@@ -30,14 +30,12 @@ class SnoopRegisters(wiring.Component):
 
     Words on the bus have consecutive indexes, modulo ``2 ** TARGET_BITS``, and each active item
     whose index is that of an enabled word matches it. An index of more bits matches none. While
-    words pass that are loaded, every match takes its word, one cycle later. Otherwise the word that
-    is wanted is the lowest match's, over all lanes: each lane says which words its warps match
-    (``matched``), is told for which of them a warp is the lowest with a match in any lane
-    (``first``; the same as a number in ``lowest``, which is any if no warp has a match) and which
-    words a lower lane has (``before``), and shows those that are its own (``own``, ``held``).
+    words pass that are loaded, every match takes its word, one cycle later. Words that are wanted
+    are chosen outside, among ``special`` of all lanes: what depends on inputs at once is no part of
+    a lane's registers, so that simulators may take its step once a cycle, by the same code for all.
 
-    Latency: none from ``read`` to ``special``; ``matched`` follows ``snoop`` by one cycle, the
-    others none after that. A word that passed in one cycle is on ``special`` two cycles later.
+    Latency: ``matched`` follows ``snoop`` by one cycle. What was written in one cycle is on
+    ``special`` in the next; a word that passed, in the one after that.
 
     Parameters
     ----------
@@ -48,10 +46,8 @@ class SnoopRegisters(wiring.Component):
     -------
     write : In(2 times ``enable``, ``warp``, ``data``)
         Into an index and into data.
-    read : In(2 times warp)
-        Warps whose index and whose data are on ``special``.
-    special : Out(2 times 32)
-        See ``read``.
+    special : Out(2 times warps times 32)
+        All indexes and all data.
     active : In(warps)
         Items that take part.
     snoop : In(``enable``, ``index``)
@@ -60,16 +56,6 @@ class SnoopRegisters(wiring.Component):
         Those that passed in the cycle before, and whether they are loaded.
     matched : Out(warps times n)
         Words that the items of each warp have.
-    first : In(warps times n)
-        Words for which the item that is chosen is of this warp.
-    lowest : In(n times warp)
-        The item that is chosen for each word is of this warp.
-    before : In(n)
-        Words that are a lower lane's.
-    own : Out(n)
-        Words that this lane has, or a lower one.
-    held : Out(n times 32)
-        Words of this lane, and 0 for others.
     """
 
     def __init__(self, *, machine):
@@ -79,15 +65,11 @@ class SnoopRegisters(wiring.Component):
         write = data.StructLayout({"enable": 1, "warp": warp, "data": 32})
         super().__init__({
             "write": In(data.ArrayLayout(write, 2)),
-            "read": In(data.ArrayLayout(unsigned(warp), 2)),
-            "special": Out(data.ArrayLayout(unsigned(32), 2)), "active": In(warps),
+            "special": Out(data.ArrayLayout(data.ArrayLayout(unsigned(32), warps), 2)),
+            "active": In(warps),
             "snoop": In(data.StructLayout({"enable": count, "index": TARGET_BITS})),
             "passed": In(PassedLayout(machine=machine)),
             "matched": Out(data.ArrayLayout(unsigned(count), warps)),
-            "first": In(data.ArrayLayout(unsigned(count), warps)),
-            "lowest": In(data.ArrayLayout(unsigned(warp), count)),
-            "before": In(count), "own": Out(count),
-            "held": Out(data.ArrayLayout(unsigned(32), count)),
         })
 
     def elaborate(self, platform):
@@ -96,9 +78,11 @@ class SnoopRegisters(wiring.Component):
         for number, registers in enumerate((index, words)):
             write, port = self.write[number], registers.write_port()
             m.d.comb += [port.en.eq(write.enable), port.addr.eq(write.warp),
-                         port.data.eq(write.data),
-                         self.special[number].eq(_read(m, registers, self.read[number]))]
-        self._match(m, index)
+                         port.data.eq(write.data)]
+            for warp, word in enumerate(self.special[number]):
+                read = registers.read_port(domain="comb")
+                m.d.comb += [read.addr.eq(warp), word.eq(read.data)]
+        self._match(m)
         for warp in range(self.machine.warps):
             port, matched = words.write_port(), self.matched[warp]
             m.d.comb += [
@@ -106,17 +90,15 @@ class SnoopRegisters(wiring.Component):
                 port.data.eq(reduce(or_, (Mux(matched[word], passed, 0)
                                           for word, passed in enumerate(self.passed.words)))),
             ]
-        self._answer(m, words)
         return m
 
     def _registers(self, m, name):
-        """One for each warp. As a memory, since simulators read one place of it: with a choice
-        among warps for each word, as gates, 128 lanes were 68 MB of simulator."""
+        """One for each warp."""
         m.submodules[name] = registers = Memory(shape=unsigned(32), depth=self.machine.warps,
                                                 init=[], attrs={"ram_style": "logic"})
         return registers
 
-    def _match(self, m, index):
+    def _match(self, m):
         """How far an item's index lies before that of the last word on the bus is the number of its
         word, from the last one. Nothing but this register depends on the differences, so that
         simulators make them only while words pass."""
@@ -125,27 +107,9 @@ class SnoopRegisters(wiring.Component):
         m.d.comb += last.eq(snoop.index + (count - 1))
         rows = []
         for warp in range(self.machine.warps):
-            own = _read(m, index, Const(warp, len(self.read[0])))
+            own = self.special[0][warp]
             before = (last - own[:TARGET_BITS])[:TARGET_BITS]
             asks = self.active[warp] & ~own[TARGET_BITS:].any()
             rows.append(asks.replicate(count) & snoop.enable
                         & (Const(1 << (count - 1), count) >> before))
         m.d.sync += self.matched.as_value().eq(Mux(snoop.enable.any(), Cat(rows), 0))
-
-    def _answer(self, m, words):
-        """The words that this lane has to give."""
-        chosen, taken = Signal(self.count), Signal(self.count)
-        m.d.comb += [
-            chosen.eq(reduce(or_, (self.matched[warp] & self.first[warp]
-                                   for warp in range(self.machine.warps)))),
-            self.own.eq(chosen | self.before), taken.eq(chosen & ~self.before),
-        ]
-        for word, held in enumerate(self.held):
-            m.d.comb += held.eq(Mux(taken[word], _read(m, words, self.lowest[word]), 0))
-
-
-def _read(m, memory, address):
-    """What a memory has at an address now."""
-    port = memory.read_port(domain="comb")
-    m.d.comb += port.addr.eq(address)
-    return port.data

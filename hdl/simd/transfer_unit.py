@@ -39,6 +39,7 @@ from cyclebound.hdl.dram.layouts import (
     StoreLayout,
 )
 from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.selection import Selection
 from cyclebound.hdl.simd.access_setup import AccessSetup, BufferSize, JobLayout, ScratchpadBuffer
 from cyclebound.hdl.simd.interfaces import (
     REGISTER_BANKS,
@@ -48,7 +49,6 @@ from cyclebound.hdl.simd.interfaces import (
     IndexWriteLayout,
     ReadItem,
     Transfer,
-    WriteItem,
 )
 from cyclebound.hdl.simd.scratchpad import Scratchpad
 
@@ -449,32 +449,28 @@ class TransferUnit(wiring.Component):
         return moving
 
     def _place(self, m, name, job, target):
-        """Place of a target on the bus, its row and group in the register file, and its item."""
-        item = Signal(TARGET_BITS, name=f"{name}_item")
+        """Place of a target on the bus, which of the registers' words it is there, and its item."""
+        item, there = Signal(TARGET_BITS, name=f"{name}_item"), Signal(
+            ReadItem(machine=self.machine, words=self.words), name=f"{name}_there")
         number = Signal(7, name=f"{name}_register")
         m.d.comb += [item.eq(target >> job.transform),
                      number.eq(job.register + (target[:2] & ((1 << job.transform) - 1)[:2]))]
         low = ceil_log2(self.words)
-        return Cat(item[:low], number[:2]), number[2:], item[low:], item
+        m.d.comb += [there.row.eq(number[2:]), there.group.eq(item[low:])]
+        return Cat(item[:low], number[:2]), there.as_value(), item
 
     def _load(self, m, name, port, job, active, words):
         """Words into registers: at each place of the bus, that of the last word that is there."""
         vectors = []
         for number, word in enumerate(words):
             label = f"{name}_{number}"
-            place, row, group, item = self._place(m, label, job, word.target)
+            place, there, item = self._place(m, label, job, word.target)
             moves = word.valid & ~job.cam & ~job.scalars
-            whole = Signal(WriteItem(machine=self.machine, words=self.words),
-                           name=f"{label}_whole")
             here = Signal(REGISTER_BANKS * self.words, name=f"{label}_here")
-            m.d.comb += [
-                whole.row.eq(row), whole.group.eq(group), whole.data.eq(word.value),
-                here.eq((moves & _bit(active, item)) << place),
-            ]
-            vectors.append((here, whole))
-        routed, taken = _routed(m, name, vectors)
-        m.d.comb += [port.write.eq(Cat(routed)), *(
-            item.enable.eq(there) for item, there in zip(chain(*port.write), taken, strict=True))]
+            m.d.comb += here.eq((moves & _bit(active, item)) << place)
+            vectors.append((here, there, word.value))
+        m.d.comb += [item.eq(Cat(moved)) for item, moved in zip(
+            chain(*port.write), zip(*_routed(m, name, vectors), strict=True), strict=True)]
         self._load_scalars(m, name, port, job, words)
 
     def _load_scalars(self, m, name, port, job, words):
@@ -511,20 +507,23 @@ class TransferUnit(wiring.Component):
 
     def _fetch(self, m, name, port, job, active, words):
         """Ask for words; whether each is there, and it, in the cycle after."""
-        asked, answers = [], []
+        places = REGISTER_BANKS * self.words
+        m.submodules[f"{name}_answers"] = answers = Selection(
+            words=places, width=WORD_BITS, choices=len(words))
+        m.d.comb += answers.row.eq(port.answer)
+        asked, found = [], []
         for number, word in enumerate(words):
             label = f"{name}_{number}"
-            place, row, group, item = self._place(m, label, job, word.target)
-            whole = Signal(ReadItem(machine=self.machine, words=self.words),
-                           name=f"{label}_whole")
-            here = Signal(REGISTER_BANKS * self.words, name=f"{label}_here")
-            which, there = Signal(len(place), name=f"{label}_which"), Signal(name=f"{label}_there")
-            m.d.comb += [whole.row.eq(row), whole.group.eq(group), here.eq(word.valid << place)]
-            m.d.sync += [which.eq(place), there.eq(word.valid & _bit(active, item))]
-            asked.append((here, whole))
-            answers.append((there, port.answer.as_value().word_select(which, WORD_BITS)))
-        m.d.comb += port.read.eq(Cat(_routed(m, name, asked)[0]))
-        return answers
+            place, there, item = self._place(m, label, job, word.target)
+            here, known = Signal(places, name=f"{label}_here"), Signal(name=f"{label}_known")
+            m.d.comb += here.eq(word.valid << place)
+            m.d.sync += [answers.number[number].eq(place),
+                         known.eq(word.valid & _bit(active, item))]
+            asked.append((here, there))
+            found.append((known, answers.chosen[number]))
+        _, rows = _routed(m, name, asked)
+        m.d.comb += port.read.eq(Cat(rows))
+        return found
 
 
 def _words_of(payload, valid):
@@ -541,25 +540,33 @@ def _bit(bits, number):
 def _routed(m, name, words):
     """At each place, the word whose one-hot ``here`` says so, the last one if they are several.
 
-    Returns these words, any of them at places where none is, and the places where one is. A place
-    makes its word's number of the one-hot bits and picks it from a row: for simulators that is one
-    step, and gates are fewer, than with a choice by each of the bits.
+    Returns the places where one is, and then each field of these words by place: any word's at
+    places where none is. A place makes its word's number of the one-hot bits, and picks it from
+    all: for simulators that is one step, and gates are fewer, than with a choice by each bit.
 
     Parameters
     ----------
-    words : list of (Signal(places), Signal(shape))
-        ``here`` and what goes there.
+    words : list of (Signal(places), Value, ...)
+        ``here``, and the fields that go there.
     """
-    places, size = len(words[0][0]), len(words[0][1].as_value())
+    heres, *fields = zip(*words, strict=True)
+    places = len(heres[0])
     taken, numbers = Const(0, places), [Const(0, places)] * ceil_log2(len(words))
-    for number, (here, _) in reversed(list(enumerate(words))):
-        last = Signal(places, name=f"{name}_{number}_last")
-        m.d.comb += last.eq(here & ~taken)
-        taken |= here
+    for number, here in reversed(list(enumerate(heres))):
+        last, later = (Signal(places, name=f"{name}_{number}_{what}") for what in ("last", "later"))
+        m.d.comb += [last.eq(here & ~taken), later.eq(here | taken)]
+        taken = later
         numbers = [of | last if number >> bit & 1 else of for bit, of in enumerate(numbers)]
-    chosen = [Signal(places, name=f"{name}_number_{bit}") for bit in range(len(numbers))]
-    m.d.comb += [bits.eq(of) for bits, of in zip(chosen, numbers, strict=True)]
-    width = 1 << ceil_log2(size)  # so that a word's place in the row is its number and zeros
-    row = Cat(Cat(word.as_value(), Const(0, width - size)) for _, word in words)
-    return [row.word_select(Cat(bits[place] for bits in chosen), width)[:size]
-            for place in range(places)], taken
+    bits = [Signal(places, name=f"{name}_number_{bit}") for bit in range(len(numbers))]
+    m.d.comb += [bit.eq(of) for bit, of in zip(bits, numbers, strict=True)]
+    found = []
+    for field, values in enumerate(fields):
+        m.submodules[f"{name}_field_{field}"] = selection = Selection(
+            words=len(words), width=len(values[0]), choices=places)
+        m.d.comb += [
+            *(word.eq(value) for word, value in zip(selection.row, values, strict=True)),
+            *(number.eq(Cat(bit[place] for bit in bits))
+              for place, number in enumerate(selection.number)),
+        ]
+        found.append(selection.chosen)
+    return taken, *found

@@ -12,7 +12,16 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
-from cyclebound.sim.elaborate import FlatTop, SharedModules, leave_unused, port_fields, to_rtlil
+from cyclebound.sim.elaborate import (
+    FAST_SCRIPT,
+    FlatTop,
+    SharedModules,
+    leave_unused,
+    port_fields,
+    run_yosys,
+    simulation_verilog,
+    to_rtlil,
+)
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
 
 pytestmark = pytest.mark.unit
@@ -85,3 +94,50 @@ def test_equal_components_share_a_module():
     assert text.count("module \\top_part_0\n") == 1
     assert text.count("cell \\top_part_0 ") == 2
     assert "part" not in to_rtlil(Arbiters(), name="top")
+
+
+class Rows(wiring.Component):
+    """Parts of rows by number: of full and cut rows, at any bit, of odd sizes, and with a sign."""
+
+    full: In(8 * 32)
+    cut: In(5 * 32)
+    odd: In(99)
+    number: In(3)
+    place: In(7)
+    chosen: Out(data.StructLayout({"full": 32, "cut": 32, "bits": 20, "odd": 11, "signed": 32}))
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += [
+            self.chosen.full.eq(self.full.word_select(self.number, 32)),
+            self.chosen.cut.eq(self.cut.word_select(self.number, 32)),
+            self.chosen.bits.eq(self.odd.bit_select(self.place, 20)),
+            self.chosen.odd.eq(self.odd.word_select(self.number, 11)),
+            self.chosen.signed.eq(self.cut.as_signed().word_select(self.number, 32)),
+        ]
+        return m
+
+
+_COMPARE = """read_rtlil top.il
+proc
+rename top gold
+read_verilog top.v
+proc
+rename top gate
+miter -equiv -flatten -make_outputs gold gate miter
+sat -verify -prove trigger 0 miter
+"""
+
+
+def test_a_part_of_a_row_is_what_a_shift_leaves_of_it(tmp_path):
+    rows = Rows()
+    text = to_rtlil(rows, name="top", ports=[rows.full, rows.cut, rows.odd, rows.number,
+                                             rows.place, rows.chosen.as_value()])
+    verilog = simulation_verilog(text, tmp_path, FAST_SCRIPT)
+    made = verilog.read_text()
+    # the row with a sign is left: beyond it are no zeros
+    assert (made.count("+:"), made.count(" >>")) == (4, 1)
+    run_yosys(_COMPARE, tmp_path)
+    verilog.write_text(made.replace(" +: 20]", " +: 19]"))
+    with pytest.raises(RuntimeError, match="proof did fail"):
+        run_yosys(_COMPARE, tmp_path)

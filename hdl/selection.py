@@ -1,0 +1,55 @@
+"""Choices by number from a row of words.
+
+No block: what uses it has files that cover it (the SIMD accelerator's transfer unit and registers);
+alone, tests/hdl/test_selection.py.
+"""
+
+from amaranth.hdl import Module, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+__all__ = ["Selection"]
+
+
+class Selection(wiring.Component):
+    """Several words at a time out of one row, each by its number.
+
+    A component, so that the row is a signal: simulators put an expression for it together again in
+    each of the choices.
+
+    Latency: none.
+
+    Parameters
+    ----------
+    words : int
+        Words of the row, at least 2.
+    width : int
+        Bits of a word.
+    choices : int
+        Words that are chosen at a time.
+
+    Members
+    -------
+    row : In(words times the next power of two from ``width``)
+        The words. A place in it is a number and zeros, so that nothing has to be multiplied.
+    number : In(choices times ceil_log2(words))
+        Numbers. That of no word chooses 0.
+    chosen : Out(choices times width)
+        The words with these numbers.
+    """
+
+    def __init__(self, *, words, width, choices):
+        self._stride = 1 << ceil_log2(width)
+        super().__init__({
+            "row": In(data.ArrayLayout(unsigned(self._stride), words)),
+            "number": In(data.ArrayLayout(unsigned(ceil_log2(words)), choices)),
+            "chosen": Out(data.ArrayLayout(unsigned(width), choices)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        row = self.row.as_value()
+        m.d.comb += [word.eq(row.word_select(number, self._stride))
+                     for number, word in zip(self.number, self.chosen, strict=True)]
+        return m

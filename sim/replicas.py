@@ -1,0 +1,255 @@
+"""Parts of which a design has many, as one model that the simulator calls for each of them.
+
+Verilator optimises across the borders of modules, and so writes code for each of 128 equal lanes
+anew: tens of megabytes, which the processor fetches again in every cycle. Here such a part is
+translated by itself, once; the design has a call in its place, at each edge of the clock, with all
+inputs, which returns all outputs. That is the same hardware if no output depends on an input within
+a cycle, and only such parts are taken: what is behind registers cannot be seen any sooner.
+
+Outputs of many bits are fetched, by calls of their own, where they have changed; a part that moves
+only while its ``enable`` is set is called only then.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cyclebound.sim.elaborate import run_yosys
+
+__all__ = ["RECIPE", "Replica", "replicate"]
+
+RECIPE = 1
+"""Changes whenever the same parts would be called in another way."""
+
+_MANY = 16          # of one kind, at least
+_LARGE = 2_000_000  # bytes of Verilog of all of them, at least: less fits into a processor's cache
+_WIDE = 32          # outputs of many bits, at most: each has a bit of the word that a call returns
+_MODULE = re.compile(r"^module \\?(\S+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
+_PORT = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\S+ ?);", re.MULTILINE)
+# Inputs that an output depends on, past no register.
+_DEPENDS = """read_rtlil part.il
+hierarchy -top {name}
+proc
+flatten
+opt_clean
+tee -q -o depends.txt select -list i:* o:* %ci*:-$dff %i
+"""
+
+
+@dataclass(frozen=True)
+class _Port:
+    """A port: its name as Verilog writes it, its short one, and how a call passes it."""
+
+    name: str
+    short: str
+    is_input: bool
+    bits: int
+
+    @property
+    def way(self) -> str:
+        """Its direction, in Verilog."""
+        return "input" if self.is_input else "output"
+
+    @property
+    def wide(self) -> bool:
+        """Whether it is passed as a row of words."""
+        return self.bits > 64
+
+    @property
+    def verilog(self) -> str:
+        """The type that it has in a call, in Verilog."""
+        if self.wide:
+            return f"bit [{self.bits - 1}:0]"
+        return "int unsigned" if self.bits <= 32 else "longint unsigned"
+
+    @property
+    def declared(self) -> str:
+        """The parameter of a Verilog function."""
+        return f"{self.way} {self.verilog} {self.short}"
+
+    @property
+    def in_c(self) -> str:
+        """The parameter of the C function."""
+        if self.wide:
+            return f"{'const ' * self.is_input}svBitVecVal* {self.short}"
+        kind = "unsigned int" if self.bits <= 32 else "unsigned long long"
+        return f"{kind}{'' if self.is_input else '*'} {self.short}"
+
+    @property
+    def words(self) -> int:
+        """Words of 32 bits."""
+        return -(-self.bits // 32)
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A part that is compiled once.
+
+    Attributes
+    ----------
+    module : str
+        Its name in the design.
+    name : str
+        That of its own top module, in the file ``name.v``.
+    """
+
+    module: str
+    name: str
+
+    @property
+    def prefix(self) -> str:
+        """That of its model's C++."""
+        return f"V{self.name}"
+
+
+def replicate(verilog: Path, parts: Mapping[str, str],
+              enabled: Collection[str] = ()) -> list[Replica]:
+    """Write a design as ``calls.v``, with calls in the place of parts, if it has many of them.
+
+    Parameters
+    ----------
+    verilog : Path
+        The design, as `simulation_verilog` writes it. Beside it come ``calls.v``, the Verilog of
+        each part that is called, and ``replicas.cpp`` with the functions for it.
+    parts : mapping of str to str
+        By module, the RTLIL of parts that may be called. They have one clock, ``clk``.
+    enabled : collection of str
+        Those in which nothing moves but while ``enable``, or the reset ``rst``, is set.
+    """
+    text = verilog.read_text()
+    modules = {match[1]: match[0] for match in _MODULE.finditer(text)}
+    taken: list[tuple[Replica, list[_Port]]] = []
+    rtlil = "\n".join(parts.values())  # a part may have others inside it
+    for module in parts:
+        inside = _below(module, modules)
+        count = len(re.findall(rf"^  {module} ", text, re.MULTILINE))
+        size = count * sum(len(modules[name]) for name in inside)
+        ports = _ports(modules[module])
+        wide = sum(port.wide and not port.is_input for port in ports)
+        if (count < _MANY or size < _LARGE or wide > _WIDE
+                or _depends(module, rtlil, verilog.parent)):
+            continue
+        replica = Replica(module, f"replica_{len(taken)}")
+        (verilog.parent / f"{replica.name}.v").write_text(
+            _shell(replica, ports) + "".join(modules[name] for name in inside).replace(
+                # every call is an edge, so that it takes one evaluation
+                "@(posedge clk)", "@(posedge clk or negedge clk)"))
+        taken.append((replica, ports))
+    calls = {replica.module: _call(replica, ports, replica.module in enabled)
+             for replica, ports in taken}
+    (verilog.parent / "calls.v").write_text("".join(
+        calls.get(name, body) for name, body in modules.items()))
+    (verilog.parent / "replicas.cpp").write_text("\n".join([
+        "#include <cstring>", '#include "Vtop__Dpi.h"',
+        *(_functions(replica, ports) for replica, ports in taken)]))
+    return [replica for replica, _ in taken]
+
+
+def _below(module: str, modules: Mapping[str, str]) -> list[str]:
+    """A module and those inside it."""
+    found = [module]
+    for outer in found:
+        names = re.findall(r"^  \\?(\S+) +\\?\S+ +\($", modules[outer], re.MULTILINE)
+        found += dict.fromkeys(name for name in names if name in modules and name not in found)
+    return found
+
+
+def _depends(module: str, rtlil: str, folder: Path) -> bool:
+    """Whether an output of a part depends on an input within a cycle."""
+    (folder / "part.il").write_text(rtlil)
+    run_yosys(_DEPENDS.format(name=module), folder)
+    return bool((folder / "depends.txt").read_text().strip())
+
+
+def _ports(body: str) -> list[_Port]:
+    """Those of a module, without its clock."""
+    return [_Port(name, f"{way[0]}{number}", way == "input", int(high or 0) + 1)
+            for number, (way, high, name) in enumerate(_PORT.findall(body)) if name != "clk"]
+
+
+def _shell(replica: Replica, ports: list[_Port]) -> str:
+    """The part's own top module, whose ports have short names."""
+    return "\n".join([
+        f"module {replica.name}(clk, {', '.join(port.short for port in ports)});",
+        "  input clk;",
+        *(f"  {port.way} [{port.bits - 1}:0] {port.short};"
+          for port in ports),
+        f"  {replica.module} part (.clk(clk)",
+        *(f"    , .{port.name}({port.short})" for port in ports), "  );", "endmodule", ""])
+
+
+def _call(replica: Replica, ports: list[_Port], enabled: bool) -> str:
+    """What stands in the design for the part."""
+    outs = [port for port in ports if not port.is_input]
+    narrow, wide = ([port for port in outs if port.wide is those] for those in (False, True))
+    functions = {
+        "make": ("chandle", []),
+        "step": ("int unsigned", [port for port in ports if port.is_input or not port.wide]),
+        "look": ("void", narrow), **{f"fetch_{port.short}": ("void", [port]) for port in wide}}
+    imported = []
+    for function, (returned, those) in functions.items():
+        parameters = ["input chandle part"] * (function != "make")
+        parameters += [port.declared for port in those]
+        imported.append(f'  import "DPI-C" function {returned} {replica.name}_{function}('
+                        f'{", ".join(parameters)});')
+
+    def call(function: str) -> str:
+        passed = ["part", *(port.name if port.is_input else port.short
+                            for port in functions[function][1])]
+        return f"{replica.name}_{function}({', '.join(passed)});"
+
+    def shown(port: _Port, arrow: str) -> str:
+        return f"{port.name} {arrow} {port.short}[{port.bits - 1}:0];"
+
+    names = [port.name for port in ports]
+    return "\n".join([
+        f"module {replica.module}(clk, {', '.join(names)});", *imported,
+        "  input clk;",
+        *(f"  {port.way}{' reg' * (not port.is_input)} [{port.bits - 1}:0] {port.name};"
+          for port in ports),
+        "  chandle part;", "  int unsigned changed;",
+        *(f"  {port.verilog} {port.short};" for port in outs),
+        "  initial begin",
+        f"    part = {replica.name}_make();",
+        *(f"    {call(function)}" for function in functions if function not in ("make", "step")),
+        *(f"    {shown(port, '=')}" for port in outs),
+        "  end",
+        f"  always @(posedge clk) {'if (enable | rst) ' * enabled}begin",
+        f"    changed = {call('step')}",
+        *(f"    {shown(port, '<=')}" for port in narrow),
+        *(f"    if (changed[{bit}]) begin {call(f'fetch_{port.short}')} {shown(port, '<=')} end"
+          for bit, port in enumerate(wide)),
+        "  end", "endmodule", ""])
+
+
+def _functions(replica: Replica, ports: list[_Port]) -> str:
+    """The functions that are called, in C++."""
+    name, model = replica.name, replica.prefix
+    outs = [port for port in ports if not port.is_input]
+    narrow, wide = ([port for port in outs if port.wide is those] for those in (False, True))
+    given = [f"    std::memcpy(&model.{port.short}[0], {port.short}, {4 * port.words});"
+             if port.wide else f"    model.{port.short} = {port.short};"
+             for port in ports if port.is_input]
+    back = [f"    *{port.short} = model.{port.short};" for port in narrow]
+    mine = f"    {name}* part = static_cast<{name}*>(self);\n    {model}& model = part->model;"
+    stepped = ", ".join(port.in_c for port in ports if port.is_input or not port.wide)
+    looked = "".join(f", {port.in_c}" for port in narrow)
+    # eval() itself asks, for each part again, whether other threads have left messages or objects
+    return "\n".join([
+        f'#include "{model}.h"', f'#include "{model}___024root.h"',
+        f"void {model}___024root___eval({model}___024root*);",
+        f"struct {name} {{", f"    {model} model;",
+        *(f"    svBitVecVal {port.short}[{port.words}];" for port in wide), "};",
+        f'extern "C" void* {name}_make() {{', f"    {name}* part = new {name};",
+        "    part->model.clk = 0;", "    part->model.eval();", "    return part;", "}",
+        f'extern "C" void {name}_look(void* self{looked}) {{', mine, *back, "}",
+        f'extern "C" unsigned int {name}_step(void* self, {stepped}) {{', mine, *given,
+        "    model.clk = !model.clk;", f"    {model}___024root___eval(model.rootp);", *back,
+        "    return 0", *(f"        | (std::memcmp(part->{port.short}, &model.{port.short}[0], "
+                          f"{4 * port.words}) ? {1 << bit}u : 0u)"
+                          for bit, port in enumerate(wide)), "    ;", "}",
+        *(f'extern "C" void {name}_fetch_{port.short}(void* self, svBitVecVal* words) {{\n{mine}\n'
+          f"    std::memcpy(part->{port.short}, &model.{port.short}[0], {4 * port.words});\n"
+          f"    std::memcpy(words, part->{port.short}, {4 * port.words});\n}}" for port in wide),
+        ""])

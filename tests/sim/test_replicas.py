@@ -1,0 +1,141 @@
+"""Parts that are called, once compiled, do what they do inside a design; others are left there."""
+
+import subprocess
+
+import pytest
+from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.hdl.shared import shared
+from cyclebound.sim import build, replicas
+from cyclebound.sim.elaborate import FAST_SCRIPT, SharedModules, simulation_verilog, to_rtlil
+
+pytestmark = pytest.mark.system
+
+COPIES = 16
+WIDTHS = (1, 8, 32, 33, 64, 65, 130)
+# Words of random inputs in, and all outputs out, a line each cycle.
+MAIN = """#include "Vtop.h"
+#include <cstdio>
+int main() {
+    VerilatedContext context;
+    Vtop top{&context};
+    unsigned state = 1;
+    for (int cycle = 0; cycle < 500; ++cycle) {
+        top.clk = 0;
+        top.rst = cycle % 100 == 90;
+        for (int word = 0; word < 11; ++word)
+            top.given[word] = (state = state * 1664525 + 1013904223) >> 3;
+        top.eval();
+        for (int word = 0; word < WORDS; ++word) printf("%08x", top.shown[word]);
+        printf("\\n");
+        top.clk = 1;
+        top.eval();
+    }
+}
+"""
+
+
+class Part(wiring.Component):
+    """Registers of all widths, one that begins at 5, and a memory. With ``mealy``, the last output
+    shows its input at once."""
+
+    def __init__(self, *, mealy=False):
+        self.mealy = mealy
+        super().__init__({"given": In(data.ArrayLayout(unsigned(1), sum(WIDTHS))), "place": In(3),
+                          **{f"i_{width}": In(width) for width in WIDTHS},
+                          **{f"o_{width}": Out(width, init=5 % (1 << width)) for width in WIDTHS},
+                          "read": Out(20)})
+
+    def elaborate(self, platform):
+        m = Module()
+        for width in WIDTHS:
+            given, shown = (getattr(self, f"{way}_{width}") for way in "io")
+            kept = Signal(width, init=5 % (1 << width))
+            m.d.sync += kept.eq(kept.rotate_left(1) ^ given)
+            m.d.comb += shown.eq(given if self.mealy and width == 130 else kept)
+        m.submodules.memory = memory = Memory(shape=unsigned(20), depth=8, init=[7, 8, 9])
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        place = Signal(3)
+        m.d.sync += place.eq(self.place)
+        m.d.comb += [write.addr.eq(self.place), write.data.eq(self.i_33), write.en.eq(self.i_1),
+                     read.addr.eq(place), self.read.eq(read.data)]
+        return m
+
+
+class Row(wiring.Component):
+    """Parts, each of which is given what the one before shows, and an input of the whole."""
+
+    def __init__(self, *, mealy=False, enabled=False):
+        self.mealy, self.enabled = mealy, enabled
+        self.parts = [Part(mealy=mealy) for _ in range(COPIES)]
+        super().__init__({"given": In(sum(WIDTHS)), "shown": Out(sum(WIDTHS) + 20 * COPIES)})
+
+    def elaborate(self, platform):
+        m = Module()
+        row = self.given
+        for number, part in enumerate(self.parts):
+            m.submodules[f"part_{number}"] = shared(
+                part, platform, alike=self.mealy,
+                enable=self.given[number] if self.enabled else None)
+            offset = 0
+            for width in WIDTHS:
+                m.d.comb += getattr(part, f"i_{width}").eq(row[offset : offset + width])
+                offset += width
+            m.d.comb += part.place.eq(row[number : number + 3])
+            row = self.given ^ Cat(getattr(part, f"o_{width}") for width in WIDTHS)
+        m.d.comb += self.shown.eq(Cat(row, *(part.read for part in self.parts)))
+        return m
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Parts are called however small they are."""
+    monkeypatch.setattr(replicas, "_LARGE", 0)
+
+
+def replicated(folder, **parameters):
+    """The Verilog of a row, and the parts of it that are called."""
+    row, shares = Row(**parameters), SharedModules("top")
+    rtlil = to_rtlil(row, name="top", ports=[row.given, row.shown], shares=shares)
+    folder.mkdir()
+    verilog = simulation_verilog(rtlil, folder, FAST_SCRIPT)
+    return verilog, replicas.replicate(verilog, shares.modules, shares.enabled)
+
+
+def shown(folder, verilog, called=()):
+    """What the outputs of a row are, in cycles with random inputs."""
+    main = folder / "main.cpp"
+    main.write_text(MAIN.replace("WORDS", str(-(-(sum(WIDTHS) + 20 * COPIES) // 32))))
+    program = build.build_program([verilog], "top", main, folder / f"sim_{len(called)}",
+                                  replicas=called)
+    lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    assert len(set(lines)) > 400
+    return lines
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_a_part_that_is_called_is_the_same_hardware(tmp_path, few, enabled):
+    verilog, called = replicated(tmp_path / "row", enabled=enabled)
+    assert [replica.module for replica in called] == ["top_part_0"]
+    calls = verilog.with_name("calls.v")
+    assert calls.read_text().count("_step(part") == 1
+    assert ("if (enable | rst)" in calls.read_text()) == enabled
+    assert shown(verilog.parent, calls, called) == shown(verilog.parent, verilog)
+
+
+def test_a_part_whose_output_shows_an_input_at_once_is_not_called(tmp_path, few, monkeypatch):
+    assert replicated(tmp_path / "left", mealy=True)[1] == []
+    # if it were, what it shows would be a cycle late
+    monkeypatch.setattr(replicas, "_depends", lambda *of: False)
+    verilog, called = replicated(tmp_path / "row", mealy=True)
+    late = shown(verilog.parent, verilog.with_name("calls.v"), called)
+    assert late != shown(verilog.parent, verilog)
+
+
+@pytest.mark.parametrize("limit", ["_MANY", "_LARGE"])
+def test_few_or_small_parts_are_not_called(tmp_path, few, monkeypatch, limit):
+    monkeypatch.setattr(replicas, limit, {"_MANY": COPIES + 1, "_LARGE": 1_000_000}[limit])
+    assert replicated(tmp_path / "row")[1] == []
