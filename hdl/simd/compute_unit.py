@@ -44,6 +44,7 @@ from cyclebound.hdl.simd.interfaces import (
     GridLayout,
     IndexWriteLayout,
     LaunchLayout,
+    PassedLayout,
     ProgramWriteLayout,
     Transfer,
 )
@@ -380,6 +381,12 @@ class ComputeUnit(wiring.Component):
         self._read_rows = [Signal(machine.lanes, name=f"read_{name}") for name in MASKS]
         m.d.comb += [row.eq(self._masks[self.current][mask][fetched[1].warp])
                      for mask, row in enumerate(self._read_rows)]
+        # While the pipeline stalls and no words come, nor came in the clock before, the lanes'
+        # registers have nothing to do; simulators leave them alone.
+        mine, recent = self.accessing | self._lent, Signal(SLOTS)
+        self._free.d.sync += recent.eq(mine)
+        self._moves = Signal()
+        m.d.comb += self._moves.eq(~self.stall | mine.any() | recent.any())
         self._lanes = []
         self._vector = []  # operands of each lane, when it begins
         for lane in range(machine.lanes):
@@ -445,7 +452,8 @@ class ComputeUnit(wiring.Component):
         """A lane's registers, which each decode stage reads for the operand that it fetches."""
         registers = LaneRegisters(machine=self.machine)
         self._free.submodules[f"registers_{lane}"] = shared(registers, platform,
-                                                            alike=("registers", self.machine))
+                                                            alike=("registers", self.machine),
+                                                            enable=self._moves)
         m.d.comb += [registers.stall.eq(self.stall), registers.slot.eq(self.current),
                      registers.transfers.eq(self.accessing | self._lent)]
         for operand, stage in enumerate(stages):
@@ -594,7 +602,7 @@ class ComputeUnit(wiring.Component):
             port.held.words.eq(held.chosen),
         ]
 
-        passed = Signal(self._lanes[0].passed[slot].shape(), name=f"passed_{slot}")
+        passed = Signal(PassedLayout(machine=machine), name=f"passed_{slot}")
         self._free.d.sync += passed.load.eq(port.snoop.load & port.snoop.enable.any())
         with self._free.If(port.snoop.load):
             self._free.d.sync += passed.words.eq(port.snoop.words)
@@ -602,7 +610,8 @@ class ComputeUnit(wiring.Component):
             active = Cat(self.active[slot][warp * machine.lanes + lane] for warp in range(warps))
             m.d.comb += [registers.snoop[slot].enable.eq(port.snoop.enable),
                          registers.snoop[slot].index.eq(port.snoop.index),
-                         registers.passed[slot].eq(passed), registers.active[slot].eq(active)]
+                         registers.passed[slot].eq(passed.words),
+                         registers.loads[slot].eq(passed.load), registers.active[slot].eq(active)]
 
     # -- execute -----------------------------------------------------------------------------------
 

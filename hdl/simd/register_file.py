@@ -18,7 +18,6 @@ from cyclebound.hdl.simd.interfaces import (
     MEM_DATA,
     MEM_IDX,
     REGISTER_BANKS,
-    PassedLayout,
     ScalarTransfer,
     snooped_words,
 )
@@ -70,8 +69,10 @@ class LaneRegisters(wiring.Component):
         For each slot: the words of ``moved``. Simulators copy these faster by themselves.
     asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)
         For each slot: what the transfer unit reads.
-    snoop, passed, active, matched
+    snoop, active, matched
         For each slot, as of `SnoopRegisters`: words that pass `mem_idx` and `mem_data`.
+    passed : In(2 times n times 32), loads : In(2)
+        For each slot, words and ``load`` of its ``passed``.
     """
 
     def __init__(self, *, machine):
@@ -103,7 +104,7 @@ class LaneRegisters(wiring.Component):
             "asked": In(banked(data.StructLayout(place))),
             "answer": Out(banked(unsigned(32))),
             "snoop": In(by_slot(data.StructLayout({"enable": words, "index": TARGET_BITS}))),
-            "passed": In(by_slot(PassedLayout(machine=machine))),
+            "passed": In(by_slot(data.ArrayLayout(unsigned(32), words))), "loads": In(SLOTS),
             "active": In(by_slot(unsigned(machine.warps))), "matched": Out(by_slot(by_warp)),
         })
 
@@ -129,7 +130,9 @@ class LaneRegisters(wiring.Component):
             m.submodules[f"snoop_{number}"] = snoop = SnoopRegisters(machine=self.machine)
             m.d.comb += [
                 *(getattr(snoop, name).eq(getattr(self, name)[number]) for name in
-                  ("snoop", "passed", "active")),
+                  ("snoop", "active")),
+                snoop.passed.words.eq(self.passed[number]),
+                snoop.passed.load.eq(self.loads[number]),
                 *(getattr(self, name)[number].eq(getattr(snoop, name)) for name in
                   ("matched", "special")),
             ]
