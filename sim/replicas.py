@@ -4,7 +4,8 @@ Verilator optimises across the borders of modules, and so writes code for each o
 anew: tens of megabytes, which the processor fetches again in every cycle. Here such a part is
 translated by itself, once; the design has a call in its place, at each edge of the clock, with all
 inputs, which returns all outputs. That is the same hardware if no output depends on an input within
-a cycle, and only such parts are taken: what is behind registers cannot be seen any sooner.
+a cycle, and only such parts are taken: what is behind registers cannot be seen any sooner. Parts
+that print, or check something, stay.
 
 Outputs of many bits are fetched, by calls of their own, where they have changed; a part that moves
 only while its ``enable`` is set is called only then.
@@ -25,6 +26,7 @@ RECIPE = 1
 _MANY = 16          # of one kind, at least
 _LARGE = 2_000_000  # bytes of Verilog of all of them, at least: less fits into a processor's cache
 _WIDE = 32          # outputs of many bits, at most: each has a bit of the word that a call returns
+_SAYS = re.compile(r"\$(?:write|display|finish|stop)\b|\bass(?:ert|ume)\b")  # stops, or prints
 _MODULE = re.compile(r"^module \\?(\S+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _PORT = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\S+ ?);", re.MULTILINE)
 # Inputs that an output depends on, past no register.
@@ -128,6 +130,8 @@ def replicate(verilog: Path, parts: Mapping[str, str],
         ports = _ports(modules[module])
         wide = sum(port.wide and not port.is_input for port in ports)
         if (count < _MANY or size < _LARGE or wide > _WIDE
+                or any(_SAYS.search(modules[name]) for name in inside)
+                or any(port.name.startswith("replica_") for port in ports)
                 or _depends(module, rtlil, verilog.parent)):
             continue
         replica = Replica(module, f"replica_{len(taken)}")
@@ -189,18 +193,21 @@ def _call(replica: Replica, ports: list[_Port], enabled: bool) -> str:
         "look": ("void", narrow), **{f"fetch_{port.short}": ("void", [port]) for port in wide}}
     imported = []
     for function, (returned, those) in functions.items():
-        parameters = ["input chandle part"] * (function != "make")
+        parameters = ["input chandle self"] * (function != "make")
         parameters += [port.declared for port in those]
         imported.append(f'  import "DPI-C" function {returned} {replica.name}_{function}('
                         f'{", ".join(parameters)});')
 
+    def kept(port: _Port) -> str:
+        return f"replica_{port.short}"
+
     def call(function: str) -> str:
-        passed = ["part", *(port.name if port.is_input else port.short
-                            for port in functions[function][1])]
+        passed = ["replica_self", *(port.name if port.is_input else kept(port)
+                                    for port in functions[function][1])]
         return f"{replica.name}_{function}({', '.join(passed)});"
 
     def shown(port: _Port, arrow: str) -> str:
-        return f"{port.name} {arrow} {port.short}[{port.bits - 1}:0];"
+        return f"{port.name} {arrow} {kept(port)}[{port.bits - 1}:0];"
 
     names = [port.name for port in ports]
     return "\n".join([
@@ -208,18 +215,18 @@ def _call(replica: Replica, ports: list[_Port], enabled: bool) -> str:
         "  input clk;",
         *(f"  {port.way}{' reg' * (not port.is_input)} [{port.bits - 1}:0] {port.name};"
           for port in ports),
-        "  chandle part;", "  int unsigned changed;",
-        *(f"  {port.verilog} {port.short};" for port in outs),
+        "  chandle replica_self;", "  int unsigned replica_changed;",
+        *(f"  {port.verilog} {kept(port)};" for port in outs),
         "  initial begin",
-        f"    part = {replica.name}_make();",
+        f"    replica_self = {replica.name}_make();",
         *(f"    {call(function)}" for function in functions if function not in ("make", "step")),
         *(f"    {shown(port, '=')}" for port in outs),
         "  end",
         f"  always @(posedge clk) {'if (enable | rst) ' * enabled}begin",
-        f"    changed = {call('step')}",
+        f"    replica_changed = {call('step')}",
         *(f"    {shown(port, '<=')}" for port in narrow),
-        *(f"    if (changed[{bit}]) begin {call(f'fetch_{port.short}')} {shown(port, '<=')} end"
-          for bit, port in enumerate(wide)),
+        *(f"    if (replica_changed[{bit}]) begin {call(f'fetch_{port.short}')} "
+          f"{shown(port, '<=')} end" for bit, port in enumerate(wide)),
         "  end", "endmodule", ""])
 
 

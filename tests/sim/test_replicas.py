@@ -3,14 +3,15 @@
 import subprocess
 
 import pytest
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Assert, Cat, Module, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.shared import shared
-from cyclebound.sim import build, replicas
+from cyclebound.sim import build, catalogue, replicas
 from cyclebound.sim.elaborate import FAST_SCRIPT, SharedModules, simulation_verilog, to_rtlil
+from cyclebound.sim.job import Job, simulate
 
 pytestmark = pytest.mark.system
 
@@ -40,14 +41,14 @@ int main() {
 
 class Part(wiring.Component):
     """Registers of all widths, one that begins at 5, and a memory. With ``mealy``, the last output
-    shows its input at once."""
+    shows its input at once; with ``checks``, there is an assertion."""
 
-    def __init__(self, *, mealy=False):
-        self.mealy = mealy
-        super().__init__({"given": In(data.ArrayLayout(unsigned(1), sum(WIDTHS))), "place": In(3),
+    def __init__(self, *, mealy=False, checks=False):
+        self.mealy, self.checks = mealy, checks
+        super().__init__({"given": In(data.ArrayLayout(unsigned(1), sum(WIDTHS))), "part": In(3),
                           **{f"i_{width}": In(width) for width in WIDTHS},
                           **{f"o_{width}": Out(width, init=5 % (1 << width)) for width in WIDTHS},
-                          "read": Out(20)})
+                          "changed": Out(20)})
 
     def elaborate(self, platform):
         m = Module()
@@ -56,21 +57,23 @@ class Part(wiring.Component):
             kept = Signal(width, init=5 % (1 << width))
             m.d.sync += kept.eq(kept.rotate_left(1) ^ given)
             m.d.comb += shown.eq(given if self.mealy and width == 130 else kept)
+        if self.checks:
+            m.d.sync += Assert(self.i_8 != 300)
         m.submodules.memory = memory = Memory(shape=unsigned(20), depth=8, init=[7, 8, 9])
         write, read = memory.write_port(), memory.read_port(domain="comb")
         place = Signal(3)
-        m.d.sync += place.eq(self.place)
-        m.d.comb += [write.addr.eq(self.place), write.data.eq(self.i_33), write.en.eq(self.i_1),
-                     read.addr.eq(place), self.read.eq(read.data)]
+        m.d.sync += place.eq(self.part)
+        m.d.comb += [write.addr.eq(self.part), write.data.eq(self.i_33), write.en.eq(self.i_1),
+                     read.addr.eq(place), self.changed.eq(read.data)]
         return m
 
 
 class Row(wiring.Component):
     """Parts, each of which is given what the one before shows, and an input of the whole."""
 
-    def __init__(self, *, mealy=False, enabled=False):
-        self.mealy, self.enabled = mealy, enabled
-        self.parts = [Part(mealy=mealy) for _ in range(COPIES)]
+    def __init__(self, *, enabled=False, **parameters):
+        self.enabled = enabled
+        self.parts = [Part(**parameters) for _ in range(COPIES)]
         super().__init__({"given": In(sum(WIDTHS)), "shown": Out(sum(WIDTHS) + 20 * COPIES)})
 
     def elaborate(self, platform):
@@ -78,15 +81,15 @@ class Row(wiring.Component):
         row = self.given
         for number, part in enumerate(self.parts):
             m.submodules[f"part_{number}"] = shared(
-                part, platform, alike=self.mealy,
+                part, platform, alike=None,
                 enable=self.given[number] if self.enabled else None)
             offset = 0
             for width in WIDTHS:
                 m.d.comb += getattr(part, f"i_{width}").eq(row[offset : offset + width])
                 offset += width
-            m.d.comb += part.place.eq(row[number : number + 3])
+            m.d.comb += part.part.eq(row[number : number + 3])
             row = self.given ^ Cat(getattr(part, f"o_{width}") for width in WIDTHS)
-        m.d.comb += self.shown.eq(Cat(row, *(part.read for part in self.parts)))
+        m.d.comb += self.shown.eq(Cat(row, *(part.changed for part in self.parts)))
         return m
 
 
@@ -121,7 +124,7 @@ def test_a_part_that_is_called_is_the_same_hardware(tmp_path, few, enabled):
     verilog, called = replicated(tmp_path / "row", enabled=enabled)
     assert [replica.module for replica in called] == ["top_part_0"]
     calls = verilog.with_name("calls.v")
-    assert calls.read_text().count("_step(part") == 1
+    assert calls.read_text().count("= replica_0_step(") == 1
     assert ("if (enable | rst)" in calls.read_text()) == enabled
     assert shown(verilog.parent, calls, called) == shown(verilog.parent, verilog)
 
@@ -135,7 +138,26 @@ def test_a_part_whose_output_shows_an_input_at_once_is_not_called(tmp_path, few,
     assert late != shown(verilog.parent, verilog)
 
 
+def test_a_part_that_checks_something_is_not_called(tmp_path, few):
+    assert replicated(tmp_path / "row", checks=True)[1] == []
+
+
 @pytest.mark.parametrize("limit", ["_MANY", "_LARGE"])
 def test_few_or_small_parts_are_not_called(tmp_path, few, monkeypatch, limit):
     monkeypatch.setattr(replicas, limit, {"_MANY": COPIES + 1, "_LARGE": 1_000_000}[limit])
     assert replicated(tmp_path / "row")[1] == []
+
+
+@pytest.mark.thorough
+def test_the_compute_unit_does_the_same_when_its_parts_are_called(tmp_path, few, monkeypatch):
+    monkeypatch.setattr(replicas, "_MANY", 1)
+    # a simulator of another kind must not be found under this one's key
+    monkeypatch.setenv("CYCLEBOUND_CACHE", str(tmp_path / "cache"))
+    block = catalogue.load().find("simd.compute_unit")
+    outcome = simulate(block, Job(block.name, "tiny", "cycle", 1, str(tmp_path / "job")))
+    assert outcome.passed, outcome.reason
+    assert outcome.cycles > 1_000
+    (simulator,) = (tmp_path / "cache").glob("verilator/*/sim")
+    found = simulator.read_bytes()
+    for number in range(3):  # registers, lanes, special units
+        assert f"replica_{number}_step".encode() in found
