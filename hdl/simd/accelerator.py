@@ -12,10 +12,10 @@ period.
 Ref: Sim-D, sections 2 and 3.
 """
 
-from amaranth.hdl import Const, EnableInserter, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Const, EnableInserter, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
+from amaranth.utils import ceil_log2, exact_log2
 
 from cyclebound.golden.dram.request import (
     BEAT_WORDS,
@@ -169,8 +169,9 @@ class Accelerator(wiring.Component):
         mapping = controller.mapping
         maps = Signal()  # the program's buffer, or the one whose place it had
         replaced = self._pass_mappings(m, maps)
-        m.d.comb += [self._words.eq(((kernel.instructions * 2 + BURST_WORDS - 1) >> 4) << 4),
-                     self.begins.eq(starts)]
+        whole = exact_log2(BURST_WORDS)
+        m.d.comb += [self._words.eq(Cat(Const(0, whole), (
+            kernel.instructions * 2 + BURST_WORDS - 1)[whole:])), self.begins.eq(starts)]
         with m.FSM(name="kernel"):
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(1)
