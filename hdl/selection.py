@@ -29,6 +29,8 @@ class Selection(wiring.Component):
     choices : int
         Words that are chosen at a time.
 
+    Raises `ValueError` for fewer than two words.
+
     Members
     -------
     row : In(words times the next power of two from ``width``)
@@ -40,6 +42,8 @@ class Selection(wiring.Component):
     """
 
     def __init__(self, *, words, width, choices):
+        if words < 2:
+            raise ValueError(f"words must be at least 2, not {words!r}")
         self._stride = 1 << ceil_log2(width)
         super().__init__({
             "row": In(data.ArrayLayout(unsigned(self._stride), words)),

@@ -27,6 +27,7 @@ _MANY = 16          # of one kind, at least
 _LARGE = 2_000_000  # bytes of Verilog of all of them, at least: less fits into a processor's cache
 _WIDE = 32          # outputs of many bits, at most: each has a bit of the word that a call returns
 _SAYS = re.compile(r"\$(?:write|display|finish|stop)\b|\bass(?:ert|ume)\b")  # stops, or prints
+_EDGE = "@(posedge clk)"
 _MODULE = re.compile(r"^module \\?(\S+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _PORT = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\S+ ?);", re.MULTILINE)
 # Inputs that an output depends on, past no register.
@@ -119,27 +120,26 @@ def replicate(verilog: Path, parts: Mapping[str, str],
     enabled : collection of str
         Those in which nothing moves but while ``enable``, or the reset ``rst``, is set.
     """
+    if not parts:
+        return []
     text = verilog.read_text()
     modules = {match[1]: match[0] for match in _MODULE.finditer(text)}
     taken: list[tuple[Replica, list[_Port]]] = []
     rtlil = "\n".join(parts.values())  # a part may have others inside it
     for module in parts:
-        inside = _below(module, modules)
-        count = len(re.findall(rf"^  {module} ", text, re.MULTILINE))
-        size = count * sum(len(modules[name]) for name in inside)
+        body = "".join(modules[name] for name in _below(module, modules))
         ports = _ports(modules[module])
-        wide = sum(port.wide and not port.is_input for port in ports)
-        if (count < _MANY or size < _LARGE or wide > _WIDE
-                or any(_SAYS.search(modules[name]) for name in inside)
-                or any(port.name.startswith("replica_") for port in ports)
+        count = len(re.findall(rf"^  {module} ", text, re.MULTILINE))
+        if (count < _MANY or count * len(body) < _LARGE or not _callable(body, ports)
                 or _depends(module, rtlil, verilog.parent)):
             continue
         replica = Replica(module, f"replica_{len(taken)}")
-        (verilog.parent / f"{replica.name}.v").write_text(
-            _shell(replica, ports) + "".join(modules[name] for name in inside).replace(
-                # every call is an edge, so that it takes one evaluation
-                "@(posedge clk)", "@(posedge clk or negedge clk)"))
+        # every call is an edge, so that it takes one evaluation
+        (verilog.parent / f"{replica.name}.v").write_text(_shell(replica, ports) + body.replace(
+            _EDGE, "@(posedge clk or negedge clk)"))
         taken.append((replica, ports))
+    if not taken:
+        return []
     calls = {replica.module: _call(replica, ports, replica.module in enabled)
              for replica, ports in taken}
     (verilog.parent / "calls.v").write_text("".join(
@@ -157,6 +157,13 @@ def _below(module: str, modules: Mapping[str, str]) -> list[str]:
         names = re.findall(r"^  \\?(\S+) +\\?\S+ +\($", modules[outer], re.MULTILINE)
         found += dict.fromkeys(name for name in names if name in modules and name not in found)
     return found
+
+
+def _callable(body: str, ports: list[_Port]) -> bool:
+    """Whether a call can do all that is in a part: nothing is said, and its clock moves all."""
+    return (not _SAYS.search(body) and len(re.findall(r"\b(?:pos|neg)edge\b", body)) == body.count(
+        _EDGE) and sum(port.wide and not port.is_input for port in ports) <= _WIDE
+            and not any(port.name.startswith("replica_") for port in ports))
 
 
 def _depends(module: str, rtlil: str, folder: Path) -> bool:

@@ -26,3 +26,8 @@ def test_each_choice_is_the_word_with_its_number(words, width):
             await ctx.delay(1e-9)
 
     run_bench(dut, bench)
+
+
+def test_a_row_of_one_word_is_refused():
+    with pytest.raises(ValueError, match="words must be at least 2, not 1"):
+        Selection(words=1, width=8, choices=1)
