@@ -1,7 +1,7 @@
 """Choices by number from a row of words.
 
-No block: what uses it has files that cover it (the SIMD accelerator's transfer unit and registers);
-alone, tests/hdl/test_selection.py.
+No block: part of the SIMD accelerator's transfer unit and compute unit, whose models, testbenches
+and tests cover it; by itself, tests/test_selection.py.
 """
 
 from amaranth.hdl import Module, unsigned

@@ -23,6 +23,7 @@ from amaranth.hdl import Elaboratable
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.elaborate import (
     FAST_SCRIPT,
+    PART_SELECTS,
     SharedModules,
     simulation_verilog,
     to_rtlil,
@@ -283,8 +284,8 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
 
     # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
     # of yosys on every unchanged run.
-    options = (FAST_SCRIPT, control, flags, _TRANSLATION, RECIPE, tools, compiler_version(),
-               _FLAGS, _FAST, verilator().version)
+    options = (FAST_SCRIPT, PART_SELECTS, control, flags, _TRANSLATION, RECIPE, tools,
+               compiler_version(), _FLAGS, _FAST, verilator().version)
     if identity is None:
         key = key_of(rtlil(), options)
     else:

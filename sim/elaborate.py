@@ -27,6 +27,7 @@ from cyclebound.tb.probe import ANY, MARK, Probe, claim_bound, counters_of, prin
 
 __all__ = [
     "FAST_SCRIPT",
+    "PART_SELECTS",
     "SCRIPT",
     "Claim",
     "Field",
@@ -67,9 +68,10 @@ row, all of it was moved. Icarus, a second opinion, is left without these steps,
 them.
 """
 
-# A part of a row of bits instead of a shift, where the row, with zeros behind it, has all the bits
-# that the shift may ask for. Up to 64 bits, a shift is no more than a step.
-_PARTS = """(* techmap_celltype = "$shift" *)
+# A part-select (`A[B +: width]`) instead of a right shift of the whole vector. Zero-extended, the
+# vector covers the largest index, so that no select is out of range, where Verilog says x and a
+# shift 0. Vectors of up to 64 bits are one machine word, whose shift is as cheap.
+PART_SELECTS = """(* techmap_celltype = "$shift" *)
 module part_of_row (A, B, Y);
   parameter A_SIGNED = 0;
   parameter B_SIGNED = 0;
@@ -91,6 +93,7 @@ module part_of_row (A, B, Y);
     _TECHMAP_REPLACE_ (.A(row), .B(B), .Y(Y));
 endmodule
 """
+"""Verilog that `FAST_SCRIPT` maps shifts with, as ``parts.v``."""
 
 
 _CYCLE_BITS = 48
@@ -387,7 +390,7 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
 def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
     """Verilog for a simulator from RTLIL, as ``top.v`` in ``folder``."""
     (folder / "top.il").write_text(text)
-    (folder / "parts.v").write_text(_PARTS)
+    (folder / "parts.v").write_text(PART_SELECTS)
     run_yosys(script, folder)
     # What probes print goes to a file of its own, the standard error, so that nothing else that is
     # printed can fall into one of its lines.

@@ -1,14 +1,14 @@
-"""Parts of which a design has many, as one model that the simulator calls for each of them.
+"""Modules of which a design has many instances, compiled once and called for each instance.
 
-Verilator optimises across the borders of modules, and so writes code for each of 128 equal lanes
-anew: tens of megabytes, which the processor fetches again in every cycle. Here such a part is
-translated by itself, once; the design has a call in its place, at each edge of the clock, with all
-inputs, which returns all outputs. That is the same hardware if no output depends on an input within
-a cycle, and only such parts are taken: what is behind registers cannot be seen any sooner. Parts
-that print, or check something, stay.
+Verilator optimises across module boundaries, and so writes C++ for each of 128 equal lanes anew:
+tens of megabytes, which the processor fetches again in every cycle. Here such a module is compiled
+by itself, once. In the design, each instance becomes a call (DPI) at the rising edge of the clock,
+which passes all inputs and returns all outputs. That is the same hardware if there is no
+combinational path from an input to an output, and no other module is treated so; nor is one that
+prints or asserts something.
 
-Outputs of many bits are fetched, by calls of their own, where they have changed; a part that moves
-only while its ``enable`` is set is called only then.
+Outputs of more than 64 bits are fetched, by calls of their own, where they have changed; a module
+with a clock enable is called only while it is set.
 """
 
 import re

@@ -541,8 +541,8 @@ def _routed(m, name, words):
     """At each place, the word whose one-hot ``here`` says so, the last one if they are several.
 
     Returns the places where one is, and then each field of these words by place: any word's at
-    places where none is. A place makes its word's number of the one-hot bits, and picks it from
-    all: for simulators that is one step, and gates are fewer, than with a choice by each bit.
+    places where none is. A place encodes its one-hot bits as a number, and indexes the words with
+    it: simulators do that in one step, where a multiplexer for each bit takes as many as words.
 
     Parameters
     ----------
