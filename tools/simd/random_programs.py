@@ -73,8 +73,8 @@ def random_program(seed: int, machine: Machine) -> RandomProgram:
         text = random_instructions(seed, machine, rng.choice((4, 8, 16)), around)
     else:
         items = machine.items
-        grid = Grid(rng.randint(1, 4) * items - rng.choice((0, 1, 7, items // 2)), 1, machine,
-                    items)
+        x = rng.randint(1, 4) * items - rng.choice((0, 1, 7, items // 2))
+        grid = Grid(max(x, 1), 1, machine, items)
         text = random_kernel(seed, machine, grid.x,
                              Mix(branches=rng.random() < 0.5)).text
         text = text.replace(".text\n", "\n".join((".text", *_CLEARED, "")))
