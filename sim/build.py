@@ -9,6 +9,7 @@ import concurrent.futures
 import contextlib
 import functools
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -42,6 +43,10 @@ _TRANSLATION = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal"
 _FAST, _SLOW = "-O2", "-O0"  # code of every cycle, and code that runs once
 _ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at once
 _CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
+_MAIN = Path(__file__).with_name("simulator.cpp")
+# where a module of simulation Verilog has its clock, if it only moves registers
+_CLOCKING = re.compile(r"^module [^;]*;|^  (?:input|wire) clk;|\.clk\(clk\)|"
+                       r"\balways @\(posedge clk\)", re.MULTILINE)
 _HEADERS = "headers.h"  # what every design includes, in the runtime's folder
 _INCLUDED = ("verilated.h", "verilated_vpi.h", "memory", "string", "libgen.h", "stdio.h")
 
@@ -160,9 +165,8 @@ def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
 def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None = None,
              replicas: Sequence[Replica] = ()) -> None:
     """Compile what Verilator has written; with ``main`` as its program, without cocotb."""
-    cocotbs = Path(cocotb_tools.config.share_dir) / "lib" / "verilator" / "verilator.cpp"
     # models have precompiled headers that know of no other's
-    models = [[*sorted(folder.glob("Vtop*.cpp")), main or cocotbs],
+    models = [[*sorted(folder.glob("Vtop*.cpp")), main or _MAIN],
               *([*sorted(folder.glob(f"{replica.prefix}*.cpp"))] for replica in replicas),
               *[[folder / "replicas.cpp"]] * bool(replicas)]
     flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread",
@@ -182,6 +186,16 @@ def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None =
     cocotb = [] if main else [f"-L{libraries}", "-lcocotbvpi_verilator"]  # a job says where it is
     _run([compiler(), *objects, "-o", "sim", "-pthread", "-rdynamic", *cocotb,
           *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
+
+
+def _clock_before(folder: Path, verilog: Path) -> str:
+    """What lets `_MAIN` leave out falling edges: the name of the register in which the model keeps
+    what its clock was. Nothing, if anything but registers that move when ``clk`` rises depends on
+    it: a latch, a falling edge, a gate."""
+    if re.search(r"\b(clk|always)\b", _CLOCKING.sub("", verilog.read_text())):
+        return ""
+    kept = set(re.findall(r"\b__Vtrigprevexpr\w+", (folder / "Vtop___024root.h").read_text()))
+    return f"#define CLOCK_BEFORE {kept.pop()}\n" if len(kept) == 1 else ""
 
 
 def build_program(sources: list[Path], top: str, main: Path, folder: Path,
@@ -273,9 +287,10 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
         with _timed(stages, "verilator"):
             for replica in replicas:
                 _translate([f"{replica.name}.v"], replica.name, replica.prefix, asserts, work)
-            _translate(["ports.vlt", "calls.v" if replicas else "top.v"], "top", "Vtop", flags,
-                       work)
+            called_from = "calls.v" if replicas else "top.v"
+            _translate(["ports.vlt", called_from], "top", "Vtop", flags, work)
         runtime = _runtime(trace)
+        (work / "clock.h").write_text(_clock_before(work, work / called_from))
         with _timed(stages, "compiler"):
             _compile(work, trace, runtime, replicas=replicas)
         shutil.move(work / "sim", folder / "sim")
@@ -285,7 +300,7 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
     # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
     # of yosys on every unchanged run.
     options = (FAST_SCRIPT, PART_SELECTS, control, flags, _TRANSLATION, RECIPE, tools,
-               compiler_version(), _FLAGS, _FAST, verilator().version)
+               compiler_version(), _FLAGS, _FAST, verilator().version, _MAIN.read_text())
     if identity is None:
         key = key_of(rtlil(), options)
     else:

@@ -11,18 +11,19 @@ A testbench is a coroutine that takes a `Bench`::
 Latencies are counted by the block's probes (`cyclebound.tb.probe`), never by a testbench.
 """
 
+import ctypes
 import functools
 import json
 import operator
 import os
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, SimTimeoutError, Timer, with_timeout
-from cocotb.utils import get_sim_time
+from cocotb.utils import get_sim_steps, get_sim_time
 
 from cyclebound.tb.bus import Bus, Field
 
@@ -98,10 +99,12 @@ class Bench:
         self.raised = ""
         self._edge, self._middle = RisingEdge(dut.clk), FallingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
+        program = ctypes.CDLL(None)  # this process: sim/simulator.cpp, or one that is not ours
+        self._simulator = program if hasattr(program, "design_clock") else None
 
     async def start(self) -> None:
         """Start the clock (in C++, so that it costs no Python), and reset the block."""
-        Clock(self.dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
+        self._start_clock()
         self._start = self._time()
         if self._mutant:  # of a simulator that has many, see `cyclebound.sim.mutants`
             self.dut.mutant.value = self._mutant
@@ -110,6 +113,13 @@ class Bench:
         if self._declared.width:  # what the test before declared
             self.dut.declared.value = 0
         await self.reset()
+
+    def _start_clock(self) -> None:
+        """The simulator's own clock, or cocotb's in one that has none."""
+        if self._simulator is None:
+            Clock(self.dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
+        else:
+            self._simulator.design_clock(ctypes.c_uint64(get_sim_steps(PERIOD_NS, "ns") // 2))
 
     async def reset(self, *, idle: int | None = None) -> None:
         """Reset the block; the test's own models must start anew as well.
@@ -177,6 +187,27 @@ class Bench:
         await self._edge  # registers still show what they held before this edge
         self.cycle += 1
         return int(self._out.value)
+
+    async def play(self, inputs: Sequence[int]) -> list[int]:
+        """A cycle for each of ``inputs``, as `step` makes them, and the outputs seen at its end;
+        without running Python in between, if the simulator can do that.
+        """
+        simulator, count = self._simulator, len(inputs)
+        if simulator is None or count < 2:
+            return [await self.step(word) for word in inputs]
+        simulator.design_input_bytes.restype = ctypes.c_uint64
+        simulator.design_output_bytes.restype = ctypes.c_uint64
+        size, answer = simulator.design_input_bytes(), simulator.design_output_bytes()
+        words = b"".join(word.to_bytes(size, "little") for word in inputs)
+        seen = ctypes.create_string_buffer(count * answer)
+        simulator.design_play(words, seen, ctypes.c_uint64(count))
+        try:
+            await self.wait(count)
+        finally:  # a test may end before that: what it played goes away
+            simulator.design_play(None, None, ctypes.c_uint64(0))
+        kept = memoryview(seen).cast("B")
+        return [int.from_bytes(kept[place:place + answer], "little")
+                for place in range(0, count * answer, answer)]
 
     async def peek(self) -> int:
         """The outputs in mid-cycle, before the `step` that ends it; `step`'s inputs may depend on

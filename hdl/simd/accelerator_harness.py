@@ -60,7 +60,7 @@ class AcceleratorHarness(wiring.Component):
         Sticky: faults that occurred.
     """
 
-    def __init__(self, *, machine, part, slots=ROWS, depth=256):
+    def __init__(self, *, machine, part, slots=ROWS, depth=4096):
         self.accelerator = Accelerator(machine=machine, part=part)
         self.machine, self.part = self.accelerator.machine, self.accelerator.part
         self.dram = DramWithHost(part=self.part, slots=slots)

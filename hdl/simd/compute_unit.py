@@ -121,8 +121,9 @@ class ComputeUnit(wiring.Component):
     machine : Machine or str
         Sizes and stages, or their name.
     words : int or None
-        Positions of the transfer bus; by default, what a scratchpad moves in a cycle, and twice
-        what DRAM does at least.
+        Positions of the transfer bus; by default, as many as words move in a clock: those of a
+        beat, or of a line of a scratchpad. Words that move together have targets that differ by
+        less, or are moved line by line (`Access.split`), so that more positions save nothing.
 
     Members
     -------
@@ -150,7 +151,7 @@ class ComputeUnit(wiring.Component):
 
     def __init__(self, *, machine, words=None):
         self.machine = machine = machine_named(machine)
-        most = max(2 * BEAT_WORDS, machine.scratchpad_bus)
+        most = max(BEAT_WORDS, machine.scratchpad_bus)
         self.words = words = min(machine.lanes, most) if words is None else words
         self.depth = machine.decode_stages + machine.execute_stages
         self.current, self.running = Signal(range(SLOTS)), Signal()

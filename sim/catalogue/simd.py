@@ -358,7 +358,7 @@ BLOCKS = (
         configurations={
             "tiny": Configuration({"machine": "small lanes=4 items=16 special_units=1",
                                    "words": 4}),
-            "small": Configuration({"machine": "small", "words": 8}),
+            "small": Configuration({"machine": "small", "words": 4}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.simd.transfer_unit", quick=()),),
         bounds=(

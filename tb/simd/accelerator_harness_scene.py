@@ -1,9 +1,10 @@
 """A kernel on the accelerator's harness: content in, records and content out.
 
-Nothing but `_POLL` clocks at a time lies between two looks of Python at it; what happened in
-between is in the harness' records, each with its compute cycle.
+Python looks at it now and then; what happened in between is in the harness' records, each with its
+compute cycle. There is one in each clock at most.
 """
 
+import time
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -17,8 +18,9 @@ from cyclebound.tb.simd.accelerator_scene import AcceleratorSide, Ran, Scene
 
 __all__ = ["HarnessScene", "scene_on"]
 
-_POLL = 240       # clocks; there is a record in each of them at most, and room for a few more
-_TELL = 16        # polls
+_LEAST = 240      # clocks between two looks,
+_PART = 8         # or this part of those that the kernel has taken so far: as much may be in vain
+_TELL = 0.5       # seconds
 
 
 class HarnessScene(AcceleratorSide):
@@ -35,12 +37,19 @@ class HarnessScene(AcceleratorSide):
         self._content: dict[int, bytes] = {}  # by burst
         self._slots: dict[tuple[int, int], int] = {}  # by bank and row
         self._room = 1 << i["place.payload.slot"].width
+        # a record in each clock has room, and those of the clocks in which others are taken
+        self._most = (1 << o["level"].width - 1) - _LEAST
         self._level, self._cycle, self._next = o["level"], o["oldest.cycle"], i["next"]
         self._failed = o["failed"]
 
     async def cycle(self, word: int = 0) -> int:
         self.now += 1
         return await self.bench.step(word)
+
+    async def play(self, words: list[int]) -> list[int]:
+        """Clocks with these inputs; the outputs at the end of each."""
+        self.now += len(words)
+        return await self.bench.play(words)
 
     async def wait(self, clocks: int) -> int:
         """Clocks without input; the outputs at the end of the last."""
@@ -73,36 +82,31 @@ class HarnessScene(AcceleratorSide):
         words = [inputs.pack({"put.valid": 1, "put.payload.burst": self._number(burst)})
                  | put.to(int.from_bytes(content, "little"))
                  for burst, content in self._content.items()]
-        await self.cycle(inputs["forget"].mask)
-        for (bank, row), slot in self._slots.items():
-            await self.cycle(inputs.pack({
-                "place.valid": 1, "place.payload.slot": slot, "place.payload.bank": bank,
-                "place.payload.row": row}))
-        for word in words:
-            await self.cycle(word)
+        places = [inputs.pack({"place.valid": 1, "place.payload.slot": slot,
+                               "place.payload.bank": bank, "place.payload.row": row})
+                  for (bank, row), slot in self._slots.items()]
+        await self.play([inputs["forget"].mask, *places, *words])
 
     async def fetch(self) -> None:
         """Look at all bursts."""
         look, shown = self.bench.inputs["look"], self.bench.outputs["shown"]
-        before = None
-        for burst in (*self._content, None):
-            seen = await self.cycle(0 if burst is None else look.to(self._number(burst)))
-            if before is not None:
-                self._content[before] = shown.of(seen).to_bytes(BURST_BYTES, "little")
-            before = burst
+        seen = await self.play([*(look.to(self._number(burst)) for burst in self._content), 0])
+        for burst, after in zip(self._content, seen[1:], strict=True):
+            self._content[burst] = shown.of(after).to_bytes(BURST_BYTES, "little")
 
     async def follow(self, most: int, tell: Callable[[int, int], None]) -> tuple[Ran, int]:
-        outputs, ran, polls = self.bench.outputs, Ran(), 0
+        outputs, ran, began, told = self.bench.outputs, Ran(), self.now, 0.0
         cycles, idle = outputs["cycles"], outputs["idle"]
         while True:
-            seen = await self._records(ran, await self.wait(_POLL))
+            clocks = max(_LEAST, min((self.now - began) // _PART, self._most))
+            seen = await self._records(ran, await self.wait(clocks))
             if idle.of(seen):
                 break
-            polls += 1
             if ran.load:  # else the cycles may be those of the kernel before
                 assert cycles.of(seen) < most, f"the kernel still runs after {most} compute cycles"
-            if not polls % _TELL:
+            if time.monotonic() - told > _TELL:
                 tell(cycles.of(seen), len(ran.launches))
+                told = time.monotonic()
         self.ended(ran, seen)
         begin = outputs["began"].of(seen)
         if outputs["refreshed.valid"].of(seen):
@@ -121,10 +125,10 @@ class HarnessScene(AcceleratorSide):
     async def _records(self, ran: Ran, seen: int) -> int:
         """Take all records that there are; the outputs of the first clock without any."""
         self._check(seen)
-        while self._level.of(seen):
-            seen = await self.cycle(self._next.mask)
-            if self._level.of(seen):
-                self.happens(ran, self._cycle.of(seen), seen)
+        while held := self._level.of(seen):
+            *records, seen = await self.play([*[self._next.mask] * held, 0])
+            for record in records:
+                self.happens(ran, self._cycle.of(record), record)
         return seen
 
 

@@ -145,7 +145,7 @@ class AccessSetupScene:
                        pitch=job["pitch"])
         assert alone == shape.meets(reach), f"{access}: {job}"
         places = bus if access.name.endswith("tile") else min(
-            lanes, max(2 * BEAT_WORDS, bus)) * access.registers
+            lanes, max(BEAT_WORDS, bus)) * access.registers
         if job["scalars"]:
             places = 2 * SCALARS
         if not (alone or job["cam"]):
