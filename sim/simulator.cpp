@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <span>
 
 #include "Vtop.h"
@@ -42,7 +41,10 @@ static uint64_t now = 0;        // in time steps
 static uint64_t half = 0;       // a period, in time steps; 0: there is no clock
 static uint64_t edge = NEVER;   // when the clock's next edge is
 static bool rises = false;      // the clock has been started, and is still to rise
-static std::unique_ptr<Vtop> top;
+static Vtop* top = nullptr;     // never deleted: an assertion ends the program from inside of it
+#if VM_TRACE
+static Trace* trace = nullptr;
+#endif
 
 double sc_time_stamp() { return now; }
 
@@ -100,12 +102,14 @@ static void play_outputs() {
 }
 
 // Once: when the simulation is over, or stops because of an error.
-static void tell_cocotb_the_end(void*) {
-    static bool told = false;
-    if (!told) {
-        told = true;
-        VerilatedVpi::callCbs(cbEndOfSimulation);
-    }
+static void end(void*) {
+    static bool ended = false;
+    if (ended) return;
+    ended = true;
+    VerilatedVpi::callCbs(cbEndOfSimulation);
+#if VM_TRACE
+    if (trace) trace->close();
+#endif
 }
 
 static void call_value_callbacks() {
@@ -187,19 +191,18 @@ int main(int argc, char** argv) {
     }
 #endif
     Verilated::commandArgs(argc, argv);
-    top = std::make_unique<Vtop>("");
+    top = new Vtop("");
     Verilated::fatalOnVpiError(false);  // cocotb asks for names that there are not
 #if VM_TRACE
-    std::unique_ptr<Trace> trace;
     if (waveform) {
         Verilated::traceEverOn(true);
-        trace = std::make_unique<Trace>();
-        top->trace(trace.get(), 99);
+        trace = new Trace;
+        top->trace(trace, 99);
         trace->open(waveform);
     }
 #endif
     vlog_startup_routines_bootstrap();
-    Verilated::addExitCb(tell_cocotb_the_end, nullptr);
+    Verilated::addExitCb(end, nullptr);
     VerilatedVpi::callCbs(cbStartOfSimulation);
     call_value_callbacks();
 
@@ -219,10 +222,6 @@ int main(int argc, char** argv) {
     }
 
     top->final();
-    tell_cocotb_the_end(nullptr);
-#if VM_TRACE
-    if (trace) trace->close();
-#endif
-    top.release();  // cocotb has handles into it
+    end(nullptr);
     return Verilated::threadContextp()->errorCount() > 0;
 }

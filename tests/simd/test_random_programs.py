@@ -8,7 +8,7 @@ import pytest
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import CycleModel
-from cyclebound.golden.simd.machine import MACHINES, as_built
+from cyclebound.golden.simd.machine import MACHINES, as_built, machine_named
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.work_group import WorkGroup
 from cyclebound.sim import catalogue
@@ -98,6 +98,27 @@ def shrunk(lines, matter):
         except StopIteration as end:
             return end.value, tries
         tries += 1
+
+
+@unit
+@pytest.mark.parametrize("sizes", [
+    "vectors=16", "lanes=4 items=16 special_units=1 vectors=16 scratchpad_words=512",
+    "lanes=4 items=512 special_units=1 vectors=32 scratchpad_words=512"])
+def test_they_name_nothing_that_a_machine_does_not_have(sizes):
+    machine = machine_named(f"small {sizes}")
+    for seed in range(60):
+        assemble(random_program(seed, machine).text).check(machine)
+
+
+@unit
+@pytest.mark.parametrize(("sizes", "says"), [
+    ("vectors=8", "vectors of at least 16, not 8"),
+    ("scratchpad_words=256", "scratchpad_words of at least 512, not 256"),
+    ("lanes=64 items=2048 scratchpad_words=1024",
+     "scratchpad_words of at least 2048, not 1024")])
+def test_a_machine_too_small_for_them(sizes, says):
+    with pytest.raises(ValueError, match=f"^the machine of random programs must have {says}$"):
+        random_program(0, machine_named(f"small {sizes}"))
 
 
 @unit

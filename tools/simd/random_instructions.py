@@ -21,7 +21,8 @@ from cyclebound.golden.simd.machine import Machine
 
 __all__ = ["Surroundings", "random_instructions"]
 
-_REGISTERS = {Kind.VECTOR: ("v0", "v1", "v2", "v3", "v63"), Kind.SCALAR: ("s0", "s1", "s2", "s31"),
+_VECTORS = "v0", "v1", "v2", "v3"  # and the machine's last
+_REGISTERS = {Kind.SCALAR: ("s0", "s1", "s2", "s31"),
               Kind.PREDICATE: ("p0", "p1", "p2", "p3"),
               Kind.VECTOR_SPECIAL: tuple(f"vc.{name}" for name in VECTOR_SPECIAL),
               Kind.SCALAR_SPECIAL: tuple(f"sc.{name}" for name in SCALAR_SPECIAL)}
@@ -43,6 +44,8 @@ class _Writer:
         self.lines: list[str] = []
         self.functions: list[str] = []
         self._labels = 0
+        self._last = f"v{machine.vectors - 1}"
+        self.registers = {**_REGISTERS, Kind.VECTOR: (*_VECTORS, self._last)}
 
     def label(self) -> str:
         self._labels += 1
@@ -56,7 +59,7 @@ class _Writer:
         if kind is Kind.IMMEDIATE:
             return str(self._rng.randrange(_BUFFERS)) if slot.number.name == "BUFFER" \
                 else self._word()
-        names = _REGISTERS[kind]
+        names = self.registers[kind]
         if slot.written and kind in _WRITABLE:
             names = _WRITABLE[kind]
         return self._rng.choice(names)
@@ -78,7 +81,7 @@ class _Writer:
     def access(self) -> None:
         """An access, and what it needs to be legal."""
         rng, items = self._rng, self._machine.items
-        vector, offsets = rng.choice(_REGISTERS[Kind.VECTOR][:4]), self._offsets()
+        vector, offsets = rng.choice(_VECTORS), self._offsets()
         wide = rng.choice(("", "", ".vec2", ".vec4"))
         buffer = rng.randrange(_BUFFERS)
         index = f"movvsp vc.mem_idx, {rng.randrange(items)}"
@@ -196,14 +199,14 @@ class _Whole(_Writer):
 
     def access(self) -> None:
         rng, around = self._rng, self._around
-        vector, offsets = rng.choice(_REGISTERS[Kind.VECTOR][:4]), self._offsets()
+        vector, offsets = rng.choice(_VECTORS), self._offsets()
         wide = rng.choice(("", "", ".vec2", ".vec4"))
         buffer, chip = rng.randrange(len(around.dram)), rng.randrange(len(around.scratchpad))
         _, wide_x, wide_y = around.dram[buffer]
         words = wide_x * wide_y
         across, lines = around.scratchpad[chip]
         legal = (1 << words.bit_length() - 1) - 1  # so many indexes, and one
-        index = (f"and v8, {rng.choice(_REGISTERS[Kind.VECTOR])}, {legal:#x}",
+        index = (f"and v8, {rng.choice(self.registers[Kind.VECTOR])}, {legal:#x}",
                  "movvsp vc.mem_idx, v8")
         x, y = rng.randrange(across), rng.randrange(lines)
         few = rng.randint(1, min(_SCALARS, words))
@@ -244,7 +247,7 @@ class _Whole(_Writer):
         def more(*lines: str) -> None:
             self.lines.extend((*lines, f"imad v0, v0, {_FACTOR:#x}, v8"))
 
-        for name in ("v1", "v2", "v3", "v4", "v5", "v6", "v63"):
+        for name in ("v1", "v2", "v3", "v4", "v5", "v6", self._last):
             more(f"iadd v8, {name}, 0")
         for name in _WRITABLE[Kind.VECTOR_SPECIAL]:
             more(f"mov v8, {name}")
@@ -279,7 +282,7 @@ def random_instructions(seed: int, machine: Machine, blocks: int = 20,
     """
     rng = random.Random(seed)
     writer = _Whole(rng, machine, around) if around else _Writer(rng, machine)
-    for number, register in enumerate(_REGISTERS[Kind.VECTOR]):
+    for number, register in enumerate(writer.registers[Kind.VECTOR]):
         special = ("lid_x", "tid_x", "lid_y", "one")[number % 4]
         writer.lines.append(f"mov {register}, vc.{special}")
     for register in range(4, 8):

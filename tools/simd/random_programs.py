@@ -23,6 +23,8 @@ __all__ = ["RandomProgram", "random_program", "shrink"]
 # words from an aligned place, words in a line, lines
 _DRAM = ((0, 37, 9), (5, 64, 6), (3, 16, 16), (9, 5, 20), (2, 1, 70), (15, 130, 3), (0, 128, 8))
 _CHIPS = ((8, 8), (18, 7), (5, 9), (40, 1), (33, 4), (3, 30), (64, 2))
+_VECTORS = 16      # registers that programs name
+_CHIP_WORDS = 512  # that any three of the scratchpad's buffers have
 _CLEARED = (*(f"mov v{number}, 0" for number in (8, 9, 11, 12, 13, 14)),
             *(f"smov s{number}, 0" for number in (8, 9, 10, 11, 20, 21)),
             *(f"itest.nz p{number}, v8" for number in range(4)),
@@ -61,7 +63,15 @@ class RandomProgram:
 
 
 def random_program(seed: int, machine: Machine) -> RandomProgram:
-    """A program that ends without a fault; the same for the same seed and machine."""
+    """A program that ends without a fault; the same for the same seed and machine.
+
+    Raises `ValueError` for a machine with fewer registers or words than programs name.
+    """
+    for name, least in (("vectors", _VECTORS),
+                        ("scratchpad_words", max(machine.items, _CHIP_WORDS))):
+        if getattr(machine, name) < least:
+            raise ValueError(f"the machine of random programs must have {name} of at least "
+                             f"{least}, not {getattr(machine, name)}")
     rng = random.Random(seed)
     policy = rng.choice(list(Policy))
     if seed % 2:
