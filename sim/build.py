@@ -47,6 +47,8 @@ _MAIN = Path(__file__).with_name("simulator.cpp")
 # where a module of simulation Verilog has its clock, if it only moves registers
 _CLOCKING = re.compile(r"^module [^;]*;|^  (?:input|wire) clk;|\.clk\(clk\)|"
                        r"\balways @\(posedge clk\)", re.MULTILINE)
+# where a model begins with what depends on its inputs
+_INPUTS = "vlSelfRef.__VicoFirstIteration = 1U;"
 _HEADERS = "headers.h"  # what every design includes, in the runtime's folder
 _INCLUDED = ("verilated.h", "verilated_vpi.h", "memory", "string", "libgen.h", "stdio.h")
 
@@ -188,14 +190,26 @@ def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None =
           *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
 
 
-def _clock_before(folder: Path, verilog: Path) -> str:
-    """What lets `_MAIN` leave out falling edges: the name of the register in which the model keeps
-    what its clock was. Nothing, if anything but registers that move when ``clk`` rises depends on
-    it: a latch, a falling edge, a gate."""
+def _open_clock(folder: Path, verilog: Path) -> str:
+    """What lets `_MAIN` set edges in the model itself, and leave out falling ones: the names of its
+    clock and of the register in which it keeps what that was. The model is changed so that it asks
+    `_MAIN` whether inputs have moved, instead of assuming that in each evaluation.
+
+    Nothing, and a model as it was, if anything but registers that move when ``clk`` rises depends
+    on that (a latch, a falling edge, a gate), or if the model is not written as Verilator 5 does.
+    """
     if re.search(r"\b(clk|always)\b", _CLOCKING.sub("", verilog.read_text())):
         return ""
-    kept = set(re.findall(r"\b__Vtrigprevexpr\w+", (folder / "Vtop___024root.h").read_text()))
-    return f"#define CLOCK_BEFORE {kept.pop()}\n" if len(kept) == 1 else ""
+    kept = set(re.findall(r"\b__Vtrigprevexpr___TOP__\w+__\d+\b",
+                          (folder / "Vtop___024root.h").read_text()))
+    asking = [path for path in folder.glob("Vtop___024root*.cpp") if _INPUTS in path.read_text()]
+    if len(kept) != 1 or len(asking) != 1 or asking[0].read_text().count(_INPUTS) != 1:
+        return ""
+    asking[0].write_text("extern bool inputs_move;\n" + asking[0].read_text().replace(
+        _INPUTS, _INPUTS.replace("1U", "inputs_move")))
+    before, = kept
+    clock = before.removeprefix("__Vtrigprevexpr___TOP__").rpartition("__")[0]
+    return f"#define CLOCK {clock}\n#define CLOCK_BEFORE {before}\n"
 
 
 def build_program(sources: list[Path], top: str, main: Path, folder: Path,
@@ -290,7 +304,7 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
             called_from = "calls.v" if replicas else "top.v"
             _translate(["ports.vlt", called_from], "top", "Vtop", flags, work)
         runtime = _runtime(trace)
-        (work / "clock.h").write_text(_clock_before(work, work / called_from))
+        (work / "clock.h").write_text(_open_clock(work, work / called_from))
         with _timed(stages, "compiler"):
             _compile(work, trace, runtime, replicas=replicas)
         shutil.move(work / "sim", folder / "sim")

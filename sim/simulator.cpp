@@ -21,7 +21,7 @@
 
 #include "Vtop.h"
 #include "Vtop___024root.h"
-#include "clock.h"  // CLOCK_BEFORE: the model's register of what its clock was, if it is the only one
+#include "clock.h"  // if edges can be set in the model itself: CLOCK, and CLOCK_BEFORE, what it was
 #include "verilated.h"
 #include "verilated_vpi.h"
 
@@ -45,6 +45,9 @@ static Vtop* top = nullptr;     // never deleted: an assertion ends the program 
 #if VM_TRACE
 static Trace* trace = nullptr;
 #endif
+
+// Read by the model, if `CLOCK` is known: work out again what depends on inputs.
+bool inputs_move = true;
 
 double sc_time_stamp() { return now; }
 
@@ -153,21 +156,30 @@ static bool somebody_waits() {
            || VerilatedVpi::hasCbs(cbReadWriteSynch) || VerilatedVpi::hasCbs(cbReadOnlySynch);
 }
 
+// One of the edges that nothing waits for. Inputs stay but for the clock, which is set where registers
+// look at it, and for those of a play.
+static void pass_edge() {
+    top->clk = !top->clk;
+#ifdef CLOCK
+    top->rootp->CLOCK = top->clk;
+    if (!top->clk) {
+        top->rootp->CLOCK_BEFORE = 0;
+        return;
+    }
+    inputs_move = false;
+#endif
+    if (top->clk) play_outputs();
+    top->eval();
+    inputs_move = true;
+    if (top->clk && play_inputs()) top->eval();
+}
+
 // Edges before the time of the next callback, while nothing waits for one of them.
 static void run_until(uint64_t deadline) {
     while (edge < deadline && !Verilated::gotFinish()) {
         now = edge;
         edge += half;
-        top->clk = !top->clk;
-#ifdef CLOCK_BEFORE
-        if (!top->clk) {
-            top->rootp->CLOCK_BEFORE = 0;
-            continue;
-        }
-#endif
-        if (top->clk) play_outputs();
-        top->eval();
-        if (top->clk && play_inputs()) top->eval();
+        pass_edge();
     }
 }
 

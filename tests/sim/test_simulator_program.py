@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim.build import _clock_before
+from cyclebound.sim.build import _open_clock, _translate
+from cyclebound.sim.elaborate import FAST_SCRIPT, simulation_verilog, to_rtlil
 from cyclebound.sim.job import Job, run_job
+
+from .pages.player import Mixer
 
 pytestmark = pytest.mark.cosim
 PAGES = Path(__file__).with_name("pages")
@@ -65,6 +68,15 @@ def _libraries():
     return str(cocotb_tools.config.libs_dir)
 
 
+def test_our_models_let_edges_be_set(tmp_path):
+    """As this Verilator writes them, and with registers and what depends on inputs at once."""
+    component = Mixer(width=8)
+    rtlil = to_rtlil(component, name="top")
+    simulation_verilog(rtlil, tmp_path, FAST_SCRIPT)
+    _translate(["top.v"], "top", "Vtop", ["--vpi"], tmp_path)
+    assert "#define CLOCK " in _open_clock(tmp_path, tmp_path / "top.v")
+
+
 VERILOG = """
 module part(clk, d, q);
   input clk;
@@ -89,26 +101,34 @@ module top(clk, d, q);
 endmodule
 """
 KEPT = "CData __Vtrigprevexpr___TOP__top__DOT__clk__0;\n"
+EVALUATES = "void eval() {\n    vlSelfRef.__VicoFirstIteration = 1U;\n}\n"
+
+
+def model(folder, *, kept=KEPT, evaluates=EVALUATES, more=""):
+    (folder / "Vtop___024root.h").write_text(kept)
+    (folder / "Vtop___024root__0.cpp").write_text(evaluates)
+    (folder / "top.v").write_text(VERILOG.format(more))
+    return _open_clock(folder, folder / "top.v")
 
 
 @pytest.mark.unit
-def test_falling_edges_are_left_out_where_registers_only_rise(tmp_path):
-    model, verilog = tmp_path / "Vtop___024root.h", tmp_path / "top.v"
-    model.write_text(KEPT)
-    verilog.write_text(VERILOG.format(""))
-    assert _clock_before(tmp_path, verilog) == (
+def test_edges_are_set_where_registers_only_rise(tmp_path):
+    assert model(tmp_path) == (
+        "#define CLOCK top__DOT__clk\n"
         "#define CLOCK_BEFORE __Vtrigprevexpr___TOP__top__DOT__clk__0\n")
-    for kept in ("", KEPT + KEPT.replace("__0", "__1")):
-        model.write_text(kept)
-        assert _clock_before(tmp_path, verilog) == ""
+    assert (tmp_path / "Vtop___024root__0.cpp").read_text() == (
+        "extern bool inputs_move;\nvoid eval() {\n"
+        "    vlSelfRef.__VicoFirstIteration = inputs_move;\n}\n")
 
 
 @pytest.mark.unit
-@pytest.mark.parametrize("more", [
-    "  always @(negedge clk)\n    q <= d;", "  always @*\n    if (!clk) q = d;",
-    "  assign gated = clk & d;", "  assign gated = d;\n  always @(posedge gated)\n    q <= d;",
-    "  \\part  two (\n    .d(clk),\n    .q(q)\n  );"])
-def test_falling_edges_count_where_more_depends_on_the_clock(more, tmp_path):
-    (tmp_path / "Vtop___024root.h").write_text(KEPT)
-    (tmp_path / "top.v").write_text(VERILOG.format(more))
-    assert _clock_before(tmp_path, tmp_path / "top.v") == ""
+@pytest.mark.parametrize("other", [
+    {"kept": ""}, {"kept": KEPT + KEPT.replace("__0", "__1")}, {"evaluates": ""},
+    {"evaluates": EVALUATES + EVALUATES},
+    *({"more": more} for more in (
+        "  always @(negedge clk)\n    q <= d;", "  always @*\n    if (!clk) q = d;",
+        "  assign gated = clk & d;", "  assign gated = d;\n  always @(posedge gated)\n    q <= d;",
+        "  \\part  two (\n    .d(clk),\n    .q(q)\n  );"))])
+def test_a_model_is_left_as_it_is_where_more_depends_on_the_clock(other, tmp_path):
+    assert model(tmp_path, **other) == ""
+    assert (tmp_path / "Vtop___024root__0.cpp").read_text() == other.get("evaluates", EVALUATES)
