@@ -33,7 +33,7 @@ class Selection(wiring.Component):
 
     Members
     -------
-    row : In(words times the next power of two from ``width``)
+    row : In(words times the next power of two from ``width`` and 32)
         The words. A place in it is a number and zeros, so that nothing has to be multiplied.
     number : In(choices times ceil_log2(words))
         Numbers. That of no word chooses 0.
@@ -44,7 +44,8 @@ class Selection(wiring.Component):
     def __init__(self, *, words, width, choices):
         if words < 2:
             raise ValueError(f"words must be at least 2, not {words!r}")
-        self._stride = 1 << ceil_log2(width)
+        # a simulator's whole words: the rest of a shorter place might be in the next one
+        self._stride = max(32, 1 << ceil_log2(width))
         super().__init__({
             "row": In(data.ArrayLayout(unsigned(self._stride), words)),
             "number": In(data.ArrayLayout(unsigned(ceil_log2(words)), choices)),

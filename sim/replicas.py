@@ -8,27 +8,30 @@ combinational path from an input to an output, and no other module is treated so
 prints or asserts something.
 
 Outputs of more than 64 bits are fetched, by calls of their own, where they have changed; a module
-with a clock enable is called only while it is set.
+with a clock enable is called only while it is set. Inputs of more than 64 bits that all instances
+have from the same signal are passed once a clock, and taken by an instance where they have changed.
 """
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cyclebound.sim.elaborate import run_yosys
 
 __all__ = ["RECIPE", "Replica", "replicate"]
 
-RECIPE = 1
+RECIPE = 2
 """Changes whenever the same parts would be called in another way."""
 
 _MANY = 16          # of one kind, at least
 _LARGE = 2_000_000  # bytes of Verilog of all of them, at least: less fits into a processor's cache
 _WIDE = 32          # outputs of many bits, at most: each has a bit of the word that a call returns
 _SAYS = re.compile(r"\$(?:write|display|finish|stop)\b|\bass(?:ert|ume)\b")  # stops, or prints
+_OF_ALL = "make", "first", "common"  # functions that are of no instance
 _EDGE = "@(posedge clk)"
 _MODULE = re.compile(r"^module \\?(\S+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
+_CONNECTION = re.compile(r"^    \.(\S+) ?\((.*?)\),?$", re.MULTILINE | re.DOTALL)
 _PORT = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\S+ ?);", re.MULTILINE)
 # Inputs that an output depends on, past no register.
 _DEPENDS = """read_rtlil part.il
@@ -42,12 +45,14 @@ tee -q -o depends.txt select -list i:* o:* %ci*:-$dff %i
 
 @dataclass(frozen=True)
 class _Port:
-    """A port: its name as Verilog writes it, its short one, and how a call passes it."""
+    """A port: its name as Verilog writes it, its short one, and how a call passes it; whether all
+    instances have the same signal there, and it is passed once for all of them."""
 
     name: str
     short: str
     is_input: bool
     bits: int
+    common: bool = False
 
     @property
     def way(self) -> str:
@@ -124,7 +129,7 @@ def replicate(verilog: Path, parts: Mapping[str, str],
         return []
     text = verilog.read_text()
     modules = {match[1]: match[0] for match in _MODULE.finditer(text)}
-    taken: list[tuple[Replica, list[_Port]]] = []
+    taken: list[tuple[Replica, list[_Port], int]] = []
     rtlil = "\n".join(parts.values())  # a part may have others inside it
     for module in parts:
         body = "".join(modules[name] for name in _below(module, modules))
@@ -137,17 +142,17 @@ def replicate(verilog: Path, parts: Mapping[str, str],
         # every call is an edge, so that it takes one evaluation
         (verilog.parent / f"{replica.name}.v").write_text(_shell(replica, ports) + body.replace(
             _EDGE, "@(posedge clk or negedge clk)"))
-        taken.append((replica, ports))
+        taken.append((replica, _with_common(ports, module, modules), count))
     if not taken:
         return []
     calls = {replica.module: _call(replica, ports, replica.module in enabled)
-             for replica, ports in taken}
+             for replica, ports, _ in taken}
     (verilog.parent / "calls.v").write_text("".join(
         calls.get(name, body) for name, body in modules.items()))
     (verilog.parent / "replicas.cpp").write_text("\n".join([
         "#include <cstring>", '#include "Vtop__Dpi.h"',
-        *(_functions(replica, ports) for replica, ports in taken)]))
-    return [replica for replica, _ in taken]
+        *(_functions(*part) for part in taken)]))
+    return [replica for replica, *_ in taken]
 
 
 def _below(module: str, modules: Mapping[str, str]) -> list[str]:
@@ -179,6 +184,26 @@ def _ports(body: str) -> list[_Port]:
             for number, (way, high, name) in enumerate(_PORT.findall(body)) if name != "clk"]
 
 
+def _with_common(ports: list[_Port], module: str, modules: Mapping[str, str]) -> list[_Port]:
+    """The ports, of which wide inputs are common if each instance is called whenever another is,
+    and has the same signal there."""
+    instances = [(parent, dict(_CONNECTION.findall(found))) for parent, body in modules.items()
+                 for found in re.findall(rf"^  {module} \S+ +\(\n.*?^  \);$", body,
+                                         re.MULTILINE | re.DOTALL)]
+    parents = {parent for parent, _ in instances}
+    # instances of a parent that there is more than once are not told apart here
+    if len(parents) != 1 or sum(len(re.findall(rf"^  \\?{re.escape(parent)} +\S+ +\($", body,
+                                               re.MULTILINE))
+                                for parent in parents for body in modules.values()) > 1:
+        return ports
+    same = {name for name in instances[0][1]
+            if len({connected.get(name) for _, connected in instances}) == 1}
+    if not {"clk", "rst", "enable"} & instances[0][1].keys() <= same:
+        return ports
+    return [replace(port, common=port.is_input and port.wide and port.name.strip() in same)
+            for port in ports]
+
+
 def _shell(replica: Replica, ports: list[_Port]) -> str:
     """The part's own top module, whose ports have short names."""
     return "\n".join([
@@ -190,17 +215,24 @@ def _shell(replica: Replica, ports: list[_Port]) -> str:
         *(f"    , .{port.name}({port.short})" for port in ports), "  );", "endmodule", ""])
 
 
+def _passed(ports: list[_Port]) -> list[_Port]:
+    """Those that each instance's call has."""
+    return [port for port in ports if not port.common and (port.is_input or not port.wide)]
+
+
 def _call(replica: Replica, ports: list[_Port], enabled: bool) -> str:
     """What stands in the design for the part."""
     outs = [port for port in ports if not port.is_input]
     narrow, wide = ([port for port in outs if port.wide is those] for those in (False, True))
+    common = [port for port in ports if port.common]
     functions = {
         "make": ("chandle", []),
-        "step": ("int unsigned", [port for port in ports if port.is_input or not port.wide]),
+        "step": ("int unsigned", _passed(ports)),
+        **({"first": ("int unsigned", []), "common": ("void", common)} if common else {}),
         "look": ("void", narrow), **{f"fetch_{port.short}": ("void", [port]) for port in wide}}
     imported = []
     for function, (returned, those) in functions.items():
-        parameters = ["input chandle self"] * (function != "make")
+        parameters = ["input chandle self"] * (function not in _OF_ALL)
         parameters += [port.declared for port in those]
         imported.append(f'  import "DPI-C" function {returned} {replica.name}_{function}('
                         f'{", ".join(parameters)});')
@@ -209,8 +241,8 @@ def _call(replica: Replica, ports: list[_Port], enabled: bool) -> str:
         return f"replica_{port.short}"
 
     def call(function: str) -> str:
-        passed = ["replica_self", *(port.name if port.is_input else kept(port)
-                                    for port in functions[function][1])]
+        passed = ["replica_self"] * (function not in _OF_ALL)
+        passed += [port.name if port.is_input else kept(port) for port in functions[function][1]]
         return f"{replica.name}_{function}({', '.join(passed)});"
 
     def shown(port: _Port, arrow: str) -> str:
@@ -226,37 +258,66 @@ def _call(replica: Replica, ports: list[_Port], enabled: bool) -> str:
         *(f"  {port.verilog} {kept(port)};" for port in outs),
         "  initial begin",
         f"    replica_self = {replica.name}_make();",
-        *(f"    {call(function)}" for function in functions if function not in ("make", "step")),
+        *(f"    {call(function)}" for function in functions if function not in (*_OF_ALL, "step")),
         *(f"    {shown(port, '=')}" for port in outs),
         "  end",
         f"  always @(posedge clk) {'if (enable | rst) ' * enabled}begin",
+        *([f"    if ({call('first')[:-1]} != 0) {call('common')}"] if common else []),
         f"    replica_changed = {call('step')}",
         *(f"    {shown(port, '<=')}" for port in narrow),
-        *(f"    if (replica_changed[{bit}]) begin {call(f'fetch_{port.short}')} "
-          f"{shown(port, '<=')} end" for bit, port in enumerate(wide)),
-        "  end", "endmodule", ""])
+        *(f"    if (replica_changed[{bit}]) begin fetch_{port.short}; {shown(port, '<=')} end"
+          for bit, port in enumerate(wide)),
+        "  end",
+        # by themselves: Verilator clears what a call returns wherever it is not made, too
+        *(f"  task fetch_{port.short}; /*verilator no_inline_task*/ {call(f'fetch_{port.short}')} "
+          "endtask" for port in wide),
+        "endmodule", ""])
 
 
-def _functions(replica: Replica, ports: list[_Port]) -> str:
-    """The functions that are called, in C++."""
+def _kept(port: _Port, place: str) -> str:
+    """A common input, kept where it has changed."""
+    size = 4 * port.words
+    return "\n".join([f"    if (std::memcmp({place}.words, {port.short}, {size})) {{",
+                      f"        std::memcpy({place}.words, {port.short}, {size});",
+                      f"        {place}.version++;", "    }"])
+
+
+def _functions(replica: Replica, ports: list[_Port], count: int) -> str:
+    """The functions that are called, in C++; ``count`` instances, each once a clock or none."""
     name, model = replica.name, replica.prefix
     outs = [port for port in ports if not port.is_input]
     narrow, wide = ([port for port in outs if port.wide is those] for those in (False, True))
-    given = [f"    std::memcpy(&model.{port.short}[0], {port.short}, {4 * port.words});"
-             if port.wide else f"    model.{port.short} = {port.short};"
-             for port in ports if port.is_input]
+    common = [port for port in ports if port.common]
+
+    def take(port: _Port, given: str) -> str:
+        return (f"    std::memcpy(&model.{port.short}[0], {given}, {4 * port.words});" if port.wide
+                else f"    model.{port.short} = {given};")
+
+    given = [take(port, port.short) for port in ports if port.is_input and not port.common]
+    given += [f"    if (part->version_{port.short} != {name}_common_{port.short}.version) {{\n    "
+              f"{take(port, f'{name}_common_{port.short}.words')}\n"
+              f"        part->version_{port.short} = {name}_common_{port.short}.version;\n    }}"
+              for port in common]
     back = [f"    *{port.short} = model.{port.short};" for port in narrow]
     mine = f"    {name}* part = static_cast<{name}*>(self);\n    {model}& model = part->model;"
-    stepped = ", ".join(port.in_c for port in ports if port.is_input or not port.wide)
+    stepped = ", ".join(port.in_c for port in _passed(ports))
     looked = "".join(f", {port.in_c}" for port in narrow)
     # eval() itself asks, for each part again, whether other threads have left messages or objects
     return "\n".join([
         f'#include "{model}.h"', f'#include "{model}___024root.h"',
         f"void {model}___024root___eval({model}___024root*);",
+        *(f"static struct {{ svBitVecVal words[{port.words}]; unsigned version = 1; }} "
+          f"{name}_common_{port.short};" for port in common),
         f"struct {name} {{", f"    {model} model;",
-        *(f"    svBitVecVal {port.short}[{port.words}];" for port in wide), "};",
+        *(f"    svBitVecVal {port.short}[{port.words}];" for port in wide),
+        *(f"    unsigned version_{port.short} = 0;" for port in common), "};",
         f'extern "C" void* {name}_make() {{', f"    {name}* part = new {name};",
         "    part->model.clk = 0;", "    part->model.eval();", "    return part;", "}",
+        *([f'extern "C" unsigned int {name}_first() {{', "    static unsigned calls = 0;",
+           f"    return calls++ % {count} == 0;", "}",
+           f'extern "C" void {name}_common({", ".join(port.in_c for port in common)}) {{',
+           *(_kept(port, f"{name}_common_{port.short}") for port in common), "}"]
+          if common else []),
         f'extern "C" void {name}_look(void* self{looked}) {{', mine, *back, "}",
         f'extern "C" unsigned int {name}_step(void* self, {stepped}) {{', mine, *given,
         "    model.clk = !model.clk;", f"    {model}___024root___eval(model.rootp);", *back,

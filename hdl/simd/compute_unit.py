@@ -388,10 +388,11 @@ class ComputeUnit(wiring.Component):
         self._free.d.sync += recent.eq(mine)
         self._moves = Signal()
         m.d.comb += self._moves.eq(~self.stall | mine.any() | recent.any())
+        self._inputs = self._lane_inputs(m, stages)
         self._lanes = []
         self._vector = []  # operands of each lane, when it begins
         for lane in range(machine.lanes):
-            self._lanes.append(self._lane_registers(m, platform, lane, stages))
+            self._lanes.append(self._lane_registers(m, platform, lane))
             words = self._lane_operands(m, lane, fetched, uniform)
             self._vector.append([
                 self._later(m, f"{name}_of_{lane}", word, machine.decode_stages - 1 - stage)
@@ -449,18 +450,27 @@ class ComputeUnit(wiring.Component):
                                     zero | below])[comparison])
         self._holds = self._later(m, "holds", holds, self.depth - 1)
 
-    def _lane_registers(self, m, platform, lane, stages):
-        """A lane's registers, which each decode stage reads for the operand that it fetches."""
+    def _lane_inputs(self, m, stages):
+        """What the registers of all lanes are given alike. One signal for each port, not one for
+        each lane: simulators keep, and pass, as many copies as there are signals."""
+        members = LaneRegisters(machine=self.machine).signature.members
+        inputs = {name: Signal(members[name].shape, name=f"lanes_{name}")
+                  for name in ("stall", "slot", "transfers", "read", "snoop", "passed", "loads")}
+        m.d.comb += [inputs["stall"].eq(self.stall), inputs["slot"].eq(self.current),
+                     inputs["transfers"].eq(self.accessing | self._lent)]
+        for operand, stage in enumerate(stages):  # each decode stage reads the one that it fetches
+            token, name = self.tokens[stage], "abc"[operand]
+            m.d.comb += [inputs["read"][operand].warp.eq(token.warp),
+                         inputs["read"][operand].register.eq(token.decoded[name].number)]
+        return inputs
+
+    def _lane_registers(self, m, platform, lane):
+        """A lane's registers."""
         registers = LaneRegisters(machine=self.machine)
         self._free.submodules[f"registers_{lane}"] = shared(registers, platform,
                                                             alike=("registers", self.machine),
                                                             enable=self._moves)
-        m.d.comb += [registers.stall.eq(self.stall), registers.slot.eq(self.current),
-                     registers.transfers.eq(self.accessing | self._lent)]
-        for operand, stage in enumerate(stages):
-            token, name = self.tokens[stage], "abc"[operand]
-            m.d.comb += [registers.read[operand].warp.eq(token.warp),
-                         registers.read[operand].register.eq(token.decoded[name].number)]
+        m.d.comb += [getattr(registers, name).eq(value) for name, value in self._inputs.items()]
         return registers
 
     def _lane_operands(self, m, lane, fetched, uniform):
@@ -607,12 +617,14 @@ class ComputeUnit(wiring.Component):
         self._free.d.sync += passed.load.eq(port.snoop.load & port.snoop.enable.any())
         with self._free.If(port.snoop.load):
             self._free.d.sync += passed.words.eq(port.snoop.words)
+        inputs = self._inputs
+        m.d.comb += [inputs["snoop"][slot].enable.eq(port.snoop.enable),
+                     inputs["snoop"][slot].index.eq(port.snoop.index),
+                     inputs["passed"][slot].eq(passed.words),
+                     inputs["loads"][slot].eq(passed.load)]
         for lane, registers in enumerate(self._lanes):
             active = Cat(self.active[slot][warp * machine.lanes + lane] for warp in range(warps))
-            m.d.comb += [registers.snoop[slot].enable.eq(port.snoop.enable),
-                         registers.snoop[slot].index.eq(port.snoop.index),
-                         registers.passed[slot].eq(passed.words),
-                         registers.loads[slot].eq(passed.load), registers.active[slot].eq(active)]
+            m.d.comb += registers.active[slot].eq(active)
 
     # -- execute -----------------------------------------------------------------------------------
 

@@ -82,9 +82,6 @@ class LaneRegisters(wiring.Component):
         write = data.StructLayout({"enable": 1, "address": self.address, "data": 32})
         place = {"warp": warp, "row": ceil_log2(_ROWS + 1)}
 
-        def banked(shape):
-            return data.ArrayLayout(data.ArrayLayout(shape, REGISTER_BANKS), SLOTS)
-
         def by_slot(shape):
             return data.ArrayLayout(shape, SLOTS)
 
@@ -94,15 +91,15 @@ class LaneRegisters(wiring.Component):
         super().__init__({
             "stall": In(1), "slot": In(range(SLOTS)), "transfers": In(SLOTS),
             "read": In(data.ArrayLayout(self.address, 3)),
-            "operand": Out(data.ArrayLayout(unsigned(32), 3)),
-            "write": In(write),
+            "operand": Out(32).array(3), "write": In(write),
             "special": Out(by_slot(data.ArrayLayout(data.ArrayLayout(unsigned(32),
                                                                      machine.warps), 2))),
-            "chosen": In(by_slot(data.ArrayLayout(unsigned(32), 2))),
-            "moved": In(banked(data.StructLayout({"enable": 1, **place}))),
-            "words": In(banked(unsigned(32))),
-            "asked": In(banked(data.StructLayout(place))),
-            "answer": Out(banked(unsigned(32))),
+            # a port each: simulators put an array together from its elements again in each clock
+            "chosen": In(32).array(SLOTS, 2),
+            "moved": In(data.StructLayout({"enable": 1, **place})).array(SLOTS, REGISTER_BANKS),
+            "words": In(32).array(SLOTS, REGISTER_BANKS),
+            "asked": In(data.StructLayout(place)).array(SLOTS, REGISTER_BANKS),
+            "answer": Out(32).array(SLOTS, REGISTER_BANKS),
             "snoop": In(by_slot(data.StructLayout({"enable": words, "index": TARGET_BITS}))),
             "passed": In(by_slot(data.ArrayLayout(unsigned(32), words))), "loads": In(SLOTS),
             "active": In(by_slot(unsigned(machine.warps))), "matched": Out(by_slot(by_warp)),

@@ -142,17 +142,18 @@ class Scratchpad(wiring.Component):
         """Tables of narrow tiles: in which line of the tile, and at which phase there, a word lies
         that is so many words after a line's first.
 
-        Returns an entry for each number of words, the line below the phase, and the line's width.
+        They are kept from ``prepare`` on. Returns an entry for each number of words, the line below
+        the phase, and the line's width.
         """
         bus, tile = self.bus, self.tile
         reach = 2 * bus - 1
         over, at = ([Signal(range(limit), name=f"{name}_{word}") for word in range(reach)]
                     for name, limit in (("over", 2 * bus), ("at", bus)))
-        with m.Switch(tile.period[:ceil_log2(bus)]):
+        with m.If(self.prepare), m.Switch(tile.period[:ceil_log2(bus)]):
             for period in range(1, bus):
                 with m.Case(period):
-                    m.d.comb += [lines.eq(word // period) for word, lines in enumerate(over)]
-                    m.d.comb += [place.eq(word % period) for word, place in enumerate(at)]
+                    m.d.sync += [lines.eq(word // period) for word, lines in enumerate(over)]
+                    m.d.sync += [place.eq(word % period) for word, place in enumerate(at)]
         return [Cat(lines, place) for lines, place in zip(over, at, strict=True)], len(over[0])
 
     def _next(self, m, line, phase, row, narrow, entries, width, last):

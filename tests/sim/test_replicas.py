@@ -1,5 +1,6 @@
 """Parts that are called, once compiled, do what they do inside a design; others are left there."""
 
+import re
 import subprocess
 
 import pytest
@@ -69,24 +70,34 @@ class Part(wiring.Component):
 
 
 class Row(wiring.Component):
-    """Parts, each of which is given what the one before shows, and an input of the whole."""
+    """Parts, each of which is given what the one before shows, and an input of the whole.
 
-    def __init__(self, *, enabled=False, **parameters):
-        self.enabled = enabled
+    ``enabled``: each has an enable of its own, or ``"alike"`` all have the same. ``common``: all
+    have the same widest input, which moves now and then.
+    """
+
+    def __init__(self, *, enabled=False, common=False, **parameters):
+        self.enabled, self.common = enabled, common
         self.parts = [Part(**parameters) for _ in range(COPIES)]
         super().__init__({"given": In(sum(WIDTHS)), "shown": Out(sum(WIDTHS) + 20 * COPIES)})
 
     def elaborate(self, platform):
         m = Module()
         row = self.given
+        common = Signal(WIDTHS[-1])
+        with m.If(self.given[:3] == 0):
+            m.d.sync += common.eq(self.given[-WIDTHS[-1]:])
         for number, part in enumerate(self.parts):
             m.submodules[f"part_{number}"] = shared(
                 part, platform, alike=None,
-                enable=self.given[number] if self.enabled else None)
+                enable=None if not self.enabled else
+                self.given[5 if self.enabled == "alike" else number])
             offset = 0
             for width in WIDTHS:
                 m.d.comb += getattr(part, f"i_{width}").eq(row[offset : offset + width])
                 offset += width
+            if self.common:
+                m.d.comb += part.i_130.eq(common)
             m.d.comb += part.part.eq(row[number : number + 3])
             row = self.given ^ Cat(getattr(part, f"o_{width}") for width in WIDTHS)
         m.d.comb += self.shown.eq(Cat(row, *(part.changed for part in self.parts)))
@@ -127,6 +138,25 @@ def test_a_part_that_is_called_is_the_same_hardware(tmp_path, few, enabled):
     assert calls.read_text().count("= replica_0_step(") == 1
     assert ("if (enable | rst)" in calls.read_text()) == enabled
     assert shown(verilog.parent, calls, called) == shown(verilog.parent, verilog)
+
+
+@pytest.mark.parametrize(("enabled", "once"), [(False, True), ("alike", True), (True, False)])
+def test_what_all_have_from_one_signal_is_passed_once(tmp_path, few, enabled, once):
+    """But only if all are called together: else nobody knows which is the first."""
+    verilog, called = replicated(tmp_path / "row", enabled=enabled, common=True)
+    calls = verilog.with_name("calls.v")
+    assert bool(re.search(r" replica_0_common\(.*\bi_130\b.*\);$", calls.read_text(),
+                          re.MULTILINE)) == once
+    assert shown(verilog.parent, calls, called) == shown(verilog.parent, verilog)
+
+
+def test_a_first_call_that_is_not_the_first_is_found(tmp_path, few):
+    """The others would have what the widest input was a cycle before."""
+    verilog, called = replicated(tmp_path / "row", common=True)
+    source = verilog.with_name("replicas.cpp")
+    source.write_text(source.read_text().replace(f"% {COPIES} == 0", f"% {COPIES} == 3"))
+    assert shown(verilog.parent, verilog.with_name("calls.v"), called) != shown(
+        verilog.parent, verilog)
 
 
 def test_a_part_whose_output_shows_an_input_at_once_is_not_called(tmp_path, few, monkeypatch):

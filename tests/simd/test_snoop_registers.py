@@ -8,7 +8,7 @@ import random
 from types import SimpleNamespace
 
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -104,14 +104,17 @@ class Items(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        inputs = {name: Signal.like(getattr(self.lanes[0], name), name=f"lanes_{name}")
+                  for name in ("snoop", "passed", "loads")}
         for number, lane in enumerate(self.lanes):
             m.submodules[f"lane_{number}"] = lane
-            m.d.comb += lane.transfers.eq(1)
+            m.d.comb += [lane.transfers.eq(1), *(getattr(lane, name).eq(value)
+                                                 for name, value in inputs.items())]
             for number, words in enumerate(lane.special[0]):
                 m.d.comb += lane.chosen[0][number].eq(words.as_value().word_select(
                     lane.asked[0][number].warp, 32))
         self.unit._snoop(SimpleNamespace(machine=MACHINE, active=[self.active], _lanes=self.lanes,
-                                         _free=m), m, 0, self.transfer)
+                                         _inputs=inputs, _free=m), m, 0, self.transfer)
         return m
 
 
