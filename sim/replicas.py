@@ -314,7 +314,8 @@ def _functions(replica: Replica, ports: list[_Port], count: int) -> str:
         f'extern "C" void* {name}_make() {{', f"    {name}* part = new {name};",
         "    part->model.clk = 0;", "    part->model.eval();", "    return part;", "}",
         *([f'extern "C" unsigned int {name}_first() {{', "    static unsigned calls = 0;",
-           f"    return calls++ % {count} == 0;", "}",
+           f"    bool first = calls == 0;\n    calls = calls == {count - 1} ? 0 : calls + 1;",
+           "    return first;", "}",
            f'extern "C" void {name}_common({", ".join(port.in_c for port in common)}) {{',
            *(_kept(port, f"{name}_common_{port.short}") for port in common), "}"]
           if common else []),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cyclebound.golden.dram.request import BEAT_WORDS, BURST_BYTES
+from cyclebound.golden.dram.request import BURST_BYTES
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.simd.accelerator import Phase, Timed
 from cyclebound.golden.simd.faults import Cause
@@ -67,7 +67,7 @@ def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: 
         program.check(grid.machine)
     except ValueError as error:
         raise UserError(str(error)) from error
-    least = max(BEAT_WORDS, grid.machine.scratchpad_bus)
+    least = grid.machine.words_moved
     if grid.machine.lanes < least:
         raise UserError(f"the RTL of machine {machine!r} must have at least {least} lanes, as many "
                         f"as words move in a clock, not {grid.machine.lanes}")

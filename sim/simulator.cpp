@@ -63,13 +63,17 @@ extern "C" void design_clock(uint64_t half_a_period) {
 // The ports `inputs` and `outputs`, of designs that have them.
 template <class Model>
 static auto inputs_of(Model& model) {
-    if constexpr (requires { model.inputs; }) return std::as_writable_bytes(std::span(&model.inputs, 1));
-    else return std::span<std::byte>();
+    if constexpr (requires { model.inputs; })
+        return std::as_writable_bytes(std::span(&model.inputs, 1));
+    else
+        return std::span<std::byte>();
 }
 template <class Model>
 static auto outputs_of(Model& model) {
-    if constexpr (requires { model.outputs; }) return std::as_bytes(std::span(&model.outputs, 1));
-    else return std::span<const std::byte>();
+    if constexpr (requires { model.outputs; })
+        return std::as_bytes(std::span(&model.outputs, 1));
+    else
+        return std::span<const std::byte>();
 }
 
 // A play: how many clocks of it have begun and ended, and their inputs and outputs.

@@ -101,6 +101,9 @@ class Bench:
         self._in, self._out = dut.inputs, dut.outputs
         program = ctypes.CDLL(None)  # this process: sim/simulator.cpp, or one that is not ours
         self._simulator = program if hasattr(program, "design_clock") else None
+        if self._simulator is not None:
+            program.design_input_bytes.restype = ctypes.c_uint64
+            program.design_output_bytes.restype = ctypes.c_uint64
 
     async def start(self) -> None:
         """Start the clock (in C++, so that it costs no Python), and reset the block."""
@@ -195,8 +198,6 @@ class Bench:
         simulator, count = self._simulator, len(inputs)
         if simulator is None or count < 2:
             return [await self.step(word) for word in inputs]
-        simulator.design_input_bytes.restype = ctypes.c_uint64
-        simulator.design_output_bytes.restype = ctypes.c_uint64
         size, answer = simulator.design_input_bytes(), simulator.design_output_bytes()
         words = b"".join(word.to_bytes(size, "little") for word in inputs)
         seen = ctypes.create_string_buffer(count * answer)

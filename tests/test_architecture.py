@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import re
+import subprocess
 import sys
 import tomllib
 from functools import cache
@@ -134,6 +135,30 @@ def offenders(rule, paths):
 
 def test_there_is_a_house():
     assert len(MODULES) > 30
+
+
+def strays(listed):
+    """Of tracked files with their sizes, those at the top that docs/architecture.md knows no place
+    for, and those that are too large to be written by hand."""
+    top = {*HOUSE, "tests", "docs", ".ci", "Makefile", "README.md", "CHANGELOG.md", "LICENSE",
+           "pyproject.toml", "constraints.txt", ".gitignore"}
+    return sorted(name for name, size in listed.items()
+                  if name.split("/")[0] not in top or size > 1 << 20)
+
+
+def test_no_file_is_tracked_that_has_no_place_here():
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no clone")
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True,
+                           check=True).stdout.split("\0")[:-1]
+    assert len(names) > 500
+    assert strays({name: (ROOT / name).stat().st_size for name in names
+                   if (ROOT / name).exists()}) == []
+
+
+def test_a_stray_file_is_named():
+    assert strays({"hdl/a.py": 10, "left/log": 0, "docs/all.csv": 2 << 20, "notes": 3}) == [
+        "docs/all.csv", "left/log", "notes"]
 
 
 def test_imports_with_the_grain():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cyclebound.golden.dram.request import BEAT_WORDS, TARGET_BITS, WORD_BITS, WORD_BYTES
+from cyclebound.golden.dram.request import TARGET_BITS, WORD_BITS, WORD_BYTES
 from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, Instruction, Kind
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, Grid, Place
 from cyclebound.golden.simd.pipeline import Pipeline
@@ -302,7 +302,7 @@ class Planner:
                                        access.count))
         items = {word: lanes[index[lanes] == word] for word in set(index[lanes].tolist())}
         taken = set(index[active].tolist())  # of words that may not pass unless they are wanted
-        size = max(BEAT_WORDS, self.plan.grid.machine.scratchpad_bus)
+        size = self.plan.grid.machine.words_moved
         shift, modulus = rng.randrange(size), 1 << TARGET_BITS
         blocks = {(item + shift) // size for item in items} | {rng.randrange(40)}
         now = begin

@@ -110,10 +110,16 @@ class Machine:
         return self.items // self.lanes
 
     @property
+    def words_moved(self) -> int:
+        """Words that a transfer moves in a DRAM clock, at most: those of a beat, or of a line of a
+        scratchpad."""
+        return max(BEAT_WORDS, self.scratchpad_bus)
+
+    @property
     def scalar_banks(self) -> int:
-        """Scalar registers that a transfer writes in a clock: one for each word of a beat, or of a
-        line of a scratchpad. Those in a row lie in banks in a row."""
-        return min(SCALARS, max(BEAT_WORDS, self.scratchpad_bus))
+        """Scalar registers that a transfer writes in a clock: one for each word that moves. Those
+        in a row lie in banks in a row."""
+        return min(SCALARS, self.words_moved)
 
     @property
     def passes(self) -> int:

@@ -20,7 +20,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.golden.dram.request import BEAT_WORDS
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import OPCODES, SCALAR_SPECIAL, VECTOR_SPECIAL, File
 from cyclebound.golden.simd.machine import SLOTS, machine_named
@@ -151,8 +150,8 @@ class ComputeUnit(wiring.Component):
 
     def __init__(self, *, machine, words=None):
         self.machine = machine = machine_named(machine)
-        most = max(BEAT_WORDS, machine.scratchpad_bus)
-        self.words = words = min(machine.lanes, most) if words is None else words
+        self.words = words = (min(machine.lanes, machine.words_moved) if words is None
+                              else words)
         self.depth = machine.decode_stages + machine.execute_stages
         self.current, self.running = Signal(range(SLOTS)), Signal()
         self.under_way, self.settles, self.accessing = Signal(), Signal(), Signal(SLOTS)

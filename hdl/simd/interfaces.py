@@ -43,7 +43,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.golden.dram.request import ADDRESS_BITS, BEAT_WORDS, TARGET_BITS
+from cyclebound.golden.dram.request import ADDRESS_BITS, TARGET_BITS
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import TABLE
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
@@ -53,7 +53,7 @@ __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "POLICY_BITS", "RE
            "AccessLayout", "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout",
            "GridLayout", "HeldLayout", "IndexWriteLayout", "KernelLayout", "LaunchLayout",
            "PassedLayout", "ProgramWriteLayout", "ReadItem", "ScalarTransfer", "SnoopLayout",
-           "Transfer", "WriteItem", "snooped_words"]
+           "Transfer", "WriteItem"]
 
 GRID_BITS = 20       # of a grid's x and y, and of a work-group's first item
 NUMBER_BITS = 40     # of a work-group's number: a grid may have as many as it has items
@@ -182,11 +182,6 @@ class ScalarTransfer(data.StructLayout):
                           "data": 32})
 
 
-def snooped_words(machine):
-    """Words that items compare their indexes with in a cycle: a beat, or a line of a scratchpad."""
-    return max(BEAT_WORDS, machine.scratchpad_bus)
-
-
 class SnoopLayout(data.StructLayout):
     """Words that pass the registers; ``index`` is that of word 0, enabled or not.
 
@@ -196,7 +191,7 @@ class SnoopLayout(data.StructLayout):
     """
 
     def __init__(self, *, machine):
-        words = snooped_words(machine)
+        words = machine.words_moved
         super().__init__({"load": 1, "enable": words, "index": TARGET_BITS,
                           "words": data.ArrayLayout(unsigned(32), words)})
 
@@ -206,14 +201,14 @@ class PassedLayout(data.StructLayout):
 
     def __init__(self, *, machine):
         super().__init__({"load": 1,
-                          "words": data.ArrayLayout(unsigned(32), snooped_words(machine))})
+                          "words": data.ArrayLayout(unsigned(32), machine.words_moved)})
 
 
 class HeldLayout(data.StructLayout):
     """The answer: of each enabled word that some active item has, the `mem_data` of the lowest."""
 
     def __init__(self, *, machine):
-        words = snooped_words(machine)
+        words = machine.words_moved
         super().__init__({"enable": words, "words": data.ArrayLayout(unsigned(32), words)})
 
 

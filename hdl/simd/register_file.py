@@ -19,7 +19,6 @@ from cyclebound.hdl.simd.interfaces import (
     MEM_IDX,
     REGISTER_BANKS,
     ScalarTransfer,
-    snooped_words,
 )
 from cyclebound.hdl.simd.snoop_registers import SnoopRegisters
 
@@ -85,7 +84,7 @@ class LaneRegisters(wiring.Component):
         def by_slot(shape):
             return data.ArrayLayout(shape, SLOTS)
 
-        words = snooped_words(machine)
+        words = machine.words_moved
         by_warp = data.ArrayLayout(unsigned(words), machine.warps)
 
         super().__init__({

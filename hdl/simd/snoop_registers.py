@@ -20,7 +20,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import TARGET_BITS
-from cyclebound.hdl.simd.interfaces import PassedLayout, snooped_words
+from cyclebound.hdl.simd.interfaces import PassedLayout
 
 __all__ = ["SnoopRegisters"]
 
@@ -60,7 +60,7 @@ class SnoopRegisters(wiring.Component):
 
     def __init__(self, *, machine):
         self.machine = machine
-        self.count = count = snooped_words(machine)
+        self.count = count = machine.words_moved
         warps, warp = machine.warps, ceil_log2(machine.warps)
         write = data.StructLayout({"enable": 1, "warp": warp, "data": 32})
         super().__init__({

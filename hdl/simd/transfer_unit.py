@@ -98,7 +98,7 @@ class TransferUnit(wiring.Component):
     def __init__(self, *, machine, words):
         self.machine = machine_named(machine)
         self.words = words
-        least = max(BEAT_WORDS, self.machine.scratchpad_bus)
+        least = self.machine.words_moved
         if words < least:
             raise ValueError(f"words must be at least {least}, as many as move in a clock, not "
                              f"{words!r}")

@@ -145,7 +145,7 @@ class AccessSetupScene:
                        pitch=job["pitch"])
         assert alone == shape.meets(reach), f"{access}: {job}"
         places = bus if access.name.endswith("tile") else min(
-            lanes, max(BEAT_WORDS, bus)) * access.registers
+            lanes, self.machine.words_moved) * access.registers
         if job["scalars"]:
             places = 2 * SCALARS
         if not (alone or job["cam"]):

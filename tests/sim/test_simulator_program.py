@@ -31,9 +31,9 @@ def _pages(monkeypatch):
         filter(None, (str(PAGES), os.environ.get("PYTHONPATH")))))
 
 
-@pytest.mark.parametrize("configuration", ["of_3", "of_8", "of_40", "of_100"])
-def test_what_is_played_is_what_is_stepped(configuration, tmp_path):
-    """Ports of one byte, and of four, eight and more of them."""
+@pytest.mark.parametrize("configuration", ["of_3", "of_8", "of_40", "of_100", "falling"])
+def test_what_is_played_or_waited_for_is_what_is_stepped(configuration, tmp_path):
+    """Ports of one byte, and of four, eight and more of them; registers of both edges."""
     assert ran(tmp_path, configuration).compared > 1000
 
 

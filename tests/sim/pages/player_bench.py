@@ -31,6 +31,20 @@ async def as_if_stepped(bench: Bench) -> None:
 
 
 @testbench
+async def a_wait_is_as_many_steps(bench: Bench) -> None:
+    """Whatever moves in a clock moves in one that nothing waits for."""
+    for cycles in (1, 2, 3, 200):
+        seen = []
+        for waits in (False, True):
+            await bench.reset()
+            bench.drive(5)
+            seen.append(await bench.wait(cycles) if waits else
+                        [await bench.step(5) for _ in range(cycles)][-1])
+        assert seen[0] == seen[1]
+        bench.compared += cycles
+
+
+@testbench
 async def from_the_middle_of_a_cycle(bench: Bench) -> None:
     """As a step's, the first word may be one that was chosen then."""
     words, seen = _words(bench, 20), []
