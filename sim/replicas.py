@@ -21,7 +21,7 @@ from cyclebound.sim.elaborate import run_yosys
 
 __all__ = ["RECIPE", "Replica", "replicate"]
 
-RECIPE = 2
+RECIPE = 3
 """Changes whenever the same parts would be called in another way."""
 
 _MANY = 16          # of one kind, at least
