@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.systolic_models import Model
-from cyclebound.sim.systolic_onnx_chain import Chain, Node
+from cyclebound.sim.systolic_onnx_chain import Chain, Node, by
 
 __all__ = ["SUPPORTED", "load_onnx"]
 
@@ -86,13 +86,10 @@ def _conv(node: Node, chain: Chain) -> None:
     channels, height, width = chain.pixels(node)
     x_scale, (pad, offset) = chain.number(node, 1, "x_scale"), chain.zero(node, 2, "x_zero_point")
     chain.of_input(node, offset, "x_zero_point")
-    weights = chain.weights(node, 3, 5, "w", 0)
-    w_scale = chain.constant(node, 4, "w_scale")
+    weights = chain.weights(node, 3, 5, "w", 0, 4)
+    filters = len(weights)
+    w_scale = chain.scales(node, 4, "w_scale", filters)
     y_scale = chain.number(node, 6, "y_scale")
-    if weights.ndim != 4 or w_scale is None or w_scale.size not in (1, len(weights)):
-        raise node.refuse("w must be filters x channels x height x width, with 1 scale or one for "
-                          f"each filter, not {' x '.join(map(str, weights.shape))} with "
-                          f"{0 if w_scale is None else w_scale.size}")
     kernel = _pair(node, given, "kernel_shape", weights.shape[2:])
     if kernel != weights.shape[2:]:
         raise node.refuse(f"kernel_shape must be that of w, {list(weights.shape[2:])}, not "
@@ -105,31 +102,27 @@ def _conv(node: Node, chain: Chain) -> None:
     dilations = _pair(node, given, "dilations", (1, 1))
     spans = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilations, strict=True)]
     chain.extend(node, {
-        "height": height, "width": width, "channels": channels, "filters": len(weights),
+        "height": height, "width": width, "channels": channels, "filters": filters,
         "kernel": kernel, "stride": strides, "dilation": dilations, "groups": groups,
         "padding": _edges(node, given, (height, width), spans, strides)},
-        weights, chain.constant(node, 8, "bias"),
-        x_scale * w_scale.reshape(-1).astype(np.float64) / y_scale, pad,
+        weights, chain.bias(node, 8, "bias", filters), x_scale * w_scale / y_scale, pad,
         chain.zero(node, 7, "y_zero_point"))
-    chain.shape = (1, len(weights), *chain.layers[-1].layer.output)
+    chain.shape = (1, filters, *chain.layers[-1].layer.output)
 
 
-def _product(node: Node, chain: Chain, weights: NDArray[np.int64], bias: Tensor | None,
-             scales: tuple[float, Tensor | None, float], pad: int, made: tuple[int, int]) -> None:
-    """Rows times a matrix of elements x filters."""
+def _product(node: Node, chain: Chain, weights: NDArray[np.int64], bias: int | None,
+             scales: NDArray[np.float64], pad: int, made: tuple[int, int]) -> None:
+    """Rows times a matrix of elements x filters; ``bias`` is the place of one among the inputs."""
     if len(chain.shape) != 2:
         raise node.refuse(f"its input must be a matrix, not {' x '.join(map(str, chain.shape))}")
-    a_scale, b_scale, y_scale = scales
-    if weights.ndim != 2 or weights.shape[0] != chain.shape[1]:
+    if weights.shape[0] != chain.shape[1]:
         raise node.refuse(f"b must be a matrix with {chain.shape[1]} rows, as its input has "
-                          f"columns, not {' x '.join(map(str, weights.shape))}")
+                          f"columns, not {by(weights)}")
     rows, filters = chain.shape[0], weights.shape[1]
-    if b_scale is None or b_scale.size not in (1, filters):
-        raise node.refuse(f"b_scale must be 1 number or {filters}, not "
-                          f"{0 if b_scale is None else b_scale.size}")
     chain.extend(node, {"height": rows, "width": 1, "channels": weights.shape[0],
-                        "filters": filters, "kernel": 1}, weights.T[:, :, None, None], bias,
-                 a_scale * b_scale.reshape(-1).astype(np.float64) / y_scale, pad, made)
+                        "filters": filters, "kernel": 1}, weights.T[:, :, None, None],
+                 np.zeros(filters, dtype=np.int64) if bias is None
+                 else chain.bias(node, bias, "c", filters, rows), scales, pad, made)
     chain.shape = (rows, filters)
 
 
@@ -137,9 +130,10 @@ def _matmul(node: Node, chain: Chain) -> None:
     _attributes(node)
     pad, offset = chain.zero(node, 2, "a_zero_point")
     chain.of_input(node, offset, "a_zero_point")
-    _product(node, chain, chain.weights(node, 3, 5, "b", 1), None,
-             (chain.number(node, 1, "a_scale"), chain.constant(node, 4, "b_scale"),
-              chain.number(node, 6, "y_scale")), pad, chain.zero(node, 7, "y_zero_point"))
+    weights = chain.weights(node, 3, 5, "b", 1, 2)
+    scales = chain.number(node, 1, "a_scale") * chain.scales(node, 4, "b_scale", weights.shape[1])
+    _product(node, chain, weights, None, scales / chain.number(node, 6, "y_scale"), pad,
+             chain.zero(node, 7, "y_zero_point"))
 
 
 def _gemm(node: Node, chain: Chain) -> None:
@@ -150,13 +144,14 @@ def _gemm(node: Node, chain: Chain) -> None:
         raise node.refuse(f"attribute transA must be 0, not {given['transA']}")
     pad, offset = chain.zero(node, 2, "a_zero_point")
     chain.of_input(node, offset, "a_zero_point")
-    if len(node.inputs) < 8 or not node.inputs[7]:
-        raise node.refuse("y_scale must be given: a result in floating point is not supported")
-    weights = chain.weights(node, 3, 5, "b", 0 if given["transB"] else 1)
-    _product(node, chain, weights.T if given["transB"] else weights,
-             chain.constant(node, 6, "c"),
-             (chain.number(node, 1, "a_scale") * float(alpha),
-              chain.constant(node, 4, "b_scale"), chain.number(node, 7, "y_scale")), pad,
+    for place, thing in ((7, "y_scale"), (8, "y_zero_point")):
+        if len(node.inputs) <= place or not node.inputs[place]:
+            raise node.refuse(f"{thing} must be given: a result in floating point is not supported")
+    weights = chain.weights(node, 3, 5, "b", 0 if given["transB"] else 1, 2)
+    weights = weights.T if given["transB"] else weights
+    scales = chain.number(node, 1, "a_scale") * float(alpha) * chain.scales(
+        node, 4, "b_scale", weights.shape[1])
+    _product(node, chain, weights, 6, scales / chain.number(node, 7, "y_scale"), pad,
              chain.zero(node, 8, "y_zero_point"))
 
 
@@ -212,9 +207,11 @@ def _flatten(node: Node, chain: Chain) -> None:
 def _reshape(node: Node, chain: Chain) -> None:
     zero = not _attributes(node, allowzero=0)["allowzero"]
     wanted = chain.constant(node, 1, "shape")
-    shape = [] if wanted is None else wanted.reshape(-1).tolist()
+    if wanted is None or wanted.ndim != 1 or wanted.dtype != np.int64:
+        raise node.refuse("shape must be a vector of int64, not " + (
+            "left out" if wanted is None else f"{by(wanted)} of {wanted.dtype}"))
     shape = [chain.shape[i] if size == 0 and zero and i < len(chain.shape) else size
-             for i, size in enumerate(shape)]
+             for i, size in enumerate(wanted.tolist())]
     elements = math.prod(chain.shape)
     if shape.count(-1) == 1:
         others = math.prod(size for size in shape if size != -1)
@@ -231,16 +228,15 @@ def _quantise(node: Node, chain: Chain) -> None:
     _attributes(node, axis=1, saturate=1)
     if chain.layers or chain.quantise or chain.offset >= 0:
         raise node.refuse("it must be the first node, after an input in floating point")
-    zero, offset = chain.zero(node, 2, "y_zero_point")
+    zero, offset = chain.zero(node, 2, "y_zero_point", np.dtype(np.uint8))
     chain.quantise = chain.number(node, 1, "y_scale"), zero + offset
     chain.offset = offset
 
 
 def _dequantise(node: Node, chain: Chain) -> None:
     _attributes(node, axis=1)
-    zero, offset = chain.zero(node, 2, "x_zero_point")
-    if chain.constant(node, 2, "x_zero_point") is None:
-        zero, offset = -chain.offset, chain.offset
+    zero, offset = chain.zero(node, 2, "x_zero_point",
+                              np.dtype(np.uint8 if chain.offset else np.int8))
     chain.of_input(node, offset, "x_zero_point")
     chain.dequantise = chain.number(node, 1, "x_scale"), zero + offset
 
@@ -263,12 +259,16 @@ def _read(path: Path):
         raise UserError("reading .onnx takes the package onnx: pip install 'cyclebound[onnx]'"
                         ) from None
     try:
-        graph = onnx.load(path).graph
+        model = onnx.load(path)
+        graph = model.graph
         constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
     except Exception as error:  # of protobuf, of onnx's checker, of numpy: the file is to blame
         raise UserError(f"{path} is no ONNX model: {' '.join(str(error).split())}") from error
+    if model.functions:  # one may give another meaning to an operator's name
+        raise UserError(f"{path.name}: functions of the model's own are not supported: "
+                        f"{model.functions[0].name}")
     nodes: list[Node] = []
     for node in graph.node:
         plain = {}

@@ -20,7 +20,7 @@ from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.systolic_models import fixed_point
 
-__all__ = ["Chain", "ConvolutionSizes", "Node"]
+__all__ = ["Chain", "ConvolutionSizes", "Node", "by"]
 
 Tensor = NDArray[np.generic]
 
@@ -54,6 +54,24 @@ class Node:
         return UserError(f"node {self.name} ({self.op}): {what}")
 
 
+def by(array: Tensor) -> str:
+    """A tensor's shape, for errors."""
+    return " x ".join(map(str, array.shape)) or "a number"
+
+
+def _each(node: Node, array: Tensor, thing: str, count: int) -> Tensor:
+    """One number for all filters or one for each, as a vector of 1 or ``count``."""
+    if array.shape not in ((), (1,), (count,)):
+        raise node.refuse(f"{thing} must be 1 number or a vector of {count}, not {by(array)}")
+    return array.reshape(-1)
+
+
+def _floats(node: Node, array: Tensor, thing: str) -> NDArray[np.float64]:
+    if array.dtype not in (np.float32, np.float16):
+        raise node.refuse(f"{thing} must be of float or float16, not {array.dtype}")
+    return array.astype(np.float64)
+
+
 @dataclass
 class Chain:
     """The layers read so far, and the tensor that the last of them writes.
@@ -80,36 +98,60 @@ class Chain:
                               "computed")
         return self.constants[node.inputs[place]]
 
+    def one(self, node: Node, place: int, thing: str) -> Tensor | None:
+        """An input for a whole tensor, as a tensor without axes; None where it is left out."""
+        array = self.constant(node, place, thing)
+        if array is None:
+            return None
+        if array.shape not in ((), (1,)):
+            raise node.refuse(f"{thing} must be one number, not {by(array)}")
+        return array.reshape(())
+
     def number(self, node: Node, place: int, thing: str) -> float:
         """A scale for a whole tensor."""
-        array = self.constant(node, place, thing)
-        if array is None or array.size != 1:
-            raise node.refuse(f"{thing} must be one number"
-                              + (f", not {array.size}" if array is not None else ""))
-        value = float(array.reshape(-1)[0])
+        array = self.one(node, place, thing)
+        if array is None:
+            raise node.refuse(f"{thing} must be one number, and is left out")
+        value = float(_floats(node, array, thing))
         if not (math.isfinite(value) and value > 0):
             raise node.refuse(f"{thing} must be above 0, not {value:g}")
         return value
 
-    def zero(self, node: Node, place: int, thing: str) -> tuple[int, int]:
-        """A zero point for a whole tensor as int8, and the offset of its type."""
+    def scales(self, node: Node, place: int, thing: str, count: int) -> NDArray[np.float64]:
+        """A scale, or one for each of ``count`` filters."""
         array = self.constant(node, place, thing)
         if array is None:
-            return -128, 128  # uint8 is the default
-        if array.size != 1 or array.dtype not in (np.int8, np.uint8):
-            raise node.refuse(f"{thing} must be one number of int8 or uint8, not {array.size} of "
-                              f"{array.dtype}")
-        offset = 128 if array.dtype == np.uint8 else 0
-        return int(array.reshape(-1)[0]) - offset, offset
+            raise node.refuse(f"{thing} must be 1 number or {count}, and is left out")
+        return _floats(node, _each(node, array, thing, count), thing)
 
-    def weights(self, node: Node, place: int, zero: int, thing: str, axis: int
+    def zero(self, node: Node, place: int, thing: str, default: np.dtype | None = None
+             ) -> tuple[int, int]:
+        """A zero point for a whole tensor as int8, and the offset of its type.
+
+        Where it is left out, 0 of the ``default``; without a default it must be given.
+        """
+        array = self.one(node, place, thing)
+        if array is None:
+            if default is None:
+                raise node.refuse(f"{thing} must be one number of int8 or uint8, and is left out")
+            array = np.zeros((), dtype=default)
+        if array.dtype not in (np.int8, np.uint8):
+            raise node.refuse(f"{thing} must be one number of int8 or uint8, not of {array.dtype}")
+        offset = 128 if array.dtype == np.uint8 else 0
+        return int(array) - offset, offset
+
+    def weights(self, node: Node, place: int, zero: int, thing: str, axis: int, axes: int
                 ) -> NDArray[np.int64]:
-        """Weights less their zero points, which must be of int8."""
+        """Weights less their zero points, which must be of int8; their filters lie along ``axis``
+        of ``axes``.
+        """
         array, zeros = self.constant(node, place, thing), self.constant(
             node, zero, f"zero point of {thing}")
         if array is None or array.dtype not in (np.int8, np.uint8):
             raise node.refuse(f"{thing} must be of int8 or uint8, not "
                               f"{'left out' if array is None else array.dtype}")
+        if array.ndim != axes:
+            raise node.refuse(f"{thing} must have {axes} dimensions, not {by(array)}")
         if not array.size:
             raise node.refuse(f"{thing} must not be empty")
         if zeros is None:
@@ -117,16 +159,39 @@ class Chain:
         if zeros.dtype != array.dtype:
             raise node.refuse(f"zero point of {thing} must be of {array.dtype}, not {zeros.dtype}")
         shape = [1] * array.ndim
-        if zeros.size != 1:
-            if zeros.shape != (array.shape[axis],):
-                raise node.refuse(f"zero point of {thing} must be 1 number or {array.shape[axis]}, "
-                                  f"not {zeros.size}")
-            shape[axis] = zeros.size
+        shape[axis] = -1
+        zeros = _each(node, zeros, f"zero point of {thing}", array.shape[axis])
         values = array.astype(np.int64) - zeros.astype(np.int64).reshape(shape)
-        if values.size and not -128 <= values.min() <= values.max() <= 127:
+        if not -128 <= values.min() <= values.max() <= 127:
             worst = max(values.min(), values.max(), key=abs)
             raise node.refuse(f"{thing} less zero point must be -128 to 127, not {worst}")
         return values
+
+    def bias(self, node: Node, place: int, thing: str, filters: int, rows: int | None = None
+             ) -> NDArray[np.int64]:
+        """A bias for each filter: a vector, or of a product what broadcasts to rows x filters.
+
+        The hardware has one for each filter: in all rows it must be the same.
+        """
+        array = self.constant(node, place, thing)
+        if array is None:
+            return np.zeros(filters, dtype=np.int64)
+        if array.dtype != np.int32:
+            raise node.refuse(f"{thing} must be of int32, not {array.dtype}")
+        if rows is None:
+            if array.shape != (filters,):
+                raise node.refuse(f"{thing} must be a vector of {filters}, not {by(array)}")
+            return array.astype(np.int64)
+        # an axis is 1 or whole, from the last one on; a bias adds no axes to a product
+        if array.ndim > 2 or any(size not in (1, whole) for size, whole in zip(
+                array.shape[::-1], (filters, rows), strict=False)):
+            raise node.refuse(f"{thing} must broadcast to {rows} x {filters}, and not be "
+                              f"{by(array)}")
+        whole = np.broadcast_to(array, (rows, filters))
+        if (whole != whole[0]).any():
+            raise node.refuse(f"{thing} must be the same in all {rows} rows, as hardware has one "
+                              f"bias for each column; it is {by(array)} and differs between rows")
+        return whole[0].astype(np.int64)
 
     def of_input(self, node: Node, offset: int, zero_of: str) -> None:
         """Raise unless the chain's end has the type of a zero point."""
@@ -136,16 +201,11 @@ class Chain:
                               f"{kinds[offset]}")
 
     def extend(self, node: Node, convolution: ConvolutionSizes, weights: NDArray[np.int64],
-               bias: Tensor | None, scales: NDArray[np.float64], pad: int,
+               bias: NDArray[np.int64], scales: NDArray[np.float64], pad: int,
                made: tuple[int, int]) -> None:
         """Another layer; ``made`` is the zero point of its result, and the offset of that."""
-        filters, exact = len(weights), np.zeros(len(weights), dtype=np.int64)
-        if bias is not None:
-            if bias.dtype != np.int32 or bias.size not in (1, filters):
-                raise node.refuse(f"bias must be 1 number of int32 or {filters}, not {bias.size} "
-                                  f"of {bias.dtype}")
-            exact = exact + bias.reshape(-1).astype(np.int64)
-        exact = exact - pad * weights.reshape(filters, -1).sum(axis=1)
+        filters = len(weights)
+        exact = bias - pad * weights.reshape(filters, -1).sum(axis=1)
         if not -2**31 <= exact.min() <= exact.max() < 2**31:
             raise node.refuse("bias less zero point times weights must have 32 bits, not "
                               f"{max(exact.min(), exact.max(), key=abs)}")
@@ -154,8 +214,6 @@ class Chain:
             abs(math.ldexp(multiplier, -shift) / float(scale) - 1)
             for (multiplier, shift), scale in zip(points, scales, strict=True))])
         alike = len(set(points)) == 1
-        if not alike and len(points) != filters:
-            raise node.refuse(f"there must be 1 scale or {filters}, not {len(points)}")
         try:
             layer = Layer(Convolution(node.name, **convolution),
                           Scale(*points[0]) if alike else Scale(), pad=pad, zero=made[0],

@@ -281,15 +281,59 @@ def test_constants_that_are_not_supported(tmp_path):
     refused(node + "w must not be empty", c2=np.zeros((0, 4, 3, 3), np.int8))
     refused(node + "w less zero point must be -128 to 127, not",
             c4=np.array(-100, dtype=np.int8))
-    refused(node + "w must be filters x channels x height x width, with 1 scale or one for each "
-            "filter, not 4 x 4 x 3 x 3 with 3", c3=np.ones(3, dtype=np.float32))
-    refused(node + "bias must be 1 number of int32 or 4, not 4 of int64",
-            c7=np.zeros(4, dtype=np.int64))
+    refused(node + "w must have 4 dimensions, not 4 x 4", c2=np.zeros((4, 4), np.int8))
+    refused(node + "w_scale must be 1 number or a vector of 4, not 3",
+            c3=np.ones(3, dtype=np.float32))
+    refused(node + "w_scale must be 1 number or a vector of 4, not 1 x 4",
+            c3=np.ones((1, 4), dtype=np.float32))
+    refused(node + "w_scale must be of float or float16, not int32", c3=np.ones(4, dtype=np.int32))
+    refused(node + "x_scale must be one number, not 1 x 1", c0=np.ones((1, 1), dtype=np.float32))
+    refused(node + "zero point of w must be 1 number or a vector of 4, not 4 x 1",
+            c4=np.zeros((4, 1), dtype=np.int8))
+    refused(node + "bias must be of int32, not int64", c7=np.zeros(4, dtype=np.int64))
+    refused(node + "bias must be a vector of 4, not 1 x 4", c7=np.zeros((1, 4), dtype=np.int32))
     refused(node + "bias less zero point times weights must have 32 bits, not",
             c7=np.full(4, 2**31 - 1, dtype=np.int32), c1=np.array(-128, dtype=np.int8),
             c2=np.full((4, 4, 3, 3), 127, dtype=np.int8))
     refused("node qlinearconv_0 (QLinearConv): the scale from sums to results must be above 0 and "
             "at most 65535, not", c0=np.array(1e9, dtype=np.float32))
+
+
+def _square(bias, path):
+    """2 rows of 2 zeros times the unit matrix, plus a bias as the standard broadcasts it."""
+    maker = Maker((2, 2)).gemm(2, 2)
+    maker.constants |= {"c0": np.float32(1), "c2": np.eye(2, dtype=np.int8), "c3": np.float32(1),
+                        "c5": np.array(bias, dtype=np.int32), "c6": np.float32(1)}
+    x = np.zeros((2, 2), dtype=np.int8)
+    return reference(maker.model(), x), maker.save(path), x
+
+
+@pytest.mark.parametrize("bias", [[10, 20], [[10, 20]], [[10, 20], [10, 20]], 7, [7], [[7], [7]]])
+def test_a_bias_of_each_column(bias, tmp_path):
+    expected, path, x = _square(bias, tmp_path / "square.onnx")
+    assert np.array_equal(run_model(path, x, device=Device(2)).result, expected)
+
+
+def test_a_bias_of_each_row_is_refused(tmp_path):
+    """As many rows as columns: it is not taken for one of each column."""
+    expected, path, _ = _square([[10], [20]], tmp_path / "square.onnx")
+    assert expected.tolist() == [[10, 10], [20, 20]]
+    with pytest.raises(UserError, match=(
+            r"^node qgemm_0 \(QGemm\): c must be the same in all 2 rows, as hardware has one bias "
+            r"for each column; it is 2 x 1 and differs between rows$")):
+        load_model(path)
+    _, path, _ = _square([[[10, 20]]], tmp_path / "square.onnx")
+    with pytest.raises(UserError, match=r"c must broadcast to 2 x 2, and not be 1 x 1 x 2$"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(("place", "thing"), [(7, "y_scale"), (8, "y_zero_point")])
+def test_without_the_scale_or_zero_point_of_its_result_it_is_in_floating_point(place, thing,
+                                                                               tmp_path):
+    maker = Maker((2, 2)).gemm(2, 2)
+    maker.nodes[0].input[place] = ""
+    with pytest.raises(UserError, match=f"{thing} must be given: a result in floating point"):
+        load_model(maker.save(tmp_path / "wrong.onnx"))
 
 
 def test_random_bytes_are_refused(tmp_path):
