@@ -160,6 +160,8 @@ class FlatTop(Elaboratable):
         All inputs and all outputs of the component; at least one bit wide.
     now : Signal
         With probes, a further output: the number of the cycle, which they print.
+    count : Signal
+        With probes, a further input: print how many lines there were.
     declared : Signal
         What probes read of what requesters declare, a further input: a struct with a field of 32
         bits for each probe, name and number of a place, ``transaction.words.3``.
@@ -180,6 +182,7 @@ class FlatTop(Elaboratable):
             for name in (*probe.declared(), *(("on", "follow") if what in self.classed else ()))
             for place in range(len(self.places(what)))}))
         self.now = Signal(_CYCLE_BITS, reset_less=True)
+        self.count = Signal()
         self.ticked = Signal(data.StructLayout({
             f"{what}.{place}": _CYCLE_BITS for what, probe in self.probes.items() if probe.ticks
             for place in range(len(self.places(what)))}))
@@ -207,7 +210,7 @@ class FlatTop(Elaboratable):
             counters = counters_of(m, probe, self._probed, name=f"probe_{what}", now=self.now,
                                    declared=declared, classed=what in self.classed)
             prints(m, number, probe, self._probed, counters, name=f"probe_{what}",
-                   declared=declared)
+                   declared=declared, count=self.count)
             if probe.ticks:
                 m.d.comb += [self.ticked[f"{what}.{place}"].eq(counter.upto)
                              for place, counter in enumerate(counters)]
@@ -216,7 +219,7 @@ class FlatTop(Elaboratable):
     @property
     def ports(self) -> list[Signal]:
         return [self.inputs, self.outputs,
-                *([self.now, Value.cast(self.declared)] if self.probes else ()),
+                *([self.now, self.count, Value.cast(self.declared)] if self.probes else ()),
                 *([Value.cast(self.ticked)] if len(Value.cast(self.ticked)) else ())]
 
     def ticked_fields(self) -> list[dict[str, object]]:

@@ -3,18 +3,21 @@
 A probe prints a line where a request begins (with the parameters that ports show) and one where it
 ends (with its first and last cycle and its latency). Testbenches declared, as they went, what class
 the requests that begin from then on are of. Here the three meet.
+
+Hardware numbers the lines of each probe, and at the end of each test prints how many there were.
+What a full disk has cost is noticed so, wherever it began and ended.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from cyclebound.tb.probe import MARK
 
-__all__ = ["ProbeRecords", "RequestGroup", "grouped", "read_requests"]
+__all__ = ["Printed", "ProbeRecords", "RequestGroup", "grouped", "read_requests"]
 
 RequestGroup = tuple[str, dict[str, int], int, int, int, int]
 """What, parameters, latency, count, first and last cycle; see `grouped`."""
@@ -57,41 +60,107 @@ class ProbeRecords:
     classed: bool = True
 
 
-def read_requests(path: Path, printed: Sequence[Mapping]) -> tuple[list[ProbeRecords], list[str]]:
-    """The lines that probes printed to that file; and the other lines in it.
+@dataclass
+class Printed:
+    """What a simulation printed.
+
+    Attributes
+    ----------
+    requests : list of ProbeRecords
+        One for each place of each probe.
+    others : list of str
+        The lines that no probe printed.
+    lost : str
+        Which line of a probe is not there, is there twice, or is not whole; empty: none. Then the
+        requests are not what hardware saw.
+    counted : set of int
+        The cycles in which all probes printed how many lines there were, and were right.
+    """
+
+    requests: list[ProbeRecords] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    lost: str = ""
+    counted: set[int] = field(default_factory=set)
+
+    def lost_of(self, asked: Set[int]) -> str:
+        """What was lost if tests have asked for a count of lines in these cycles."""
+        if self.lost or not self.requests or asked == self.counted:
+            return self.lost
+        return "observations were lost: " + (
+            "no count of them at the end of a test" if asked - self.counted else
+            "a test that has ended left no results")
+
+
+def read_requests(path: Path, printed: Sequence[Mapping]) -> Printed:
+    """The lines that probes printed to that file.
 
     ``printed`` describes the probes, as `cyclebound.sim.elaborate.FlatTop.printed` does.
     """
-    began: dict[tuple[int, int], list[str]] = {}
-    ended: dict[tuple[int, int], list[str]] = {}
-    others = []
+    tables: dict[tuple[str, str, str], list[str]] = {}
+    found = Printed()
+    line = ""
     with path.open(errors="replace") as lines:
         for line in lines:
-            if not line.startswith(MARK):
-                others.append(line)
-                continue
-            mark, of_probe, of_place, rest = line.split(" ", 3)
-            table = began if mark == MARK else ended
-            table.setdefault((int(of_probe), int(of_place)), []).append(rest)
-    requests = []
+            if line.startswith(MARK):
+                mark, of_probe, of_place, rest = [*line.split(" ", 3), "", "", ""][:4]
+                tables.setdefault((mark, of_probe, of_place), []).append(rest)
+            else:
+                found.others.append(line)
+    if line.startswith(MARK) and not line.endswith("\n"):  # that the simulator's end cut off
+        mark, of_probe, of_place, _ = [*line.split(" ", 3), "", "", ""][:4]
+        tables[mark, of_probe, of_place].pop()
+    counts = []
     for number, probe in enumerate(printed):
         names = tuple(probe["names"])
         for place, at in enumerate(probe["places"]):
-            key = number, place
             more = int(probe["ticks"])
-            requests.append(ProbeRecords(probe["what"], at, names,
-                                         _table(began.get(key, ()), 1 + len(names) + more),
-                                         _table(ended.get(key, ()), 3 + more),
-                                         f"{probe['what']}.{place}" if more else "",
-                                         probe["in_turn"], probe["classed"]))
-    return requests, others
+            rows = [tables.pop((f"{MARK}{kind}", str(number), str(place)), [])
+                    for kind in ("", ".", "=")]
+            label = " ".join([probe["what"], *map("{0[0]}={0[1]}".format, at.items())])
+            try:
+                began, ended, counted = map(_table, rows, (2 + len(names) + more, 4 + more, 3))
+                counts.append(_counted(began, ended, counted))
+            except ValueError as error:
+                found.lost = found.lost or f"observations were lost: {label}: {error}"
+                continue
+            found.requests.append(ProbeRecords(
+                probe["what"], at, names, began[:, 1:], ended[:, 1:],
+                f"{probe['what']}.{place}" if more else "", probe["in_turn"], probe["classed"]))
+    if any(tables.values()):
+        words, of_none = next(item for item in tables.items() if item[1])
+        found.lost = found.lost or ("observations were lost: a line is not whole: "
+                                    f"{' '.join([*words, of_none[0]]).strip()[:60]!r}")
+    if found.lost:
+        found.requests = []
+    elif counts:
+        found.counted = set.intersection(*counts)
+    return found
 
 
 def _table(rows: Sequence[str], columns: int) -> np.ndarray:
-    """Lines of whole numbers as an array, without one that the simulator's end cut off."""
-    whole = [row for row in rows[-1:] if not row.endswith("\n")]
-    text = "".join(rows[:len(rows) - len(whole)])
-    return np.array(text.split(), dtype=np.int64).reshape(-1, columns)
+    """Lines of whole numbers as an array. Raises `ValueError` if one is not whole."""
+    for row in rows:
+        numbers = row.split()
+        if len(numbers) != columns or not row.endswith("\n") or not (
+                "".join(numbers).replace("-", "").isdecimal()):
+            raise ValueError(f"a line is not whole: {row.strip()[:60]!r}")
+    return np.array("".join(rows).split(), dtype=np.int64).reshape(-1, columns)
+
+
+def _counted(began: np.ndarray, ended: np.ndarray, counted: np.ndarray) -> set[int]:
+    """The cycles in which the lines were counted. Raises `ValueError` if one was lost."""
+    for lines, word in ((began, "begin"), (ended, "end")):
+        wrong = np.flatnonzero(lines[:, 0] != np.arange(len(lines)))
+        if len(wrong):
+            raise ValueError(f"where requests {word}, line {lines[wrong[0], 0]} stands in the "
+                             f"place of {wrong[0]}")
+    for lines, column, many in ((began, 1, counted[:, 1]), (ended, 2, counted[:, 2])):
+        # of cycles before the one in which they were counted; cycles never go back
+        before = np.searchsorted(lines[:, column], counted[:, 0])
+        if (before != many).any():
+            raise ValueError(f"{before[before != many][0]} lines instead of "
+                             f"{many[before != many][0]}")
+    return set(counted[:, 0].tolist())
 
 
 def grouped(seen: Sequence[ProbeRecords], meta: Mapping) -> Iterator[RequestGroup]:

@@ -11,9 +11,11 @@
 // The order in a time step is what cocotb's testbenches rely on: a coroutine that waits for an edge
 // runs before the registers move, and what it writes counts from after that edge on.
 
+#include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,13 +27,27 @@
 #include "verilated.h"
 #include "verilated_vpi.h"
 
+// Ends the program at once, without waiting for Python or other threads, if something that it has
+// observed cannot be written. The status is known to tb/reads.py.
+[[noreturn]] static void end_unwritten() { _exit(74); }
+
 #if VM_TRACE
 #if VM_TRACE_FST
 #include <verilated_fst_c.h>
 using Trace = VerilatedFstC;
+static Trace* new_trace() { return new Trace; }
 #else
 #include <verilated_vcd_c.h>
 using Trace = VerilatedVcdC;
+// Verilator's own takes an error for fatal while it holds a lock, and then waits for that lock.
+class TraceFile final : public VerilatedVcdFile {
+    ssize_t write(const char* text, ssize_t count) override {
+        ssize_t got = VerilatedVcdFile::write(text, count);
+        if (got < 0 && errno != EAGAIN && errno != EINTR) end_unwritten();
+        return got;
+    }
+};
+static Trace* new_trace() { return new Trace(new TraceFile); }
 #endif
 #endif
 
@@ -106,6 +122,10 @@ static void play_outputs() {
     if (play.begun == play.ended) return;
     auto outputs = outputs_of(*top);
     memcpy(play.seen + outputs.size() * play.ended++, outputs.data(), outputs.size());
+}
+
+static void check_written() {
+    if (ferror_unlocked(stderr) || ferror_unlocked(stdout)) end_unwritten();
 }
 
 // Once: when the simulation is over, or stops because of an error.
@@ -184,6 +204,7 @@ static void run_until(uint64_t deadline) {
         now = edge;
         edge += half;
         pass_edge();
+        check_written();
     }
 }
 
@@ -212,7 +233,7 @@ int main(int argc, char** argv) {
 #if VM_TRACE
     if (waveform) {
         Verilated::traceEverOn(true);
-        trace = new Trace;
+        trace = new_trace();
         top->trace(trace, 99);
         trace->open(waveform);
     }
@@ -224,6 +245,7 @@ int main(int argc, char** argv) {
 
     while (!Verilated::gotFinish()) {
         settle();
+        check_written();
 #if VM_TRACE
         if (trace) trace->dump(now);
 #endif
@@ -239,5 +261,7 @@ int main(int argc, char** argv) {
 
     top->final();
     end(nullptr);
+    fflush(stdout);
+    check_written();
     return Verilated::threadContextp()->errorCount() > 0;
 }

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -22,6 +22,7 @@ from typing import Protocol
 import cocotb_tools.config
 import find_libpython
 
+from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import fresh
 from cyclebound.sim.observations import ProbeRecords, grouped, read_requests
 from cyclebound.tb import reads
@@ -191,14 +192,27 @@ def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
     """
     outcome = Outcome(job.name, True)
     asked = json.loads((folder / "job.json").read_text())
-    seen, others = read_requests(folder / PRINTED, asked["printed"])
+    printed = read_requests(folder / PRINTED, asked["printed"])
     with (folder / "log.txt").open("a") as log:
-        log.writelines(others)
-    raised, silent = _read_observed(folder, outcome, seen)
+        log.writelines(printed.others)
+    metas = [_whole(path) for path in sorted(folder.glob("observed-*.json"))]
+    lost = printed.lost_of({meta["counted"] for meta in metas} - {None})
+    raised, silent = _read_observed(metas, outcome, [] if lost else printed.requests)
     _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
-           observes=asked["observes"] and not job.test, raised=raised, silent=silent,
+           observes=asked["observes"] and not job.test, raised=raised, silent=silent, lost=lost,
+           uncounted=[meta["test"] for meta in metas if meta["counted"] is None],
            named=() if job.test else asked.get("tests", {}).get("only", ()))
+    if lost or status == reads.UNWRITTEN:
+        outcome.groups = []
     return outcome
+
+
+def _whole(path: Path) -> dict:
+    """What a test has left. Raises `UserError` if that is not whole."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: not what a test has left: {error}") from error
 
 
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # not to be loaded after a fork
@@ -212,7 +226,7 @@ def die_with_parent(parent: int) -> None:
             os._exit(1)
 
 
-def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[ProbeRecords]
+def _read_observed(metas: Iterable[Mapping], outcome: Outcome, seen: Sequence[ProbeRecords]
                    ) -> tuple[dict[str, str], list[str]]:
     """Fill in what tests observed.
 
@@ -221,8 +235,7 @@ def _read_observed(folder: Path, outcome: Outcome, seen: Sequence[ProbeRecords]
     """
     raised: dict[str, str] = {}
     silent = []
-    for path in sorted(folder.glob("observed-*.json")):
-        meta = json.loads(path.read_text())
+    for meta in metas:
         outcome.compared += meta["compared"]
         outcome.cycles += meta["cycles"]
         outcome.starts[meta["test"]] = meta["start"]
@@ -246,11 +259,14 @@ _ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)",
 
 def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float, *,
            observes: bool, named: Sequence[str] = (),
-           raised: Mapping[str, str], silent: Sequence[str] = ()) -> None:
+           raised: Mapping[str, str], silent: Sequence[str] = (), lost: str = "",
+           uncounted: Sequence[str] = ()) -> None:
     """Fill in whether the job passed, and if not, why; all tests that are ``named`` have to run.
 
-    A test that an exception ended (``raised``) has not passed, whatever cocotb was told to expect.
-    One that measured nothing after it was interrupted (``silent``) is only told.
+    Nothing passes of which observations were ``lost``, or whose test ended before probes had
+    counted them (``uncounted``). A test that an exception ended (``raised``) has not passed,
+    whatever cocotb was told to expect. One that measured nothing after it was interrupted
+    (``silent``) is only told.
     """
     skipped = []
     text = log.read_text(errors="replace")
@@ -259,6 +275,11 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     reasons = [f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
                f"{int(time) / 1000:g} ns)" for message, time, module in _ASSERTED.findall(text)[:1]]
     asserted = bool(reasons)
+    if status == reads.UNWRITTEN:
+        reasons.append(f"the simulator could not write to {results.parent}: the disk is full, or a "
+                       "limit on files was reached; what it had observed is lost")
+    elif lost:
+        reasons.append(lost)
     if status is None:
         reasons.append(f"the simulator still ran after {limit:g} s, and was stopped")
     try:
@@ -298,6 +319,8 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
                        f"tests that have to run were {left_out}")
     if not reasons:
         reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
+    if not reasons and uncounted:
+        reasons.append(f"observations were lost: {uncounted[0]} ended without a count of them")
     observed = any(not group.only_declared for group in outcome.groups)
     if not reasons and not observed and (observes or not outcome.compared):
         reasons.append("0 requests observed" if observes else "0 cycles compared")

@@ -95,6 +95,8 @@ class Bench:
         self._shift = 0  # from a cycle's number here to the one that probes print
         self._idle = _RESET_CYCLES
         self._start = 0
+        self._end: int | None = None
+        self._counted: int | None = None
         self.again: int | None = None
         self.raised = ""
         self._edge, self._middle = RisingEdge(dut.clk), FallingEdge(dut.clk)
@@ -115,6 +117,8 @@ class Bench:
             self._in.value = 0
         if self._declared.width:  # what the test before declared
             self.dut.declared.value = 0
+        if self._probes:
+            self.dut.count.value = 0
         await self.reset()
 
     def _start_clock(self) -> None:
@@ -162,9 +166,23 @@ class Bench:
         seen = int(self.dut.ticked.value)
         return {name: field.of(seen) for name, field in self._ticked.fields.items()}
 
-    def stop(self) -> None:
-        """Keep what probes have counted at the test's end."""
-        self._stops.append(self._ticks())
+    async def stop(self) -> None:
+        """End the test: keep what probes have counted, and have them print how many lines there
+        are. That takes a cycle of reset, which is none of the test's.
+        """
+        self._stopped()
+        if self._probes:
+            self.dut.rst.value = self.dut.count.value = 1
+            await self._edge
+            self._counted = int(self.dut.now.value)
+            self.dut.count.value = 0
+        if "icarus" in cocotb.SIM_NAME.lower():  # what happens at this edge is still to come
+            await Timer(1, "ns")
+
+    def _stopped(self) -> None:
+        if self._end is None:
+            self._stops.append(self._ticks())
+            self._end = self._time()
 
     @property
     def edge(self) -> RisingEdge:
@@ -294,12 +312,11 @@ class Bench:
 
     def close(self) -> None:
         """Write the test's results to a file; the probes have printed theirs."""
-        if len(self._stops) == len(self._resets):  # an exception ended it
-            self.stop()
+        self._stopped()  # if the simulation ended while it ran
         meta = {"test": self.name, "start": self._start, "said": self._said,
                 "resets": self._resets, "stops": self._stops, "shift": self._shift,
-                "end": self._time(), "raised": self.raised, "again": self.again,
-                "compared": self.compared, "cycles": self._now()}
+                "end": self._end, "counted": self._counted, "raised": self.raised,
+                "again": self.again, "compared": self.compared, "cycles": self._end - self._start}
         whole = self._folder / f"{self.name}.json"  # renamed when it is complete
         whole.write_text(json.dumps(meta))
         whole.rename(self._folder / f"observed-{self.name}.json")
@@ -315,15 +332,15 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
         try:
             await with_timeout(cocotb.start_soon(function(bench)),
                                bench.max_cycles * PERIOD_NS, "ns")
-            bench.stop()
-            if "icarus" in cocotb.SIM_NAME.lower():  # what happens at this edge is still to come
-                await Timer(1, "ns")
+            await bench.stop()
         except SimTimeoutError:
             bench.raised = "a limit"
+            await bench.stop()
             raise AssertionError(f"{bench.name} still ran after {bench.max_cycles} cycles, the "
                                  "limit of this testbench") from None
         except Exception as error:
             bench.raised = type(error).__name__
+            await bench.stop()
             raise
         finally:
             bench.close()

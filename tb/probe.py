@@ -39,6 +39,7 @@ ANY = None
 It becomes a free input; a checker's ``explain`` constrains it in `FollowedCounter.declared`.
 """
 PRINTED = "probes.txt"  # the file in a job's folder to which it is printed
+_LINE_BITS = 48  # of the number of a line
 
 
 def taken(stream: str) -> str:
@@ -468,13 +469,18 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
     return counters
 
 
-def prints(m, number, probe, target, counters, *, name, declared):
+def prints(m, number, probe, target, counters, *, name, declared, count):
     """Make the counters of ``probe`` print each request that they see; see `counters_of`.
+
+    The lines of each place are numbered, those where requests begin and those where they end, so
+    that none can be lost, doubled or moved without notice. Resets do not change the numbers.
 
     Parameters
     ----------
     number : int
         What the printed lines call the probe.
+    count : Value
+        One bit: print how many lines there have been before this cycle.
     """
     for place, (index, counter) in enumerate(zip(probe.indexes(target), counters, strict=True)):
         value = _reader(m, probe, target, place, index, declared, f"{name}_shows")
@@ -482,17 +488,25 @@ def prints(m, number, probe, target, counters, *, name, declared):
         label = "_".join([name, *map(str, index.values())])
         # of other ticks than cycles, how many there were: the age of what never ends follows
         before, upto = ([counter.ticked], [counter.upto]) if probe.ticks else ([], [])
+        begun, ended = (Signal(_LINE_BITS, reset_less=True, name=f"{label}_{lines}")
+                        for lines in ("begun", "ended"))
         m.d.sync += [
             Assert(~counter.overflow, f"{label}: more requests under way than it can follow"),
             Assert(~counter.spurious, f"{label}: an end without a request"),
         ]
         with m.If(counter.begins & counter.fresh_shown):
-            m.d.sync += Print(Format(f"{MARK} {number} {place} " + " ".join(
-                ["{}"] * (1 + len(shows) + len(before))), counter.now, *shows, *before))
+            m.d.sync += [begun.eq(begun + 1), _line(f"{MARK} {number} {place}", begun, counter.now,
+                                                    *shows, *before)]
         with m.If(counter.closes & counter.shown):
-            m.d.sync += Print(Format(f"{MARK}. {number} {place} " + " ".join(
-                ["{}"] * (3 + len(upto))), counter.now + 1 - counter.lasted, counter.now,
-                counter.age, *upto))
+            m.d.sync += [ended.eq(ended + 1), _line(
+                f"{MARK}. {number} {place}", ended, counter.now + 1 - counter.lasted, counter.now,
+                counter.age, *upto)]
+        with m.If(count):
+            m.d.sync += _line(f"{MARK}= {number} {place}", counter.now, begun, ended)
+
+
+def _line(mark, *numbers):
+    return Print(Format(" ".join([mark, *["{}"] * len(numbers)]), *numbers))
 
 
 def claim_bound(m, what, counters, limit, *, exactly=False):

@@ -57,17 +57,18 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(monkeypatch, tmp_pa
 
 
 def outcome_told(tmp_path, *, compared=5, test="", cases="<testcase name='t'/>", raised="",
-                 began=(), again=None, **asked):
+                 began=(), again=None, counted=9, **asked):
     """The outcome of a simulator that ran a test ``t``, which compared so many cycles."""
     printed = [{"what": "move", "places": [{}], "names": [], "ticks": False, "in_turn": False,
                 "classed": False}]
     (tmp_path / "job.json").write_text(json.dumps({"printed": printed, **asked}))
     (tmp_path / "log.txt").touch()
     (tmp_path / "probes.txt").write_text("".join(
-        f"@probe 0 0 {first} \n@probe. 0 0 {first} {first} 1\n" for first in began))
+        f"@probe 0 0 {n} {first}\n@probe. 0 0 {n} {first} {first} 1\n"
+        for n, first in enumerate(began)) + f"@probe= 0 0 9 {len(began)} {len(began)}\n")
     (tmp_path / "cocotb.xml").write_text(f"<s>{cases}</s>")
     (tmp_path / "observed-t.json").write_text(json.dumps({
-        "test": "t", "start": 0, "end": 9, "shift": 0, "resets": [], "said": [],
+        "test": "t", "start": 0, "end": 9, "shift": 0, "resets": [], "said": [], "counted": counted,
         "raised": raised, "again": again, "compared": compared, "cycles": 9}))
     return outcome_of(Job("noc.arbiter", "four", "cycle", 1, str(tmp_path), test=test), tmp_path, 0)
 

@@ -320,7 +320,8 @@ ASK = Probe("ask[r].valid", "done[r]", request={"size": "ask[r].size"}, ends="de
 def test_hardware_for_each_index():
     top = FlatTop(Ports(), probes={"move": ASK}, classed=["move"])
     text = to_rtlil(top, name="top", ports=top.ports)
-    assert text.count("cell $print") == 4  # where it begins and where it ends, in each lane
+    # where it begins, where it ends, and how often it did, in each lane
+    assert text.count("cell $print") == 6
     assert top.places("move") == [{"r": 0}, {"r": 1}]
     assert [field["name"] for field in top.declared_fields()] == [
         f".move.{name}.{place}" for name in ("words", "on", "follow") for place in (0, 1)]
@@ -458,7 +459,7 @@ def test_hardware_tells_the_ticks_of_what_never_ends(tmp_path, capsys, in_turn):
     simulator.add_testbench(bench)
     simulator.run()
     (tmp_path / "probes.txt").write_text(capsys.readouterr().out)
-    seen, _ = read_requests(tmp_path / "probes.txt", top.printed())
+    seen = read_requests(tmp_path / "probes.txt", top.printed()).requests
     meta = {"start": 0, "end": 300, "shift": 0, "resets": resets, "stops": stops, "said": []}
     found = [(row[1]["size"], *row[2:]) for row in grouped(seen, meta)]
     never = [row for row in found if not row[2]]
@@ -541,10 +542,10 @@ def test_a_declaration_is_of_when_it_is_said(monkeypatch):
 def test_lines_that_are_no_requests(tmp_path):
     top = FlatTop(Ports(), probes={"move": ASK})
     path = tmp_path / "probes.txt"
-    path.write_text("warning\n@probe 0 1 12 3\n@probe. 0 1 12 15 4\n@probe. 0 0 12 1")
-    seen, others = read_requests(path, top.printed())
-    assert others == ["warning\n"]
-    assert [(one.at, one.began.tolist(), one.ended.tolist()) for one in seen] == [
+    path.write_text("warning\n@probe 0 1 0 12 3\n@probe. 0 1 0 12 15 4\n@probe. 0 0 0 12 1")
+    found = read_requests(path, top.printed())
+    assert (found.others, found.lost) == (["warning\n"], "")
+    assert [(one.at, one.began.tolist(), one.ended.tolist()) for one in found.requests] == [
         ({"r": 0}, [], []), ({"r": 1}, [[12, 3]], [[12, 15, 4]])]
 
 
