@@ -43,10 +43,10 @@ class Configuration:
         Keyword arguments of the component.
     domain : mapping or callable
         The values that an exhaustive testbench covers, for parameters of a request and other
-        influences on its latency (the state in which it finds the block, its alignment), as
-        testbenches declare them. Each combination is a case, and the verdict says "exhaustive"
-        only if every case was observed. A domain that depends on the component's parameters is a
-        function of them.
+        influences on its latency (the state in which it finds the block, its alignment). The probe
+        observes the influences; the parameters may be declared only. Each combination is a case,
+        and the verdict says "exhaustive" only if every case was observed. A domain that depends on
+        the component's parameters is a function of them.
     possible : callable or None
         Takes the values of a combination, by name; whether it is a case. None: all are.
     """
@@ -151,7 +151,11 @@ class BoundBinding:
         Names of the properties whose proofs cover this bound too: that the probe's count never
         exceeds it, for the kinds of requests that the property declares.
     exhaustive : bool
-        Whether the configuration's domain applies to these requests.
+        Whether the configuration's domain applies to these requests. What of it is no parameter of
+        the bound is a state or a condition: the probe's ``request`` or ``conditions`` observe it.
+    exhausts : str
+        How the environment in which the cases are tried is smaller than that of the bound, in a
+        phrase that the verdict prints. A prediction is about the input alone, and needs none.
     configurations : tuple[str, ...]
         Those whose testbenches make such requests; the default is all. In these, a run fails if
         none was observed.
@@ -165,6 +169,7 @@ class BoundBinding:
     probe: Probe | None = None
     proved_by: tuple[str, ...] = ()
     exhaustive: bool = False
+    exhausts: str = ""
     configurations: tuple[str, ...] = ()
     signals: Callable[[Mapping[str, object]], Sequence[str]] | None = None
 

@@ -23,7 +23,15 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.link import Sources, link, undefined
 from cyclebound.sim.yosys import yosys_command
 from cyclebound.tb.bus import Field
-from cyclebound.tb.probe import ANY, MARK, Probe, claim_bound, counters_of, prints
+from cyclebound.tb.probe import (
+    ANY,
+    MARK,
+    Probe,
+    ProbeCounter,
+    claim_bound,
+    counters_of,
+    prints,
+)
 
 __all__ = [
     "FAST_SCRIPT",
@@ -210,11 +218,24 @@ class FlatTop(Elaboratable):
             counters = counters_of(m, probe, self._probed, name=f"probe_{what}", now=self.now,
                                    declared=declared, classed=what in self.classed)
             prints(m, number, probe, self._probed, counters, name=f"probe_{what}",
-                   declared=declared, count=self.count)
+                   declared=declared, count=self.count,
+                   observer=self._observer(m, what, counters))
             if probe.ticks:
                 m.d.comb += [self.ticked[f"{what}.{place}"].eq(counter.upto)
                              for place, counter in enumerate(counters)]
         return m
+
+    def _observer(self, m: Module, what: str, counters: Sequence[ProbeCounter]
+                  ) -> wiring.Component | None:
+        """The observer of a probe, placed beside the block; None if it has none."""
+        make = self.probes[what].observer
+        if make is None:
+            return None
+        observer = make(self._probed)
+        begins = Cat(counter.begins for counter in counters)
+        watch(m, self._probed, observer, name=f"observer_{what}",
+              more={("begins",): begins} if "begins" in observer.signature.members else {})
+        return observer
 
     @property
     def ports(self) -> list[Signal]:
@@ -233,8 +254,8 @@ class FlatTop(Elaboratable):
     def printed(self) -> list[dict[str, object]]:
         """How to read each probe's printed lines, for `cyclebound.sim.observations`."""
         return [{"what": what, "places": self.places(what), "names": [*probe.request],
-                 "ticks": bool(probe.ticks), "in_turn": probe.in_turn,
-                 "classed": what in self.classed}
+                 "conditions": [*probe.conditions], "ticks": bool(probe.ticks),
+                 "in_turn": probe.in_turn, "classed": what in self.classed}
                 for what, probe in self.probes.items()]
 
     def places(self, name: str) -> list[dict[str, int]]:
@@ -318,10 +339,13 @@ class ProofTop(FlatTop):
                 *self._any.values()]
 
 
-def watch(m: Module, component: wiring.Component, checker: wiring.Component) -> None:
-    """Place ``checker`` as `check`; each of its inputs sees the component's port of that path."""
-    m.submodules.check = checker
-    seen = {path: value for path, _, value in component.signature.flatten(component)}
+def watch(m: Module, component: wiring.Component, checker: wiring.Component, *,
+          name: str = "check", more: Mapping[tuple, Value] | None = None) -> None:
+    """Place ``checker`` under that name; each of its inputs sees the component's port of that path,
+    or one of ``more``.
+    """
+    m.submodules[name] = checker
+    seen = {path: value for path, _, value in component.signature.flatten(component)} | (more or {})
     for path, member, value in checker.signature.flatten(checker):
         if member.flow != In:
             raise TypeError(f"Checker port {'.'.join(map(str, path))} must be an input")

@@ -17,10 +17,14 @@ import numpy as np
 
 from cyclebound.tb.probe import MARK
 
-__all__ = ["Printed", "ProbeRecords", "RequestGroup", "grouped", "read_requests"]
+__all__ = ["Misdeclared", "Printed", "ProbeRecords", "RequestGroup", "grouped", "read_requests"]
 
 RequestGroup = tuple[str, dict[str, int], int, int, int, int]
 """What, parameters, latency, count, first and last cycle; see `grouped`."""
+
+
+class Misdeclared(ValueError):
+    """A testbench declared of a request what ports do not show."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,9 @@ class ProbeRecords:
     began : numpy array, shape (n, 1 + len(names))
         First cycle and those parameters, in the order of beginning. Where other ticks than cycles
         are counted, one column more: ticks since reset, before the first cycle.
-    ended : numpy array, shape (m, 3)
-        First cycle, last cycle and latency, in the order of ending; with ticks, one column more:
-        ticks since reset, the last cycle's included.
+    ended : numpy array, shape (m, 3 + len(conditions))
+        First cycle, last cycle, latency and conditions, in the order of ending; with ticks, one
+        column more: ticks since reset, the last cycle's included.
     ticks : str
         The name under which a test says how many ticks there were at a reset, or at its end
         (`cyclebound.sim.elaborate.FlatTop.ticked`); empty: latencies are in cycles.
@@ -48,6 +52,8 @@ class ProbeRecords:
         Whether latencies count from a request's turn (`cyclebound.tb.probe.Probe.in_turn`).
     classed : bool
         Whether only requests that are declared are of the bound's class.
+    conditions : tuple[str, ...]
+        The conditions that are known in a request's last cycle (`cyclebound.tb.probe.Probe`).
     """
 
     what: str
@@ -58,6 +64,7 @@ class ProbeRecords:
     ticks: str = ""
     in_turn: bool = False
     classed: bool = True
+    conditions: tuple[str, ...] = ()
 
 
 @dataclass
@@ -111,21 +118,23 @@ def read_requests(path: Path, printed: Sequence[Mapping]) -> Printed:
         tables[mark, of_probe, of_place].pop()
     counts = []
     for number, probe in enumerate(printed):
-        names = tuple(probe["names"])
+        names, conditions = tuple(probe["names"]), tuple(probe.get("conditions", ()))
         for place, at in enumerate(probe["places"]):
             more = int(probe["ticks"])
             rows = [tables.pop((f"{MARK}{kind}", str(number), str(place)), [])
                     for kind in ("", ".", "=")]
             label = " ".join([probe["what"], *map("{0[0]}={0[1]}".format, at.items())])
+            columns = (2 + len(names) + more, 4 + len(conditions) + more, 3)
             try:
-                began, ended, counted = map(_table, rows, (2 + len(names) + more, 4 + more, 3))
+                began, ended, counted = map(_table, rows, columns)
                 counts.append(_counted(began, ended, counted))
             except ValueError as error:
                 found.lost = found.lost or f"observations were lost: {label}: {error}"
                 continue
             found.requests.append(ProbeRecords(
                 probe["what"], at, names, began[:, 1:], ended[:, 1:],
-                f"{probe['what']}.{place}" if more else "", probe["in_turn"], probe["classed"]))
+                f"{probe['what']}.{place}" if more else "", probe["in_turn"], probe["classed"],
+                conditions))
     if any(tables.values()):
         words, of_none = next(item for item in tables.items() if item[1])
         found.lost = found.lost or ("observations were lost: a line is not whole: "
@@ -172,7 +181,8 @@ def grouped(seen: Sequence[ProbeRecords], meta: Mapping) -> Iterator[RequestGrou
     that is the one whose turn it is.
 
     A kind of request that was declared and that none ended of is told last, once, with a count and
-    a latency of 0.
+    a latency of 0. Raises `Misdeclared` for a request that was declared to be what hardware saw
+    that it was not.
 
     Parameters
     ----------
@@ -238,15 +248,25 @@ def _of_probe(probe: ProbeRecords, meta: Mapping) -> Iterator[RequestGroup]:
     whole = ended | (latency > 0)
     kinds = _declared(probe, meta, began[:, 0])
     shown = began[:, 1:1 + len(probe.names)]
-    table = np.column_stack([kinds[0], shown, latency, ~ended])[whole]
+    met = np.zeros((len(began), len(probe.conditions)), dtype=np.int64)
+    met[ended] = ends[place[ended], 3:3 + len(probe.conditions)]
+    table = np.column_stack([kinds[0], shown, met, latency, ~ended])[whole]
     cycles = np.column_stack([began[:, 0], last])[whole]
     rows, index, counts = np.unique(table, axis=0, return_index=True, return_counts=True)
     for row, at, count in zip(rows, index, counts, strict=True):
         said = kinds[1][row[0]]
         if said is None:
             continue
-        parameters = {**said, **dict(zip(probe.names, map(int, row[1:-2]), strict=True))}
+        seen = dict(zip((*probe.names, *probe.conditions), map(int, row[1:-2]), strict=True))
+        if row[-1]:  # the conditions of what has not ended are not known
+            seen = {name: seen[name] for name in probe.names}
         first, final = cycles[at] - start
+        for name, value in seen.items():
+            if said.get(name, value) != value:
+                raise Misdeclared(f"the testbench declared {name} {said[name]} of a "
+                                  f"{probe.what!r} request that begins in cycle {first}, and "
+                                  f"hardware saw {value}")
+        parameters = {**said, **seen}
         yield (probe.what, parameters, int(row[-2]), 0 if row[-1] else int(count), int(first),
                int(final))
 

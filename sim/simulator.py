@@ -24,7 +24,7 @@ import find_libpython
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import fresh
-from cyclebound.sim.observations import ProbeRecords, grouped, read_requests
+from cyclebound.sim.observations import Misdeclared, ProbeRecords, grouped, read_requests
 from cyclebound.tb import reads
 from cyclebound.tb.probe import PRINTED
 
@@ -197,10 +197,10 @@ def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
         log.writelines(printed.others)
     metas = [_whole(path) for path in sorted(folder.glob("observed-*.json"))]
     lost = printed.lost_of({meta["counted"] for meta in metas} - {None})
-    raised, silent = _read_observed(metas, outcome, [] if lost else printed.requests)
+    raised, silent, wrong = _read_observed(metas, outcome, [] if lost else printed.requests)
     _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
            observes=asked["observes"] and not job.test, raised=raised, silent=silent, lost=lost,
-           uncounted=[meta["test"] for meta in metas if meta["counted"] is None],
+           wrong=wrong, uncounted=[meta["test"] for meta in metas if meta["counted"] is None],
            named=() if job.test else asked.get("tests", {}).get("only", ()))
     if lost or status == reads.UNWRITTEN:
         outcome.groups = []
@@ -227,26 +227,30 @@ def die_with_parent(parent: int) -> None:
 
 
 def _read_observed(metas: Iterable[Mapping], outcome: Outcome, seen: Sequence[ProbeRecords]
-                   ) -> tuple[dict[str, str], list[str]]:
+                   ) -> tuple[dict[str, str], list[str], list[str]]:
     """Fill in what tests observed.
 
-    Return the exceptions that ended tests, by the test's name, and the tests that measured nothing
-    after the last reset that interrupted them.
+    Return the exceptions that ended tests, by the test's name, the tests that measured nothing
+    after the last reset that interrupted them, and what tests declared and hardware did not see.
     """
     raised: dict[str, str] = {}
-    silent = []
+    silent, wrong = [], []
     for meta in metas:
         outcome.compared += meta["compared"]
         outcome.cycles += meta["cycles"]
         outcome.starts[meta["test"]] = meta["start"]
         if meta.get("raised"):
             raised[meta["test"]] = meta["raised"]
-        outcome.groups += [Group(*row, meta["test"]) for row in grouped(seen, meta)]
+        try:
+            outcome.groups += [Group(*row, meta["test"]) for row in grouped(seen, meta)]
+        except Misdeclared as error:
+            wrong.append(f"{meta['test']}: {error}")
+            continue
         if meta.get("again") is not None:
             later = grouped(seen, {**meta, "start": meta["start"] + meta["again"]})
             if not any(count for _, _, _, count, *_ in later):
                 silent.append(meta["test"])
-    return raised, silent
+    return raised, silent, wrong
 
 
 # what cocotb logs of a test that fails, or raises, as its decorator says: test and exception
@@ -260,13 +264,13 @@ _ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)",
 def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float, *,
            observes: bool, named: Sequence[str] = (),
            raised: Mapping[str, str], silent: Sequence[str] = (), lost: str = "",
-           uncounted: Sequence[str] = ()) -> None:
+           uncounted: Sequence[str] = (), wrong: Sequence[str] = ()) -> None:
     """Fill in whether the job passed, and if not, why; all tests that are ``named`` have to run.
 
-    Nothing passes of which observations were ``lost``, or whose test ended before probes had
-    counted them (``uncounted``). A test that an exception ended (``raised``) has not passed,
-    whatever cocotb was told to expect. One that measured nothing after it was interrupted
-    (``silent``) is only told.
+    Nothing passes of which observations were ``lost``, whose test ended before probes had counted
+    them (``uncounted``), or of which a test declared what is ``wrong``. A test that an exception
+    ended (``raised``) has not passed, whatever cocotb was told to expect. One that measured nothing
+    after it was interrupted (``silent``) is only told.
     """
     skipped = []
     text = log.read_text(errors="replace")
@@ -321,6 +325,8 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
         reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
     if not reasons and uncounted:
         reasons.append(f"observations were lost: {uncounted[0]} ended without a count of them")
+    if not reasons:
+        reasons += wrong[:1]
     observed = any(not group.only_declared for group in outcome.groups)
     if not reasons and not observed and (observes or not outcome.compared):
         reasons.append("0 requests observed" if observes else "0 cycles compared")

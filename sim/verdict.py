@@ -343,13 +343,20 @@ def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: 
         have = {tuple(p.get(name) for name in names) for _, p in seen
                 if not _more(binding, configuration, p)}
         missing = len(set(cases) - have)
-        if missing or not cases:
+        shown = {*binding.probe.request, *binding.probe.conditions} if binding.probe else set()
+        told = [name for name in names if name not in shown]
+        if states := [name for name in told if name not in binding.bound.parameters]:
+            row.detail = row.detail or ("not exhaustive: hardware does not observe "
+                                        f"{', '.join(states)}, which testbenches only declare")
+        elif missing or not cases:
             row.detail = row.detail or (f"not exhaustive: {missing:,} of {len(cases):,} cases "
                                         f"were not observed")
         else:
             domain = ", ".join(f"{name} {_values(values)}"
                                for name, values in configuration.values.items())
-            evidence.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}"))
+            says = f"; against {binding.exhausts}" if binding.exhausts else ""
+            said = f"; declared, not observed: {', '.join(told)}" if told else ""
+            evidence.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}{says}{said}"))
             told = {_key(binding, dict(zip(names, case, strict=True))) for case in cases}
             beyond = {_key(binding, p) for _, p in seen if _more(binding, configuration, p)
                       or _key(binding, {name: p.get(name) for name in names}) not in told}

@@ -6,7 +6,7 @@ beside it in a proof, where its count is compared with the bound. Neither testbe
 affect what is measured.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from amaranth.hdl import (
@@ -24,7 +24,7 @@ from amaranth.hdl import (
     Value,
     unsigned,
 )
-from amaranth.lib import data
+from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 
 from cyclebound.tb.expression import ExpressionError, parse
@@ -68,7 +68,16 @@ class Probe:
     start, end : str
         True in the first and in the last cycle of a request.
     request : mapping
-        Parameters of the bound that ports show when the request begins, and how to read them.
+        Parameters of the bound, and states in which the request finds the block, that ports or the
+        observer show when the request begins, and how to read them.
+    conditions : mapping
+        Conditions under which the request ran that are known in its last cycle only, and how to
+        read them there. A parameter of the bound is declared as well: it is known beforehand.
+    observer : callable or None
+        Makes, from the probed component, hardware that watches its ports as a bound checker does.
+        ``request`` and ``conditions`` read its attributes as ``observer.NAME``. Its input
+        ``begins``, if it has one, has a bit for each of the probe's places, set in the first cycle
+        of a request.
     starts, ends : str
         How many such events a request has, read when it begins: a transaction of four words, say,
         has the first of four starts and the last of four ends.
@@ -98,6 +107,8 @@ class Probe:
     start: str
     end: str
     request: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    observer: Callable[[wiring.Component], wiring.Component] | None = None
     starts: str = "1"
     ends: str = "1"
     in_flight: int | str = 1
@@ -132,7 +143,8 @@ class Probe:
         """All its expressions."""
         named = (self.start, self.end, self.starts, self.ends, self.id, self.end_id, self.ticks,
                  self.ahead)
-        return [text for text in (*named, *self.request.values()) if text]
+        return [text for text in (*named, *self.request.values(), *self.conditions.values())
+                if text]
 
     def declared(self) -> tuple[str, ...]:
         """The names NAME of all ``declared.NAME`` in its expressions."""
@@ -469,7 +481,7 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
     return counters
 
 
-def prints(m, number, probe, target, counters, *, name, declared, count):
+def prints(m, number, probe, target, counters, *, name, declared, count, observer=None):
     """Make the counters of ``probe`` print each request that they see; see `counters_of`.
 
     The lines of each place are numbered, those where requests begin and those where they end, so
@@ -481,10 +493,14 @@ def prints(m, number, probe, target, counters, *, name, declared, count):
         What the printed lines call the probe.
     count : Value
         One bit: print how many lines there have been before this cycle.
+    observer : wiring.Component or None
+        The probe's observer.
     """
     for place, (index, counter) in enumerate(zip(probe.indexes(target), counters, strict=True)):
-        value = _reader(m, probe, target, place, index, declared, f"{name}_shows")
+        value = _reader(m, probe, target, place, index, declared, f"{name}_shows",
+                        observer=observer)
         shows = [value(text) for text in probe.request.values()]
+        met = [value(text) for text in probe.conditions.values()]
         label = "_".join([name, *map(str, index.values())])
         # of other ticks than cycles, how many there were: the age of what never ends follows
         before, upto = ([counter.ticked], [counter.upto]) if probe.ticks else ([], [])
@@ -500,7 +516,7 @@ def prints(m, number, probe, target, counters, *, name, declared, count):
         with m.If(counter.closes & counter.shown):
             m.d.sync += [ended.eq(ended + 1), _line(
                 f"{MARK}. {number} {place}", ended, counter.now + 1 - counter.lasted, counter.now,
-                counter.age, *upto)]
+                counter.age, *met, *upto)]
         with m.If(count):
             m.d.sync += _line(f"{MARK}= {number} {place}", counter.now, begun, ended)
 
@@ -529,7 +545,7 @@ def claim_bound(m, what, counters, limit, *, exactly=False):
                                f"{what}: a request takes less than {limit}")
 
 
-def _reader(m, probe, target, place, index, declared, name, kept=None):
+def _reader(m, probe, target, place, index, declared, name, kept=None, observer=None):
     """From an expression to its hardware, at one of the probe's places.
 
     ``kept`` gets the registers of functions such as ``past``.
@@ -537,18 +553,20 @@ def _reader(m, probe, target, place, index, declared, name, kept=None):
     label = "_".join([name, *map(str, index.values())])
     kept = [] if kept is None else kept
     return lambda text: _value(m, text, target, index, lambda what: declared(what, place), label,
-                               kept)
+                               kept, observer)
 
 
 def _event(value):
     return value.any() if len(value) != 1 or value.shape().signed else value
 
 
-def _value(m, text, target, index, declared, label, kept):
+def _value(m, text, target, index, declared, label, kept, observer=None):
     """The hardware of an expression."""
     def resolve(path):
         if path[0] == "declared":
             return declared(path[1])
+        if path[0] == "observer" and observer is not None:
+            return Value.cast(_at(observer, path[1:]))
         if path[0] not in target.signature.members:
             number = getattr(target, path[0], None)
             if isinstance(number, int) and len(path) == 1:

@@ -1,4 +1,4 @@
-"""Base of all bound checkers, which see every port of a component, and drive none."""
+"""Base of bound checkers and observers, which see every port of a component, and drive none."""
 
 from amaranth.hdl import Const, Signal, Value
 from amaranth.lib import wiring
@@ -14,10 +14,14 @@ class Watcher(wiring.Component):
     ----------
     target : wiring.Component
         What to watch, or anything with the same members.
+    begins : int
+        Of a probe's observer: bits of a further input ``begins``, one for each of its places, set
+        in the first cycle of a request; 0: it does not need that.
     """
 
-    def __init__(self, target):
-        super().__init__(_inputs(target.signature))
+    def __init__(self, target, *, begins=0):
+        more = {"begins": In(begins)} if begins else {}
+        super().__init__({**_inputs(target.signature), **more})
 
 
 def _inputs(signature):

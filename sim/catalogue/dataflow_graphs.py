@@ -10,6 +10,7 @@ from cyclebound.sim.block import (
     FpgaTarget,
     Testbench,
 )
+from cyclebound.tb.dataflow.load_chain_properties import QUICK, SLOW, LoadChainObserver
 from cyclebound.tb.probe import Probe, taken
 
 BLOCKS = (
@@ -32,13 +33,17 @@ BLOCKS = (
         component=LoadChain,
         configurations={
             "figure4": Configuration({"depth": 2, "tid_width": 3, "threads": 4, "width": 4},
-                                     domain={"memory": (13,), "late": range(256)}),
+                                     domain={"memory": (SLOW,), "late": range(256)}),
         },
         testbenches=(Testbench("orders", "cyclebound.tb.dataflow.load_chain"),),
         bounds=(
             # the sources start in the first cycle after reset
             BoundBinding("completion", bounds.chain_completion, Probe(
-                start="first(1, 0)", end=taken("sums"), ends="threads"), exhaustive=True),
+                start="first(1, 0)", end=taken("sums"), ends="threads",
+                conditions={"late": "observer.late"}, observer=LoadChainObserver), exhaustive=True,
+                exhausts=f"a memory that answers in the cycle number {QUICK} ({QUICK + 1} in the "
+                         f"turn of another answer) or {SLOW} of each access, where the bound "
+                         "allows any cycle up to that"),
             BoundBinding("even", bounds.chain_even, Probe(
                 start="first(1, 0)", end=taken("sums"), ends="threads")),
         ),

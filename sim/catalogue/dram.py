@@ -6,6 +6,7 @@ from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.controller_data_harness import DramDataHarness
 from cyclebound.hdl.dram.controller_harness import DramControllerHarness
 from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
+from cyclebound.tb.dram.controller_observer import ControllerObserver
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
 
@@ -27,8 +28,8 @@ _NEXT = f"({_OPENS} | (command.op == {Command.REF.value}))"
 _FOLLOWED = f"({_OPENS} & past(held({_TAKEN}, {_TAKEN} | {_OPENS})))"
 _DELAY = {"start": f"past({_FOLLOWED})", "end": f"{_NEXT} & past(held({_FOLLOWED}, {_NEXT}))"}
 # The burst in which the request before the last one taken begins: where requests wait, the one that
-# is under way. Of a buffer that does not begin with the device, it is somewhere else.
-_FIRST = f"held(past(held(request.payload.x[4:], {_TAKEN})), {_TAKEN}) + declared.elsewhere"
+# is under way.
+_FIRST = f"held(past(held(observer.burst, {_TAKEN})), {_TAKEN})"
 _COMPLETION = Probe(start=_TAKEN, end="completion.valid", in_flight=4)
 
 BLOCKS = (
@@ -66,7 +67,9 @@ BLOCKS = (
         bounds=(
             # an issue delay: from a first command on the pins to the next request's, if that waits
             BoundBinding("tile", bounds.tile_issue_delay, exhaustive=True,
-                         probe=Probe(request={"first": _FIRST}, **_DELAY)),
+                         exhausts="tiles alike that follow each other, of whole bursts",
+                         probe=Probe(request={"first": _FIRST}, observer=ControllerObserver,
+                                     **_DELAY)),
             BoundBinding("tile_lines", bounds.tile_2d_issue_delay, probe=Probe(**_DELAY)),
             BoundBinding("indexed", index_bounds.indexed_issue_delay, probe=Probe(**_DELAY)),
             BoundBinding("load", pipeline_bounds.full_load,

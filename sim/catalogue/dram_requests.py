@@ -20,7 +20,11 @@ from cyclebound.tb.dram.buffer_table_properties import (
     BufferTableWaitProof,
 )
 from cyclebound.tb.dram.buffer_table_wide import BufferTableWideProof
-from cyclebound.tb.dram.index_iterator_properties import IndexIteratorCheck, IndexIteratorProof
+from cyclebound.tb.dram.index_iterator_properties import (
+    IndexIteratorCheck,
+    IndexIteratorObserver,
+    IndexIteratorProof,
+)
 from cyclebound.tb.probe import Probe
 
 _ANSWERED = "(tile.valid | refusal.valid)"
@@ -133,7 +137,9 @@ BLOCKS = (
                 start=f"indexes.valid & indexes.ready & {_LEGAL}",
                 end="bursts.valid & ~past(bursts.valid & ~bursts.ready)", in_flight=4)),
             BoundBinding("request", bounds.index_request, exhaustive=True,
-                         probe=Probe(start="tile.valid & tile.ready", end="done")),
+                         probe=Probe(start="tile.valid & tile.ready", end="done",
+                                     conditions={"indexes": "observer.number"},
+                                     observer=IndexIteratorObserver)),
         ),
         properties=(
             Property(

@@ -258,6 +258,7 @@ BLOCKS = (
         ),
         bounds=(
             BoundBinding("launch", scheduler_bounds.launch_after_slot, exhaustive=True,
+                         exhausts="what its testbench's grids make of the other slot",
                          probe=Probe(start=_FREE, over={"s": 2}, request={"slot": "s"},
                                      classed=True,
                                      end=f"({_FREE} | past(held({_FREE} & ~{_GOT}, {_FREE} "

@@ -15,6 +15,7 @@ from cyclebound.tb.probe import Probe
 from cyclebound.tb.sram.banked_memory_properties import (
     BankedMemoryCheck,
     BankedMemoryDataProof,
+    BankedMemoryObserver,
     BankedMemoryProof,
 )
 
@@ -22,21 +23,23 @@ _OFFERED, _READY = "ports[r][b].request.valid", "ports[r][b].request.ready"
 _READ = f"{_OFFERED} & (ports[r][b].request.payload.write == 0)"
 # One requester's words in one bank, back to back; how many, it says beforehand.
 _TRANSACTION = {"starts": "declared.words", "ends": "declared.words",
-                "over": {"r": "requesters", "b": "banks"}}
+                "over": {"r": "requesters", "b": "banks"},
+                "request": {"first": "observer.first[r][b]"}, "observer": BankedMemoryObserver}
+_EXHAUSTS = "others that ask in every cycle, where the bound lets them pause"
 
 
 def _cases(most):
-    """Requesters on the bank, bytes, and who of them was served last: 0 the one that is measured.
-
-    More of the arbiter's state there is not.
+    """Requesters on the bank, bytes, how many requesters asked in every cycle, and how many of them
+    the round robin serves first: more of the arbiter's state there is not.
     """
     return lambda parameters: {"requesters": range(1, parameters["requesters"] + 1),
                                "transaction_bytes": range(1, most + 1),
-                               "last_served": range(parameters["requesters"])}
+                               "asking": range(1, parameters["requesters"] + 1),
+                               "first": range(parameters["requesters"])}
 
 
-def _among(*, requesters, last_served, **_):
-    return last_served < requesters
+def _among(*, requesters, asking, first, **_):
+    return first < requesters == asking
 
 
 def _one_word(parameters):
@@ -73,11 +76,15 @@ BLOCKS = (
         # Eq. 1; and the last one, if it is a read, is answered one cycle later.
         bounds=(
             BoundBinding("transaction", bounds.eq1, proved_by=("arbitration",), exhaustive=True,
+                         exhausts=_EXHAUSTS,
                          probe=Probe(start=f"{_OFFERED} & ~past({_OFFERED} & ~{_READY})",
-                                     end=f"{_OFFERED} & {_READY}", **_TRANSACTION)),
-            BoundBinding("read", bounds.read_completion, exhaustive=True,
+                                     end=f"{_OFFERED} & {_READY}",
+                                     conditions={"asking": "observer.asking[r][b]"},
+                                     **_TRANSACTION)),
+            BoundBinding("read", bounds.read_completion, exhaustive=True, exhausts=_EXHAUSTS,
                          probe=Probe(start=f"{_READ} & ~past({_READ} & ~{_READY})",
                                      end="ports[r][b].response.valid", in_flight=2,
+                                     conditions={"asking": "observer.asked[r][b]"},
                                      **_TRANSACTION)),
         ),
         properties=(

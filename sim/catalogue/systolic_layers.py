@@ -50,7 +50,8 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.post_processing",
                                quick=("tiny",)),),
         bounds=(BoundBinding("rows", post_process, until(
-            taken("sums"), "rows", taken("results"), "rows"), exhaustive=True),),
+            taken("sums"), "rows", taken("results"), "rows",
+            request={"multiplier": "multiplier", "shift": "shift"}), exhaustive=True),),
         fpga=FpgaTarget("8"),
         signals=("top.dut.sums__valid", "top.dut.sums__ready", "top.dut.results__valid",
                  "top.dut.results__ready", "top.dut.results__payload"),
@@ -69,8 +70,10 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.im2col", quick=("2",)),),
         # the next command is accepted before the last word has left
         bounds=(BoundBinding("words", im2col_cycles, Probe(
-            start=taken("command"), end=f"{taken('words')} & words.payload.final", in_flight=2),
-            exhaustive=True),),
+            start=taken("command"), end=f"{taken('words')} & words.payload.final", in_flight=2,
+            request={name: f"command.payload.{name}"
+                     for name in ("height", "kernel", "stride", "planes", "strips")}
+            | {"padding": "0 - command.payload.top"}), exhaustive=True),),
         fpga=FpgaTarget("8"),
         signals=("top.dut.command__valid", "top.dut.words__valid", "top.dut.words__ready",
                  "top.dut.words__payload"),
@@ -87,7 +90,9 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.systolic.max_pooling", quick=("2",)),),
         bounds=(BoundBinding("image", pool_cycles, until(
-            taken("pixels"), "pixels", taken("results"), "windows"), exhaustive=True),),
+            taken("pixels"), "pixels", taken("results"), "windows",
+            request={"height": "image_height", "width": "image_width", "window": "window"}),
+            exhaustive=True),),
         fpga=FpgaTarget("8"),
         signals=("top.dut.pixels__valid", "top.dut.pixels__ready", "top.dut.results__valid",
                  "top.dut.results__payload"),
@@ -118,7 +123,8 @@ BLOCKS = (
         ),
         bounds=(
             BoundBinding("layer", layer_cycles, Probe(
-                start=f"past({_ACCEPTED})", end=_IDLES), exhaustive=True),
+                start=f"past({_ACCEPTED})", end=_IDLES), exhaustive=True,
+                exhausts="a memory that moves each beat as late as it may"),
             # of one command by itself
             BoundBinding("compute", compute_cycles, Probe(
                 start=f"past(past({_ACCEPTED} & {_COMPUTES})) & (declared.commands > 0)",

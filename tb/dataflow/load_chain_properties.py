@@ -3,12 +3,14 @@
 Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 4.1.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Module, Signal
+from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 
 from cyclebound.golden.dataflow.bounds import chain_completion
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["LoadChainCheck"]
+__all__ = ["QUICK", "SLOW", "LoadChainCheck", "LoadChainObserver"]
+
+QUICK, SLOW = 2, 13  # cycles of an access in simulation; a slow one lets all others pass
 
 
 class LoadChainCheck(Watcher):
@@ -75,4 +77,61 @@ class LoadChainCheck(Watcher):
                    else 1, "a thread leaves that was not started"),
             Assert((cycle < self.within) | done.all(), f"not all done in {self.within} cycles"),
         ]
+        return m
+
+
+class LoadChainObserver(Watcher):
+    """Which accesses of the graph's run have been slow: the case that a simulation has tried.
+
+    Parameters
+    ----------
+    target : LoadChain
+        The graph.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    late : Signal
+        A bit for each load and thread: its access has taken ``SLOW`` cycles. Another one in front
+        of these: an access has taken longer than that, or neither as long nor ``QUICK`` cycles, or
+        one more where another answer had its turn.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.threads, self.depth, self.width = target.threads, target.depth, target.width
+        self.late = Signal(2 * self.threads + 1)
+
+    def elaborate(self, platform):
+        m = Module()
+        # the second load's address is what the first one got for that thread
+        whose = Array(Signal(range(self.threads), name=f"whose_{address}")
+                      for address in range(2**self.width))
+        found = []
+        for number, memory in enumerate(self.memory):
+            request, response = memory.request, memory.response
+            ages = Array(Signal(range(2 * SLOW), name=f"age_{number}_{tag}")
+                         for tag in range(self.depth))
+            threads = Array(Signal(range(self.threads), name=f"thread_{number}_{tag}")
+                            for tag in range(self.depth))
+            for age in ages:  # of what is not asked, it goes nowhere
+                m.d.sync += age.eq(Mux(age == 2 * SLOW - 1, age, age + 1))
+            with m.If(request.valid & request.ready):
+                address = request.payload.address
+                m.d.sync += [ages[request.payload.tag].eq(2), threads[request.payload.tag].eq(
+                    whose[address] if number else address)]
+            tag = response.payload.tag
+            if number == 0:
+                with m.If(response.valid):
+                    m.d.sync += whose[response.payload.data].eq(threads[tag])
+            took = Signal(range(2 * SLOW), name=f"took_{number}")
+            m.d.comb += took.eq(ages[tag])
+            slow = 1 << threads[tag] + number * self.threads
+            other = 1 << 2 * self.threads
+            found.append(Mux(~response.valid | (took == QUICK) | (took == QUICK + 1), 0,
+                             Mux(took == SLOW, slow, other)))
+        m.d.sync += self.late.eq(self.late | found[0] | found[1])
         return m

@@ -27,7 +27,7 @@ async def measure(bench: Bench, *, bursts: int, write: int, first: int, requests
     """
     part = bench.parameters["part"]
     bound = tile_issue_delay(part=part, bursts=bursts, write=write)
-    bench.declare("tile", bursts=bursts, write=write, elsewhere=0)
+    bench.declare("tile", bursts=bursts, write=write)
     word = bench.inputs.pack({
         "dimension": _LINE, "lines": 1, "count": 1, "write": write, "first": first, "step": step,
         "words": words or BURST_WORDS * bursts, "requests": requests, "limit": bound})

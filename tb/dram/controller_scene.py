@@ -23,7 +23,6 @@ from cyclebound.golden.dram.dq_scheduler import DataBeat
 from cyclebound.golden.dram.index_iterator import Element
 from cyclebound.golden.dram.request import (
     BEAT_WORDS,
-    BURST_BITS,
     BURST_BYTES,
     TARGET_BITS,
     WORD_BITS,
@@ -399,8 +398,6 @@ class Scene:
             self._say(_DELAYS, None)
         else:
             kind, shape = described
-            if not kind:  # where a tile begins is told apart in the device's own buffer only
-                shape = {**shape, "elsewhere": 1 << BURST_BITS}
             self._say(_DELAYS, ("indexed" if kind == "_indexed" else f"tile{kind}", shape))
 
     def _may_starve(self, wanted: Wanted) -> bool:

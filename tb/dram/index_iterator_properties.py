@@ -6,10 +6,41 @@ section 3.2.4. `IndexIteratorProof` looks inside `IndexIterator` as well; it is 
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
 
-from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_WORDS
+from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_WORDS, COUNT_BITS
 from cyclebound.tb.watcher import Watcher, claim_kept
 
-__all__ = ["IndexIteratorCheck", "IndexIteratorProof"]
+__all__ = ["IndexIteratorCheck", "IndexIteratorObserver", "IndexIteratorProof"]
+
+
+class IndexIteratorObserver(Watcher):
+    """How many indexes a request has had.
+
+    Parameters
+    ----------
+    target : IndexIterator
+        The iterator.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    number : Signal
+        Indexes of the request under way that have been taken in earlier cycles.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.number = Signal(COUNT_BITS + 1)
+
+    def elaborate(self, platform):
+        m = Module()
+        with m.If(self.tile.valid & self.tile.ready):
+            m.d.sync += self.number.eq(0)
+        with m.Elif(self.indexes.valid & self.indexes.ready & ~self.indexes.payload.end):
+            m.d.sync += self.number.eq(self.number + 1)
+        return m
 
 
 class IndexIteratorCheck(Watcher):

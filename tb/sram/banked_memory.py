@@ -96,15 +96,14 @@ class Scene:
         """Words in so many bytes."""
         return -(-nbytes // self.word_bytes)
 
-    def declare(self, nbytes: int, requesters: int, at: tuple[int, int] | None = None,
-                **more: int) -> None:
+    def declare(self, nbytes: int, requesters: int, at: tuple[int, int] | None = None) -> None:
         """From now on, transactions on a path (on all) are of so many bytes, and its bank's
-        requesters so many; ``more`` says in which state they find it.
+        requesters so many.
         """
         where = at and dict(zip("rb", at, strict=True))
         for what in ("transaction", "read"):
             self.bench.declare(what, at=where, words=self.words_of(nbytes),
-                               transaction_bytes=nbytes, requesters=requesters, **more)
+                               transaction_bytes=nbytes, requesters=requesters)
 
     def undeclare(self) -> None:
         """End the declarations: transactions that begin from now on are not measured."""
@@ -174,8 +173,7 @@ async def _measure(scene: Scene, victim: int, rivals: list[int], bank: int, nbyt
     await scene.cycle()
     for rival in rivals:
         scene.place(rival, bank, lambda: scene.transaction(bank, scene.word_bytes))
-    scene.declare(nbytes, len(rivals) + 1, at=(victim, bank),
-                  last_served=[victim, *rivals].index(last_served))
+    scene.declare(nbytes, len(rivals) + 1, at=(victim, bank))
     ours = [scene.transaction(bank, nbytes, write=write) for write in (True, False)]
     path = scene.place(victim, bank, lambda: ours.pop() if ours else None)
     await scene.cycle()

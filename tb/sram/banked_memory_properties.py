@@ -3,7 +3,7 @@
 `BankedMemoryCheck` knows protocol and arbitration, at any size: it watches simulations.
 `BankedMemoryDataCheck` follows one byte of each bank, whichever its traffic chooses: a word
 written is the word read. Each has a `...Proof`, which looks inside `BankedMemory` as well; they are
-for induction.
+for induction. `BankedMemoryObserver` asserts nothing: it tells probes what a transaction meets.
 
 Ref: memory-composition, section III.A.
 """
@@ -13,16 +13,16 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["BankedMemoryCheck", "BankedMemoryDataCheck", "BankedMemoryDataProof",
-           "BankedMemoryProof"]
+           "BankedMemoryObserver", "BankedMemoryProof"]
 
 
 class _MemoryWatcher(Watcher):
     """Sees the memory's ports, bank by bank."""
 
-    def __init__(self, target):
+    def __init__(self, target, **more):
         self.banks, self.requesters = target.banks, target.requesters
         self.words, self.word_bytes = target.words, target.word_bytes
-        super().__init__(target)
+        super().__init__(target, **more)
 
     def paths(self, bank):
         """All requesters' paths to a bank."""
@@ -195,6 +195,67 @@ class BankedMemoryProof(BankedMemoryCheck):
                     Assert(~counter.busy | (counter.before == cycles),
                            "invariant: the probe counts the cycles waited"),
                 ]
+
+
+class BankedMemoryObserver(_MemoryWatcher):
+    """The state in which a transaction finds its bank, and who asks while it lasts.
+
+    Parameters
+    ----------
+    target : BankedMemory
+        The memory.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    begins : In(requesters * banks)
+        By requester and bank: a transaction begins in this cycle.
+
+    Attributes
+    ----------
+    first : list of list of Signal
+        By requester and bank: how many of the others that ask in this cycle the round robin serves
+        before this one. With the number that ask, that is all of the arbiter's state.
+    asking : list of list of Signal
+        The least number of requesters that asked in any cycle of the transaction in which this one
+        did, this cycle included.
+    asked : list of list of Signal
+        The same without this cycle, for a request that ends after its last grant.
+    """
+
+    def __init__(self, target):
+        super().__init__(target, begins=target.requesters * target.banks)
+        self.first, self.asking, self.asked = (
+            [[Signal(range(self.requesters + 1), name=f"{name}_{who}_{bank}")
+              for bank in range(self.banks)] for who in range(self.requesters)]
+            for name in ("first", "asking", "asked"))
+
+    def elaborate(self, platform):
+        m = Module()
+        count = self.requesters
+        for bank in range(self.banks):
+            paths = self.paths(bank)
+            asks, ready = (Signal(count, name=f"{name}_{bank}") for name in ("asks", "ready"))
+            # after reset the lowest is served first
+            last = Signal(count, name=f"last_{bank}", init=1 << count - 1)
+            m.d.comb += [asks.eq(Cat(path.request.valid for path in paths)),
+                         ready.eq(asks & Cat(path.request.ready for path in paths))]
+            with m.If(ready.any()):
+                m.d.sync += last.eq(ready)
+            number = Signal(range(count + 1), name=f"number_{bank}")
+            m.d.comb += number.eq(sum(asks))
+            for who in range(count):
+                begins = self.begins[who * self.banks + bank]
+                asking, asked = self.asking[who][bank], self.asked[who][bank]
+                m.d.comb += [
+                    self.first[who][bank].eq(sum(
+                        Mux(last[served], sum(asks[(served + 1 + place) % count]
+                                              for place in range((who - served - 1) % count)), 0)
+                        for served in range(count))),
+                    asking.eq(Mux(begins | asks[who] & (number < asked), number, asked)),
+                ]
+                m.d.sync += asked.eq(asking)
+        return m
 
 
 class BankedMemoryDataCheck(_MemoryWatcher):

@@ -155,6 +155,16 @@ def test_bounds_say_where_they_come_from(block):
 
 
 @blocks
+def test_what_a_case_is_besides_the_input_is_observed_and_said(block):
+    """States and conditions by hardware; a bound's row says what of its environment was tried."""
+    for observed in block.bounds:
+        assert bool(observed.exhausts) == (observed.exhaustive and observed.bound.kind == "bound")
+        for configuration in block.configurations.values() if observed.exhaustive else ():
+            assert {*configuration.values} <= {
+                *observed.bound.parameters, *observed.probe.request, *observed.probe.conditions}
+
+
+@blocks
 def test_bounds_cover_the_domain(block):
     """Where a bound claims exhaustive runs, it speaks of the least corner of the domain at least,
     and of whatever else it does as of whole cycles."""

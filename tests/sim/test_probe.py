@@ -1,22 +1,24 @@
 """Probe hardware against a list of requests, in Amaranth's simulator; and what it prints, read."""
 
+import dataclasses
 import json
 import random
 from collections import deque
 
 import numpy as np
 import pytest
-from amaranth.hdl import ClockDomain, Const, Module, Signal
+from amaranth.hdl import ClockDomain, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from cyclebound.sim.elaborate import FlatTop, fields_json, to_rtlil
-from cyclebound.sim.observations import ProbeRecords, grouped, read_requests
+from cyclebound.sim.observations import Misdeclared, ProbeRecords, grouped, read_requests
 from cyclebound.tb.bench import Bench
 from cyclebound.tb.bus import Bus
 from cyclebound.tb.expression import ExpressionError
 from cyclebound.tb.probe import FollowedCounter, Probe, ProbeCounter, _value, counters_of
+from cyclebound.tb.watcher import Watcher
 
 pytestmark = pytest.mark.unit
 
@@ -406,6 +408,66 @@ def test_a_request_that_a_reset_cut_off_has_no_count():
     assert list(grouped([seen], {**META, "resets": [100, 120, 160]})) == [
         ("move", {"size": 1}, 2, 1, 50, 51), ("move", {"size": 1}, 3, 1, 15, 17),
         ("move", {"size": 1}, 10, 0, 10, 19)]
+
+
+class Least(Watcher):
+    """The least size on a lane since its request began; ``size`` as it was a cycle before."""
+
+    def __init__(self, target):
+        super().__init__(target, begins=2)
+        self.least = [Signal(4, name=f"least_{lane}") for lane in range(2)]
+        self.before = Signal(4)
+
+    def elaborate(self, platform):
+        m = Module()
+        for lane, least in enumerate(self.least):
+            kept, size = Signal(4, name=f"kept_{lane}"), self.ask[lane].size
+            m.d.comb += least.eq(Mux(self.begins[lane] | (size < kept), size, kept))
+            m.d.sync += kept.eq(least)
+        m.d.sync += self.before.eq(self.ask[0].size)
+        return m
+
+
+OBSERVED = Probe("ask[r].valid", "done[r]", over={"r": "lanes"},
+                 request={"size": "ask[r].size", "before": "observer.before"},
+                 conditions={"least": "observer.least[r]"}, observer=Least)
+
+
+def test_hardware_reads_states_where_a_request_begins_and_conditions_where_it_ends(tmp_path,
+                                                                                   capsys):
+    top = FlatTop(Ports(), probes={"move": OBSERVED})
+    assert OBSERVED.texts()[-1] == "observer.least[r]"
+    bus = Bus(json.loads(fields_json(top.component))["inputs"])
+
+    async def bench(ctx):
+        for size, valid in ((7, 0), (5, 1), (3, 0), (9, 1), (8, 0), (9, 0)):
+            ctx.set(top.inputs, bus.pack({"ask.0.valid": valid, "ask.0.size": size}))
+            await ctx.tick()
+
+    simulator = Simulator(top)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    (tmp_path / "probes.txt").write_text(capsys.readouterr().out)
+    seen = read_requests(tmp_path / "probes.txt", top.printed()).requests
+    meta = {"start": 0, "end": 300, "shift": 0, "resets": [0], "stops": [], "said": []}
+    expected = [("move", {"size": 5, "before": 7, "least": 3}, 2, 1, 1, 2),
+                ("move", {"size": 9, "before": 3, "least": 8}, 2, 1, 3, 4)]
+    assert list(grouped(seen, meta)) == expected
+    said = [["move", 0, None, {"size": 5, "least": 3}], ["move", 2, None, {"size": 9}]]
+    assert list(grouped(seen, {**meta, "said": said})) == expected
+    for wrong, what in (({"size": 6}, "size 6.* cycle 1, .* 5"), ({"least": 4}, "least 4.* 3")):
+        with pytest.raises(Misdeclared, match=rf"^the testbench declared {what}$"):
+            list(grouped(seen, {**meta, "said": [["move", 0, None, wrong]]}))
+    # what has not ended has met nothing yet: only what it began with is compared
+    assert next(grouped(seen, {**meta, "end": 2, "said": []})) == (
+        "move", {"size": 5, "before": 7}, 1, 0, 1, 1)
+
+
+def test_an_observer_that_there_is_not():
+    top = FlatTop(Ports(), probes={"move": dataclasses.replace(OBSERVED, observer=None)})
+    with pytest.raises(ExpressionError, match="no observer"):
+        to_rtlil(top, name="top", ports=top.ports)
 
 
 @pytest.mark.parametrize("in_turn", [False, True])

@@ -12,6 +12,7 @@ from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.variant import variant
 from cyclebound.sim.verdict import FAILURES, judge
+from cyclebound.tb.probe import Probe
 
 pytestmark = pytest.mark.unit
 
@@ -24,6 +25,7 @@ def formula(*, size: int, lanes: int) -> int:
     return 2 * size + lanes
 
 
+SEEN = Probe("begin", "end", request={"size": "size"})
 CLAIM = Property("fair", "it is", lambda target: target, (),
                  independent={"width": "data are only carried"},
                  declares={"move": lambda parameters: {"size": 1}})
@@ -32,7 +34,7 @@ BLOCK = Block(
     {"small": Configuration({"lanes": 1, "width": 8}, domain={"size": range(1, 4)}),
      "large": Configuration({"lanes": 1, "width": 64}),
      "wide": Configuration({"lanes": 5, "width": 8})},
-    (), (BoundBinding("move", formula, proved_by=("fair",), exhaustive=True),), (CLAIM,))
+    (), (BoundBinding("move", formula, SEEN, proved_by=("fair",), exhaustive=True),), (CLAIM,))
 
 
 def group(size, latency, count=1, *, what="move", job="j/c/t/1", test="t", first=10):
@@ -244,7 +246,8 @@ def test_no_case_is_seen_by_a_request_of_another_kind():
     def later(*, size: int, late: int = 0) -> int:
         return size + late
 
-    block = dataclasses.replace(BLOCK, bounds=(BoundBinding("move", later, exhaustive=True),))
+    block = dataclasses.replace(BLOCK, bounds=(BoundBinding("move", later, SEEN,
+                                                            exhaustive=True),))
 
     def seen(*cases):
         return one(*(("j/c/t/1", Group("move", {"size": size, **more}, 1, 1, 0, 0, "t"))
@@ -259,21 +262,41 @@ def test_no_case_is_seen_by_a_request_of_another_kind():
     assert row.domain == "3 cases: size 1..3; sampled: 1 kind beside these"
 
 
-def test_exhaustive_counts_cases_and_not_kinds():
-    """States in which a request finds the block are part of its cases."""
-    block = dataclasses.replace(BLOCK, configurations={"any": Configuration(
+def _with_states(**probe):
+    """The block with states among its cases, which its probe observes, or not."""
+    return dataclasses.replace(BLOCK, configurations={"any": Configuration(
         {"lanes": 1}, domain={"size": range(1, 3), "state": (0, 1, 5)},
-        possible=lambda size, state: state < 5 or size == 2)})
+        possible=lambda size, state: state < 5 or size == 2)}, bounds=(dataclasses.replace(
+            BLOCK.bounds[0], probe=Probe("begin", "end", **probe), exhausts="an idle block"),))
+
+
+@pytest.mark.parametrize(("probe", "told"), [
+    ({"request": {"size": "size", "state": "state"}}, ""),
+    ({"conditions": {"state": "state"}}, "; declared, not observed: size")])
+def test_exhaustive_counts_cases_and_not_kinds(probe, told):
+    """States in which a request finds the block are part of its cases."""
+    block = _with_states(**probe)
 
     def seen(*cases):
         return one(*(("j/c/t/1", Group("move", {"size": size, "state": state}, 1, 1, 0, 0, "t"))
                      for size, state in cases), name="any", block=block)
 
     every = [(1, 0), (1, 1), (2, 0), (2, 1), (2, 5)]
-    assert seen(*every).domain == "5 cases: size 1..2, state 0 1 5"
+    assert seen(*every).domain == (
+        f"5 cases: size 1..2, state 0 1 5; against an idle block{told}")
     row = seen(*every[:-1])
     assert (row.evidence, row.kinds) == ("sampled", 2)
     assert row.detail == "not exhaustive: 1 of 5 cases were not observed"
+
+
+def test_a_state_that_is_only_declared_is_none():
+    """Whatever a testbench says: of a state that hardware does not see, no case was observed."""
+    every = [("j/c/t/1", Group("move", {"size": size, "state": state}, 1, 1, 0, 0, "t"))
+             for size, state in ((1, 0), (1, 1), (2, 0), (2, 1), (2, 5))]
+    row = one(*every, name="any", block=_with_states(request={"size": "size"}))
+    assert (row.evidence, row.domain) == ("sampled", "")
+    assert row.detail == ("not exhaustive: hardware does not observe state, which testbenches only "
+                          "declare")
 
 
 def test_a_domain_that_depends_on_the_block_s_parameters():
