@@ -340,12 +340,13 @@ class ProofTop(FlatTop):
 
 
 def watch(m: Module, component: wiring.Component, checker: wiring.Component, *,
-          name: str = "check", more: Mapping[tuple, Value] | None = None) -> None:
+          name: str = "check", more: Mapping[tuple[str, ...], Value] | None = None) -> None:
     """Place ``checker`` under that name; each of its inputs sees the component's port of that path,
     or one of ``more``.
     """
     m.submodules[name] = checker
-    seen = {path: value for path, _, value in component.signature.flatten(component)} | (more or {})
+    seen = {path: value for path, _, value in component.signature.flatten(component)}
+    seen.update(more or {})
     for path, member, value in checker.signature.flatten(checker):
         if member.flow != In:
             raise TypeError(f"Checker port {'.'.join(map(str, path))} must be an input")

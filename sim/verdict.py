@@ -343,9 +343,9 @@ def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: 
         have = {tuple(p.get(name) for name in names) for _, p in seen
                 if not _more(binding, configuration, p)}
         missing = len(set(cases) - have)
-        shown = {*binding.probe.request, *binding.probe.conditions} if binding.probe else set()
-        told = [name for name in names if name not in shown]
-        if states := [name for name in told if name not in binding.bound.parameters]:
+        read = {*binding.probe.request, *binding.probe.conditions} if binding.probe else set()
+        declared = [name for name in names if name not in read]
+        if states := [name for name in declared if name not in binding.bound.parameters]:
             row.detail = row.detail or ("not exhaustive: hardware does not observe "
                                         f"{', '.join(states)}, which testbenches only declare")
         elif missing or not cases:
@@ -355,7 +355,7 @@ def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: 
             domain = ", ".join(f"{name} {_values(values)}"
                                for name, values in configuration.values.items())
             says = f"; against {binding.exhausts}" if binding.exhausts else ""
-            said = f"; declared, not observed: {', '.join(told)}" if told else ""
+            said = f"; declared, not observed: {', '.join(declared)}" if declared else ""
             evidence.insert(0, ("exhaustive", f"{len(cases):,} cases: {domain}{says}{said}"))
             told = {_key(binding, dict(zip(names, case, strict=True))) for case in cases}
             beyond = {_key(binding, p) for _, p in seen if _more(binding, configuration, p)
