@@ -4,6 +4,8 @@ import csv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from cyclebound.golden.user_files import lines_of, parsing
+
 __all__ = ["read_rows"]
 
 
@@ -13,8 +15,8 @@ def read_rows(path: Path, columns: Mapping[str, Callable[[str], object]]) -> lis
     Raises `ValueError` with file and line for a column or a value that is not as it must be.
     """
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.reader(file, strict=True)
+        with path.open(newline="", encoding="utf-8") as file, parsing(path):
+            reader = csv.reader(lines_of(file, path), strict=True)
             head = next(reader, None)
             if head != [*columns]:
                 raise ValueError(f"columns must be {', '.join(columns)}, not {head}")

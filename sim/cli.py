@@ -491,6 +491,8 @@ def main() -> None:
         fail(str(error))
     except KeyboardInterrupt:
         fail("interrupted", 130)
+    except MemoryError:
+        fail("there is not enough memory for this")
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

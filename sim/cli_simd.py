@@ -13,6 +13,7 @@ from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import INSTRUCTIONS, Program
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import Memory
+from cyclebound.golden.user_files import bytes_in
 from cyclebound.sim.cli import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
 from cyclebound.sim.cli_simd_published import adversary, errata, published, table_5
 from cyclebound.sim.cli_simd_wcet import tightness, wcet
@@ -89,7 +90,7 @@ def disasm(
 def _decoded(file: Path) -> list[Instruction]:
     """The instructions of a binary file. Raises `UserError`."""
     try:
-        content = file.read_bytes()
+        content = bytes_in(file)
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from None
     if len(content) % 8 or not 8 <= len(content) <= 8 * INSTRUCTIONS:

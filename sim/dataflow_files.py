@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from cyclebound.golden.dataflow.kernel import Kernel, KernelError
+from cyclebound.golden.user_arrays import array_in
+from cyclebound.golden.user_files import text_in
 from cyclebound.sim.errors import UserError, unknown
 
 __all__ = ["load_kernel", "read_array"]
@@ -52,13 +54,13 @@ def read_array(path: str | Path, *, floats: bool) -> np.ndarray:
     path = Path(path)
     try:
         if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False)
+            return array_in(path)
         if path.suffix != ".csv":
             raise UserError(f"{path} must be an .npy or a .csv file")
-        lines = path.read_text().splitlines()
+        lines = text_in(path).splitlines()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except (ValueError, EOFError) as error:
+    except ValueError as error:
         raise UserError(f"cannot read {path}: {error}") from None
     numbers = []
     for place, line in enumerate(lines, 1):

@@ -7,6 +7,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import IO, TYPE_CHECKING, Any
 
+from cyclebound.golden.user_files import text_in
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 
@@ -66,7 +67,7 @@ def _made(function: str, picture: "Picture", source: Path | None):
         return resolve_name(function)(**picture.arguments)
     try:
         assert source is not None
-        kept = json.loads(source.read_text())
+        kept = json.loads(text_in(source))
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read what was kept for picture {picture.name}: {error}") from error
     return resolve_name(function)(kept, **picture.arguments)

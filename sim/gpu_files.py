@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from cyclebound.golden.gpu.instruction import Kernel
 from cyclebound.golden.gpu.thesis_wcet import Launch
+from cyclebound.golden.user_files import parsing, text_in
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tools.gpu.annotate import Missing, missing_opcodes
 from cyclebound.tools.gpu.latency_file import LatencyFile, parse_latencies
@@ -16,25 +17,22 @@ from cyclebound.tools.gpu.sass import parse_sass
 __all__ = ["check_opcodes", "read_kernel", "read_kernels", "read_latencies", "read_launch",
            "read_usage", "reading"]
 
-_LARGEST = 1 << 26
-
-
 T = TypeVar("T")
 
 
 def reading(path: Path, parse: Callable[[str], T]) -> T:
     """The result of ``parse`` on a text file. Raises `UserError` with the file's name."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise UserError(f"{path}: a file has at most {_LARGEST} bytes, "
-                            f"not {path.stat().st_size}")
-        text = path.read_text(encoding="utf-8")
+        text = text_in(path)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not a text, at byte {error.start}") from None
     try:
-        return parse(text)
+        with parsing(path):
+            return parse(text)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
 

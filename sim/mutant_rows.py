@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cyclebound.golden.user_files import text_in
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import inside
 from cyclebound.sim.shape import cleaned, row_misfit, shown
@@ -184,7 +185,7 @@ def _read(path: Path) -> Campaign:
         return UserError(f"{path} is no list of mutants of this cyclebound: {wrong}")
 
     try:
-        lines = path.read_text().splitlines()
+        lines = text_in(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {error}") from error
     rows: list[Any] = []  # JSON

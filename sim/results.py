@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cyclebound.golden.user_files import in_bytes, parsing
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
@@ -29,6 +30,8 @@ __all__ = ["FILE", "ROWS", "VERSION", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
 VERSION = 6
+_LARGEST = 1 << 30  # bytes of a file
+_CELL = 64 << 20  # bytes of one of its values
 ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing}
 _META = {"seed": int, "versions": dict[str, str], "simulator": str, "code": str,
          "planned": list[str], "jobs": int, "options": dict, "command": str, "created": str}
@@ -125,6 +128,8 @@ class Results:
         path = self.folder / FILE
         if not create and not path.is_file():
             raise UserError(f"{folder} holds no run: there is no {FILE} in it")
+        if not create and path.stat().st_size > _LARGEST:
+            raise UserError(f"{path} is larger than {in_bytes(_LARGEST)}")
         base: sqlite3.Connection | None = None
         try:
             if create:
@@ -132,6 +137,7 @@ class Results:
             # not read-only: a writer that was killed may have left a transaction to roll back
             base = sqlite3.connect(path if create else path.resolve().as_uri() + "?mode=rw",
                                    uri=not create)
+            base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _CELL)
             base.execute("PRAGMA foreign_keys = ON")
             base.execute("PRAGMA trusted_schema = OFF")
             self._base = base
@@ -139,13 +145,15 @@ class Results:
                 with base:
                     base.executescript(_SCHEMA)
                     base.execute(f"PRAGMA user_version = {VERSION}")
-            self._check()
+            with contextlib.nullcontext() if create else parsing(path):
+                self._check()
         except (OSError, sqlite3.Error, UserError) as error:
             if base is not None:
                 base.close()
             if isinstance(error, UserError):
                 raise
-            raise UserError(f"cannot use {path}: {error}") from error
+            raise UserError(f"cannot use {path}: {getattr(error, 'strerror', None) or error}"
+                            ) from error
 
     def _check(self) -> None:
         """Raise `UserError` unless this is a results file of a version that is known here."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
+from cyclebound.golden.user_files import text_in
 from cyclebound.sim.errors import UserError
 from cyclebound.tools.simd.wcet_adversary import Attack
 
@@ -73,7 +74,7 @@ def kept_attacks(path: Path, setting: Mapping[str, str]) -> list[Attack]:
     Raises `UserError`.
     """
     try:
-        lines = path.read_text().split("\n") if path.exists() else []
+        lines = text_in(path).split("\n") if path.exists() else []
     except (OSError, UnicodeError) as error:
         raise UserError(f"cannot read {path}: {error}") from None
     attacks = []

@@ -9,12 +9,15 @@ import numpy as np
 from cyclebound.golden.dram.request import WORD_BYTES
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import Memory, memory_of
+from cyclebound.golden.user_files import bytes_in
 from cyclebound.sim.dataflow_files import read_array
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tools.simd.assembler import AssemblyError, assemble_file
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path
 
 __all__ = ["load_memory", "load_program", "read_words", "write_results"]
+
+_WORDS = 1 << 30  # bytes of raw words
 
 
 def load_program(kernel: str) -> Program:
@@ -56,7 +59,7 @@ def read_words(path: Path, form: str = "") -> np.ndarray:
     if form in ("d", "n"):
         return _words_of(read_array(path, floats=True), path)
     try:
-        content = path.read_bytes()
+        content = bytes_in(path, _WORDS)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     if len(content) % WORD_BYTES:

@@ -1,11 +1,11 @@
 """A user's arrays and networks for the systolic accelerator, from files."""
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cyclebound.golden.user_arrays import array_in, arrays_in
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.systolic_models import Model, model_of_arrays
 from cyclebound.sim.systolic_onnx import load_onnx
@@ -18,14 +18,11 @@ Tensor = NDArray[np.generic]
 def load_array(path: Path) -> Tensor:
     """An array from a .npy file. Raises `UserError`."""
     try:
-        array = np.load(path, allow_pickle=False)
+        return array_in(path)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except ValueError as error:
         raise UserError(f"{path} is no .npy file: {error}") from error
-    if not isinstance(array, np.ndarray):
-        raise UserError(f"{path} must hold one array (.npy), not several")
-    return array
 
 
 def load_model(path: Path, x: Tensor | None = None) -> Model:
@@ -35,11 +32,10 @@ def load_model(path: Path, x: Tensor | None = None) -> Model:
     """
     if path.suffix == ".npz":
         try:
-            with np.load(path, allow_pickle=False) as kept:
-                arrays = {name: kept[name] for name in kept.files}
+            arrays = arrays_in(path)
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror or error}") from error
-        except (ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        except ValueError as error:
             raise UserError(f"{path} is no .npz file: {error}") from error
         return model_of_arrays(arrays, x, path.stem)
     if path.suffix == ".onnx":

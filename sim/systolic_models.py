@@ -20,14 +20,13 @@ from cyclebound.golden.systolic.layers import Convolution
 from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.sim.errors import UserError, unknown
 
-__all__ = ["Model", "fixed_point", "model_of_arrays"]
+__all__ = ["Model", "fits", "fixed_point", "model_of_arrays"]
 
 Tensor = NDArray[np.generic]
 OPTIONS = ("weights", "bias", "multiplier", "shift", "low", "high", "zero", "pad", "stride",
            "padding", "dilation", "groups", "window")
 """Arrays of a layer in an .npz file; all but the weights may be left out."""
-_UNSIGNED = 128
-"""The offset between ONNX's uint8 and the accelerator's int8."""
+_ELEMENTS = 1 << 26  # of a layer's image or result
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,13 @@ class Model:
 
 def _by(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape)) or "a number"
+
+
+def fits(name: str, thing: str, sizes: Sequence[int]) -> None:
+    """Raise `UserError` for an image or a result that nobody has the memory for."""
+    if math.prod(sizes) > _ELEMENTS:
+        raise UserError(f"{name}: {thing} may have at most {_ELEMENTS:,} elements, not "
+                        f"{_by(sizes)}")
 
 
 def fixed_point(name: str, scale: float) -> tuple[int, int]:

@@ -13,13 +13,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cyclebound.golden.user_files import bytes_in, parsing
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.systolic_models import Model
+from cyclebound.sim.systolic_models import Model, fits
 from cyclebound.sim.systolic_onnx_chain import Chain, Node, by
 
 __all__ = ["SUPPORTED", "load_onnx"]
 
 Tensor = NDArray[np.generic]
+_LARGEST = 2048 << 20  # bytes of a file
+_NODES = 10_000
 _DOMAINS = {"QGemm": ("com.microsoft",)}
 _KINDS = {tuple: "whole numbers", int: "a whole number", float: "a number", str: "a word"}
 
@@ -259,7 +262,9 @@ def _read(path: Path):
         raise UserError("reading .onnx takes the package onnx: pip install 'cyclebound[onnx]'"
                         ) from None
     try:
-        model = onnx.load(path)
+        with parsing(path):
+            model = onnx.load_from_string(bytes_in(path, _LARGEST))
+            onnx.external_data_helper.load_external_data_for_model(model, str(path.parent))
         graph = model.graph
         constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     except OSError as error:
@@ -269,6 +274,9 @@ def _read(path: Path):
     if model.functions:  # one may give another meaning to an operator's name
         raise UserError(f"{path.name}: functions of the model's own are not supported: "
                         f"{model.functions[0].name}")
+    if len(graph.node) > _NODES:
+        raise UserError(f"{path.name}: there may be at most {_NODES:,} nodes, not "
+                        f"{len(graph.node):,}")
     nodes: list[Node] = []
     for node in graph.node:
         plain = {}
@@ -350,4 +358,5 @@ def _shape(path: Path, given, x: Tensor | None) -> tuple[int, ...]:
     if min(sizes) < 1:
         raise UserError(f"{path.name}: input {given.name} must have sizes, or an input file must "
                         f"give them, not {sizes}")
+    fits(path.name, f"input {given.name}", sizes)
     return tuple(sizes)

@@ -238,8 +238,11 @@ class Chain:
             channels, height, width = self.pixels(node)
         else:
             (height, channels), width = self.shape, 1
-        layer = Layer(Convolution(node.name, height, width, channels, channels, 1),
-                      depthwise=True)
+        try:
+            layer = Layer(Convolution(node.name, height, width, channels, channels, 1),
+                          depthwise=True)
+        except ValueError as error:
+            raise UserError(f"node ({node.op}) {error}") from error
         self.layers.append(Trained(layer, np.ones((channels, 1, 1, 1), dtype=np.int8),
                                    np.zeros(channels, dtype=np.int32)))
 

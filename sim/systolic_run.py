@@ -26,7 +26,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.job import Job, simulate
 from cyclebound.sim.sources import sources
 from cyclebound.sim.systolic_files import load_model
-from cyclebound.sim.systolic_models import Model
+from cyclebound.sim.systolic_models import Model, fits
 
 __all__ = ["ENGINES", "Run", "run_model"]
 
@@ -111,6 +111,11 @@ def run_model(model: str | Path | Model, x: NDArray[np.generic] | None = None, *
     if x is None and engine != "plan":
         raise UserError(f"{model.name}: the engine {engine} needs an input")
     tell = progress or (lambda step, done, total: None)
+    for layer in (trained.layer for trained in model.layers):
+        conv, (top, left, bottom, right) = layer.convolution, layer.convolution.edges
+        fits(layer.name, "its padded image", (conv.channels, conv.height + top + bottom,
+                                              conv.width + left + right))
+        fits(layer.name, "its result", (conv.filters, *conv.output))
     image = None if x is None else model.image(x)
     tell("plan", 0, len(model.layers))
     try:

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from amaranth.hdl import Signal
 
+from cyclebound.golden.user_files import lines_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.shape import shown
 from cyclebound.tb.expression import Step
@@ -57,11 +58,7 @@ class Trace(ABC):
 
     def __init__(self, path: Path, widths: dict[str, int]) -> None:
         self.path, self.widths = path, widths
-        self._named: dict[tuple[str, ...], list[str]] = {}  # by the ends of their paths
-        for name in widths:
-            steps = _steps(name)
-            for length in range(1, len(steps) + 1):
-                self._named.setdefault(steps[-length:], []).append(name)
+        self._named: dict[int, dict[tuple[str, ...], list[str]]] = {}  # see `_called`
         self.aliases: dict[str, str] = {}  # names that the user gives
         self.scope = ""
 
@@ -110,10 +107,27 @@ class Trace(ABC):
                 f"there are {', '.join(some[:5]) or 'none'}{more}")
         return UserError(f"no signal {wanted!r}; {hint}")
 
+    def _called(self, steps: tuple[str, ...]) -> list[str]:
+        """All signals with a path that ends so.
+
+        Only ends of the lengths that are asked for are kept: all ends of a deep path would take the
+        square of its length.
+        """
+        length = len(steps)
+        if not length:
+            return []
+        if length not in self._named:
+            self._named[length] = named = {}
+            for name in self.widths:
+                path = _steps(name)
+                if len(path) >= length:
+                    named.setdefault(path[len(path) - length:], []).append(name)
+        return self._named[length].get(steps, [])
+
     def _ending(self, steps: tuple[str, ...]) -> str:
         """The signal of which the path ends so; empty if there is none."""
         for start in (_steps(self.scope), ()) if self.scope else ((),):
-            names = self._named.get((*start, *steps), [])
+            names = self._called((*start, *steps))
             if not names:
                 continue
             whole = [name for name in names if _steps(name) == (*start, *steps)]
@@ -147,7 +161,7 @@ class Trace(ABC):
         if choice is not None:
             several, chosen = choice
             there = list(itertools.takewhile(lambda number: bool(
-                self._named.get(tuple(map(str, (*path[:several], number, *path[several + 1:]))))
+                self._called(tuple(map(str, (*path[:several], number, *path[several + 1:]))))
             ), range(4096)))
             if there:
                 return [self.find((*path[:several], number, *path[several + 1:]))
@@ -173,10 +187,9 @@ class Trace(ABC):
         if full_name := self._ending(_steps(name)):
             return self.widths[full_name]
         steps = _steps(name)
-        for many in range(4096):
-            if not any(len(path) > len(steps) and path[:len(steps)] == steps
-                       and path[len(steps)] == str(many) for path in self._named):
-                break
+        numbers = {path[end] for path in map(_steps, self.widths)
+                   for end in range(len(steps), len(path)) if path[end - len(steps):end] == steps}
+        many = next(many for many in itertools.count() if str(many) not in numbers)
         if not many:
             raise LookupError(str(self._unknown(name)))
         return many
@@ -384,7 +397,7 @@ class _Table(Trace):
 
     def _rows(self, path: Path) -> Iterator[tuple[int, list[str]]]:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
+            reader = csv.reader(lines_of(file, path))
             for row in reader:
                 if row and len(row) != max(1, len(self._columns)) and self._columns:
                     raise UserError(f"{path}: line {reader.line_num} has {len(row)} values; the "

@@ -28,6 +28,8 @@ _STREAMS = 4  # each holds the times of all steps in its piece of the file, 8 by
 _TIMES = 256 << 20  # bytes: fewer streams, so that their times take no more
 _VALUES = 1, 5, 8  # blocks of an FST file that hold changes
 _MEMORY = 8 << 30  # bytes: what a broken file may make the library ask for
+_DEEPEST = 256  # scopes in each other
+_LETTERS = 256 << 20  # of all names
 _LATEST = (1 << 63) - 1  # time that int64 holds
 _BODY = re.compile(rb"\$enddefinitions\s+\$end[ \t\r\f\v]*(\S?)")
 
@@ -71,8 +73,16 @@ def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) ->
         _begins_on_a_line(pieces.path(0))
     variables = list(file.all_vars())
     unit = file.timescale
-    say(signals=[[variable.full_name, variable.bitwidth, str(variable.signal_id)]
-                 for variable in variables],
+    signals, letters = [], 0
+    for variable in variables:
+        name = variable.full_name
+        letters += len(name)
+        if name.count(".") > _DEEPEST or letters > _LETTERS:
+            raise ValueError(f"it has scopes more than {_DEEPEST:,} deep" if name.count(".")
+                             > _DEEPEST else "its names have more than "
+                             f"{_LETTERS:,} characters")
+        signals.append([name, variable.bitwidth, str(variable.signal_id)])
+    say(signals=signals,
         unit=[unit.factor, unit.unit.to_exponent()] if unit else [1, None])
     line = read()
     if not line:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from cyclebound.golden.dram.part_file import PartFileError, load_part
 from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.golden.user_files import text_in
 from cyclebound.sim.block import Block, Configuration, Property, Testbench
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
@@ -46,7 +47,7 @@ class Changes:
         if not _is_file("part", values.get("part")):
             return cls(tuple(values.items()))
         path = Path(str(values["part"]))
-        return cls(tuple({**values, "part": path.name}.items()), path.read_text())
+        return cls(tuple({**values, "part": path.name}.items()), text_in(path))
 
     @classmethod
     def kept(cls, value: object) -> "Changes":

@@ -14,6 +14,7 @@ from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, signed, uns
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.golden.user_files import text_in
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.link import from_vhdl, run_on_sources
@@ -91,7 +92,10 @@ class VerilogModule:
                          if (folder / source).is_file()), None)
             if path is None:
                 raise UserError(f"there is no source {source} in the current folder or on sys.path")
-            files[path.name] = path.read_text(errors="replace")
+            try:
+                files[path.name] = text_in(path, errors="replace")
+            except OSError as error:
+                raise UserError(f"cannot read {path}: {error.strerror}") from None
         return files
 
     @staticmethod

@@ -24,7 +24,6 @@ counts clocks. ``docs/parts/ddr4-2400.toml`` is a whole one.
 """
 
 import difflib
-import tomllib
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from os import PathLike
@@ -33,6 +32,7 @@ from typing import NoReturn
 
 from cyclebound.golden.dram.part import MAXIMA, TIMINGS, Number, Part, part_of
 from cyclebound.golden.dram.request import BEATS
+from cyclebound.golden.user_files import load_toml, text_in
 
 __all__ = ["PartFileError", "load_part"]
 
@@ -61,18 +61,15 @@ class _File:
 
     def read(self) -> dict[str, object]:
         try:
-            text = self._path.read_bytes().decode()
+            text = text_in(self._path)
         except OSError as error:
             self.refuse(f"cannot be read: {error.strerror}")
         except UnicodeDecodeError:
             self.refuse("must be UTF-8")
         try:
-            return tomllib.loads(text, parse_float=Decimal)
-        except (ArithmeticError, ValueError) as error:  # also a number too long for Python
-            said = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number too long"
-            self.refuse(f"must be TOML: {said}")
-        except RecursionError:
-            self.refuse("must be TOML: too many tables or lists in each other")
+            return load_toml(text, parse_float=Decimal)
+        except ValueError as error:
+            self.refuse(f"must be TOML: {error}")
 
     def names(self, where: str, given: Iterable[str], allowed: tuple[str, ...],
               needed: tuple[str, ...]) -> None:

@@ -3,32 +3,36 @@
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 
+from cyclebound.golden import user_files
+
 __all__ = ["Reader", "line_of", "load_toml", "shown"]
 
-_LARGEST = 1 << 20
 _LONGEST = 50  # lines of a value that are gone through for a message
+_PARSED = 1 << 22  # characters that are parsed for a message
 
 
 def load_toml(text: str) -> dict[str, object]:
     """The tables of a text. Raises `ValueError`; the parser's message has the line."""
-    if len(text) > _LARGEST:
-        raise ValueError(f"a file has at most {_LARGEST} characters, not {len(text)}")
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return user_files.load_toml(text)
+    except ValueError as error:
         raise ValueError(f"not TOML: {error}") from None
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int:
     """The line where a value begins, or the last one if it is not found."""
     lines = text.split("\n")
+    left = _PARSED
     word = next((key for key in reversed(path) if isinstance(key, str)), "")
     for first, line in enumerate(lines, 1):
         if word not in line:
             continue  # where its name is not, it does not begin
         for number in range(first, min(first + _LONGEST, len(lines)) + 1):
+            beginning = "\n".join(lines[:number])
+            if (left := left - len(beginning)) < 0:
+                return len(lines)
             try:
-                inner = tomllib.loads("\n".join(lines[:number]))
+                inner = tomllib.loads(beginning)
             except tomllib.TOMLDecodeError:
                 continue  # within a value of several lines
             try:

@@ -40,6 +40,7 @@ from cyclebound.golden.simd.program import (
     Buffer,
     Program,
 )
+from cyclebound.golden.user_files import text_in
 
 __all__ = ["CONSTANTS", "AssemblyError", "Problem", "assemble", "assemble_file"]
 
@@ -122,6 +123,9 @@ class _Immediate:
     hexadecimal: bool
 
 
+_LARGEST = 1 << 20  # bytes of a source, of at most 2,048 instructions
+
+
 @dataclass
 class _Line:
     """An instruction whose labels are not known yet."""
@@ -137,7 +141,7 @@ def assemble_file(path: str | Path) -> Program:
     """The program of a file. Raises `AssemblyError`, or `OSError` if it cannot be read."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = text_in(path, _LARGEST)
     except UnicodeDecodeError as error:
         raise AssemblyError([Problem(str(path), 1, 1, "text", "a source must be UTF-8 text, "
                                      f"not byte {error.object[error.start]:#04x} at "
