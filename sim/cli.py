@@ -422,10 +422,7 @@ def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict
     the exhaustive domain."""
     rows = []
     for name, configuration in block.configurations.items():
-        kinds = [{}, *(declares(configuration.parameters) for claim in block.properties
-                       if configuration.parameters.keys()
-                       >= set().union(*map(set, claim.instances[:1]))
-                       for what, declares in claim.declares.items() if what == observed.what),
+        kinds = [{}, *declared_kinds(block, configuration.parameters, observed.what),
                  *([{name: max(values) for name, values in configuration.values.items()
                      if name in observed.bound.parameters}] if configuration.values else [])]
         for kind in kinds:
@@ -439,6 +436,14 @@ def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict
                     for other in rows)):
                 rows.append(row)
     return rows
+
+
+def declared_kinds(block: "blocks.Block", parameters: Mapping[str, object], what: str
+                   ) -> list[Mapping[str, object]]:
+    """The kinds of request that proofs declare for hardware of these parameters."""
+    return [declares(parameters) for claim in block.properties
+            if parameters.keys() >= set().union(*map(set, claim.instances[:1]))
+            for bound, declares in claim.declares.items() if bound == what]
 
 
 def _symbols(claim: Bound) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Commands that give Verilog, proofs and FPGA figures."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,7 @@ from cyclebound.sim.cli import (
     app,
     changes_of,
     console,
+    declared_kinds,
     parameters_of,
     progress_bars,
     the_catalogue,
@@ -194,11 +196,12 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     if area:
         _parts(the_block, configuration, as_json, compact=compact)
         return
+    decided = _of_hardware(the_block, configuration, settings)
     with cli.status(f"{the_block.name}") as tell:
         figures = fpgas.place_and_route(the_block, configuration,
                                         target or (own.device if own else "ecp5-85k"), seed=seed,
                                         compact=compact, progress=tell)
-    bounds = _bounds_in_ns(the_block, figures, settings)
+    bounds = _bounds_in_ns(the_block, figures, settings, decided)
     if as_json:
         print(json.dumps({**asdict(figures), "bounds": bounds}, indent=2))
         return
@@ -237,12 +240,38 @@ def _parameters(block: "blocks.Block", configuration: str, settings: list[str] |
         name for observed in block.bounds for name in observed.bound.parameters))
 
 
-def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures",
-                  settings: list[str] | None) -> list[dict]:
+def _of_hardware(block: "blocks.Block", configuration: str, settings: list[str] | None
+                 ) -> dict[str, dict[str, object]]:
+    """For each bound, parameters that the hardware's own decide, as its proofs declare them.
+
+    Raises `UserError` for another value: that bound would be of other hardware than is placed.
+    """
+    hardware, values = (block.configurations[configuration].parameters,
+                        _parameters(block, configuration, settings))
+    found: dict[str, dict[str, object]] = {}
+    for what in (observed.what for observed in block.bounds):
+        found[what] = {}
+        for name, value in (pair for kind in declared_kinds(block, hardware, what)
+                            for pair in kind.items() if pair[0] not in hardware):
+            decides = [own for own, size in hardware.items() if isinstance(size, int) and all(
+                kind.get(name) != value
+                for kind in declared_kinds(block, {**hardware, own: size + 1}, what))]
+            if not decides:
+                continue
+            if values.get(name, value) != value:
+                raise UserError(f"--set {name}={values[name]}: it is {value} in this hardware, as "
+                                f"{', '.join(f'{own}={hardware[own]}' for own in decides)} says")
+            found[what][name] = value
+    return found
+
+
+def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures", settings: list[str] | None,
+                  decided: Mapping[str, Mapping[str, object]]) -> list[dict]:
     """Every bound at the clock rate reached, in ns; or which parameters of a request it lacks."""
-    parameters = _parameters(block, figures.configuration, settings)
+    given = _parameters(block, figures.configuration, settings)
     rows = []
     for observed in block.bounds:
+        parameters = {**given, **decided[observed.what]}
         row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None,
                "unit": observed.probe.counts if observed.probe else "cycles"}
         try:

@@ -403,12 +403,14 @@ def picture(block: BlockName,
                 "--from", metavar="FILE",
                 help="Draw the data that a job of a run has kept in this file, instead of "
                 "simulating.")] = None,
-            output: Annotated[Path, typer.Option(
-                "--output", "-o", metavar="FILE", help="A file that ends in .svg, .png or .pdf.")
-            ] = Path("picture.svg"), wall_limit: WallLimit = WALL_LIMIT) -> None:
+            output: Annotated[Path | None, typer.Option(
+                "--output", "-o", metavar="FILE", help="A file that ends in .svg, .png or .pdf; "
+                "the default is BLOCK-NAME.svg.")
+            ] = None, wall_limit: WallLimit = WALL_LIMIT) -> None:
     """Draw a picture of a block, as in its report; a picture of a run is simulated first."""
     the_block = the_catalogue().find(block)
     wanted = the_block.picture(name)
+    output = output or Path(f"{the_block.name}-{wanted.name}.svg")
     if wanted.kept and kept is None:
         plan = plans.Plan([the_block], new_folder(), seed=seed, testbenches=wanted.testbenches,
                     configurations=[configuration] if configuration else (),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.errors import UserError
@@ -25,8 +26,10 @@ def merge(folders: Sequence[Path], output: Path) -> list[Verdict]:
     """
     if (output / FILE).exists():
         raise UserError(f"{output} holds a run already; name a new folder")
-    metas = {}
+    metas: dict[Path, dict[str, Any]] = {}
     for folder in folders:
+        if any(folder.resolve() == other.resolve() for other in metas):
+            raise UserError(f"{folder} is given twice")
         part = Results(folder)
         metas[folder] = part.meta
         part.close()

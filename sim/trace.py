@@ -117,7 +117,8 @@ class Trace(ABC):
         if not length:
             return []
         if length not in self._named:
-            self._named[length] = named = {}
+            named: dict[tuple[str, ...], list[str]] = {}
+            self._named[length] = named
             for name in self.widths:
                 path = _steps(name)
                 if len(path) >= length:

@@ -237,6 +237,11 @@ def test_set_changes_the_hardware_and_its_bounds(monkeypatch, capsys):
         return fpga.Figures(block.name, configuration, target, mhz=100.0)
 
     monkeypatch.setattr(fpga, "place_and_route", place)
-    cli_evidence.fpga("noc.arbiter", settings=["count=8", "requesters=7"], as_json=True)
-    assert placed == [{"count": 8}]
-    assert {row["cycles"] for row in json.loads(capsys.readouterr().out)["bounds"]} == {7}
+    for settings, count in ((["count=8"], 8), (["count=8", "requesters=8"], 8), (None, 11)):
+        cli_evidence.fpga("noc.arbiter", settings=settings, as_json=True)
+        assert placed.pop() == {"count": count}
+        assert {row["cycles"] for row in json.loads(capsys.readouterr().out)["bounds"]} == {count}
+    with pytest.raises(UserError, match=(
+            r"^--set requesters=5: it is 11 in this hardware, as count=11 says$")):
+        cli_evidence.fpga("noc.arbiter", settings=["requesters=5"])
+    assert placed == []

@@ -214,6 +214,15 @@ def test_what_cannot_be_merged(tmp_path, shards, message):
     assert not (tmp_path / "all").exists()
 
 
+def test_a_folder_is_merged_once(tmp_path):
+    one = part(tmp_path / "1", 1, 2, "four")
+    (tmp_path / "link").symlink_to(one)
+    for again in (one, tmp_path / "link", tmp_path / "1" / ".." / "1"):
+        with pytest.raises(UserError, match=r"^\S+ is given twice$"):
+            merge([one, again], tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
 def test_merging_overwrites_no_run(tmp_path):
     one = part(tmp_path / "1", 1, 1, "four")
     with pytest.raises(UserError, match=r"^\S+ holds a run already; name a new folder$"):

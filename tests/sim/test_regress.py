@@ -299,6 +299,19 @@ def test_a_picture_of_a_run_by_hand(cyclebound, tmp_path):
     assert "<svg" in (tmp_path / "a.svg").read_text()
 
 
+@unit
+def test_pictures_of_several_blocks_have_names_of_their_own(call, monkeypatch):
+    written = []
+    monkeypatch.setattr("cyclebound.sim.drawing.figure_of", lambda *_: "a figure")
+    monkeypatch.setattr("cyclebound.sim.drawing.write", lambda figure, path: written.append(path))
+    pictures = [(block.name, picture.name) for block in catalogue.load(())
+                for picture in block.pictures if not picture.kept]
+    assert len(pictures) > 1
+    for block, name in pictures:
+        assert call("picture", block, name).returncode == 0
+    assert written == [Path(f"{block}-{name}.svg") for block, name in pictures]
+
+
 # -- plans -----------------------------------------------------------------------------------------
 
 

@@ -80,8 +80,13 @@ def test_report_in_a_browser(browser, reports, tmp_path, run, width, scheme):
         assert box["x"] + box["width"] <= width  # the verdict is in sight without scrolling
         if width < 560:  # so are the latencies
             cells = page.locator("table.verdicts tbody tr:not(.group) td:nth-child(-n+7)").all()
+            cells += page.locator("table.proofs td").all()  # and all that proofs say
+            assert page.locator("table.proofs td").count() >= 4
             assert all(cell["x"] + cell["width"] <= width
                        for cell in (found.bounding_box() for found in cells))
+            assert not page.locator("table.proofs thead").first.is_visible()  # each is a card
+            assert page.locator("table.proofs tr:not(.group)").first.evaluate(
+                "row => getComputedStyle(row).display") == "grid"
         for chart in page.locator("svg.chart").all():
             box = chart.bounding_box()
             assert box["x"] + box["width"] <= width

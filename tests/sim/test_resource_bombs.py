@@ -263,7 +263,7 @@ def test_memory_is_limited_while_a_file_is_parsed():
 
     def parse():
         with parsing("x"):
-            bytearray(MEMORY + 1)
+            bytearray(MEMORY + (1 << 30))
 
     with pytest.raises(OSError, match="it would take more than 4,096 MB of memory"):
         parse()

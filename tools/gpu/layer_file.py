@@ -252,7 +252,8 @@ def _simd(reader: Reader, path: list, table: Mapping, name: str) -> SimD:
     machine = replace(MACHINES[chosen], compute_ps=clock)
     return SimD(name, layer_wcet(machine, part), clock, evidence=(
         "the WCET analysis of a kernel made of the layer, under the better of two policies; the "
-        "cycle model keeps it, and no RTL of the machine ran it"))
+        "cycle model with Sim-D's timing keeps it. The RTL has a timing of its own, whose bounds "
+        "it keeps (simd wcet --timing rtl)"))
 
 
 _MAKERS = {"systolic": _systolic, "gpu": _gpu, "cpu": _cpu, "given": _given, "simd": _simd}
