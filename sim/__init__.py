@@ -1,0 +1,3 @@
+from cyclebound.sim import audit  # before all that it watches
+
+__all__ = ["audit"]

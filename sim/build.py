@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -29,8 +29,10 @@ from cyclebound.sim.elaborate import (
     simulation_verilog,
     to_rtlil,
 )
-from cyclebound.sim.replicas import RECIPE, Replica, replicate
-from cyclebound.sim.toolchain import compiler, compiler_version, verilator, versions
+from cyclebound.sim.identity import Identity
+from cyclebound.sim.installed import compiler_content, everything, package, program, tree
+from cyclebound.sim.replicas import Replica, replicate
+from cyclebound.sim.toolchain import compiler, verilator
 from cyclebound.sim.yosys import PACKAGE
 
 __all__ = ["Build", "BuildError", "build_program", "build_verilator"]
@@ -44,6 +46,9 @@ _FAST, _SLOW = "-O2", "-O0"  # code of every cycle, and code that runs once
 _ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at once
 _CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
 _MAIN = Path(__file__).with_name("simulator.cpp")
+# what decides how a simulator is made of Verilog
+_RECIPE = [Path(__file__).with_name(name).read_text()
+           for name in ("build.py", "replicas.py", _MAIN.name)]
 # where a module of simulation Verilog has its clock, if it only moves registers
 _CLOCKING = re.compile(r"^module [^;]*;|^  (?:input|wire) clk;|\.clk\(clk\)|"
                        r"\balways @\(posedge clk\)", re.MULTILINE)
@@ -112,9 +117,17 @@ def trace_format() -> str:
         (folder / "format").write_text("vcd" if done.returncode else "fst")
 
     # asked again each time it said no: the headers may have come since
-    folder, _ = find_or_make("probe", key_of("trace", compiler_version(),
+    folder, _ = find_or_make("probe", key_of("trace", compiler_content(),
                                              Path("/usr/include/lz4.h").exists()), make)
     return (folder / "format").read_text()
+
+
+@functools.cache
+def _verilator_content() -> str:
+    """A hash of the Verilator that is used: of its package, or of what is installed elsewhere."""
+    tool = verilator()
+    return key_of(package("verilator"), program(tool.binary),
+                  None if tool.packaged else tree(tool.root / "include"))
 
 
 def _runtime(trace: str | None) -> Path:
@@ -140,7 +153,7 @@ def _runtime(trace: str | None) -> Path:
             for compilation in compiled:
                 compilation.result()
 
-    key = key_of(verilator().version, compiler_version(), _FLAGS, trace, _FAST, _INCLUDED)
+    key = key_of(_verilator_content(), compiler_content(), _FLAGS, trace, _FAST, _INCLUDED)
     return find_or_make("runtime", key, make)[0]
 
 
@@ -230,6 +243,25 @@ def build_program(sources: list[Path], top: str, main: Path, folder: Path,
     return folder / "sim"
 
 
+class _UnkeptError(Exception):
+    """Raised to keep a key out of the cache; holds it."""
+
+
+def _known(index: str, identity: Identity, find: Callable[[], str]) -> str:
+    """The key that is kept under ``index``, or else what is found, which is kept if ``identity``
+    stands for it."""
+    def make(folder: Path) -> None:
+        key = find()
+        if not identity.stands():
+            raise _UnkeptError(key)
+        (folder / "key").write_text(key)
+
+    try:
+        return (find_or_make("content", index, make)[0] / "key").read_text()
+    except _UnkeptError as unkept:
+        return unkept.args[0]
+
+
 def _translate(sources: Sequence[Path | str], top: str, prefix: str, options: Sequence[str],
                folder: Path) -> None:
     """Verilog to a model of its module ``top`` in C++, in ``folder``."""
@@ -240,7 +272,8 @@ def _translate(sources: Sequence[Path | str], top: str, prefix: str, options: Se
 
 
 def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str, ...] = (),
-                    trace: str | None = None, checked: bool = True, identity: str | None = None,
+                    trace: str | None = None, checked: bool = True,
+                    identity: Identity | None = None,
                     stages: dict[str, float] | None = None) -> Build:
     """A simulator of ``top``, from the cache if its content has been compiled before.
 
@@ -256,10 +289,9 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
         Waveform format to build in. It costs speed even while it is off.
     checked : bool
         Whether `Assert` and `Assume` stop the simulation.
-    identity : str or None
+    identity : Identity or None
         If given, whatever has been built under it and these options before is taken without
-        elaborating ``top`` again: the caller vouches that it stands for all that ``top`` depends
-        on.
+        elaborating ``top`` again.
     stages : dict[str, float] or None
         Here the seconds of each stage are kept that was gone through.
 
@@ -284,8 +316,6 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
     flags = ["--vpi", "--no-public-flat-rw", *asserts, *([f"--trace-{trace}"] if trace else [])]
     # the signals inside a part that is called are in no waveform, and not VPI's
     called = trace is None and not visible
-    tools = {name: version for name, version in versions().items()
-             if name in (PACKAGE, "cocotb", "verilator")}
 
     def make(folder: Path) -> None:
         work = folder / "work"
@@ -313,13 +343,12 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
 
     # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
     # of yosys on every unchanged run.
-    options = (FAST_SCRIPT, PART_SELECTS, control, flags, _TRANSLATION, RECIPE, tools,
-               compiler_version(), _FLAGS, _FAST, verilator().version, _MAIN.read_text())
+    options = (FAST_SCRIPT, PART_SELECTS, control, flags, _TRANSLATION, _RECIPE,
+               package(PACKAGE, "cocotb"), _verilator_content(), compiler_content(), _FLAGS, _FAST)
     if identity is None:
         key = key_of(rtlil(), options)
     else:
-        place, _ = find_or_make("content", key_of(identity, options), lambda folder: (
-            folder / "key").write_text(key_of(rtlil(), options)))
-        key = (place / "key").read_text()
+        key = _known(key_of(identity.key, options, everything()), identity,
+                     lambda: key_of(rtlil(), options))
     folder, cached = find_or_make("verilator", key, make)
     return Build(folder / "sim", cached, time.monotonic() - started, trace, key)

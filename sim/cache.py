@@ -4,6 +4,8 @@ An entry is a folder with a manifest that holds the hash of each of its files. I
 folder of its own and renamed into place, so that a half-made entry is never seen; a damaged one is
 noticed by its hashes and made again; two processes that want the same key take turns. What a
 killed process leaves half made is removed at once (`cyclebound.sim.guard`), or by the next maker.
+
+Of what is evidence, entries that are older than a moment can be left out (`made_since`).
 """
 
 import contextlib
@@ -20,9 +22,13 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.guard import guarded
 from cyclebound.sim.toolchain import cache_root
 
-__all__ = ["find_entry", "find_or_make", "forget", "key_of"]
+__all__ = ["find_entry", "find_or_make", "key_of", "made_since"]
 
 _MANIFEST = "manifest.json"
+# the kinds of entries that say something of hardware, or from which that follows
+_EVIDENCE = {"content", "dram-table", "drawing", "fpga", "icarus", "job", "linked", "outcome",
+             "picture", "proof", "runtime", "verilator", "verilog-module"}
+_since = [0.0]  # s
 
 
 def key_of(*parts: object) -> str:
@@ -43,6 +49,25 @@ def _sound(folder: Path) -> bool:
                                       for name, digest in manifest.items())
     except (OSError, ValueError, AttributeError):
         return False
+
+
+@contextlib.contextmanager
+def made_since(moment: float) -> Iterator[None]:
+    """Meanwhile, no evidence from before ``moment``, in seconds since the epoch, is found."""
+    _since.append(max(moment, _since[-1]))
+    try:
+        yield
+    finally:
+        _since.pop()
+
+
+def _there(kind: str, folder: Path) -> bool:
+    """Whether an entry is there, and to be found."""
+    if kind in _EVIDENCE and _since[-1]:
+        with contextlib.suppress(OSError):
+            if (folder / _MANIFEST).stat().st_mtime < _since[-1]:
+                return False
+    return _sound(folder)
 
 
 def _remove(path: Path) -> None:
@@ -77,18 +102,7 @@ def _sweep(parent: Path, key: str) -> None:
 def find_entry(kind: str, key: str) -> Path | None:
     """The folder of an entry if there is one, without waiting for who may be making it."""
     folder = cache_root() / kind / key
-    return folder if _sound(folder) else None
-
-
-def forget(kind: str, key: str) -> None:
-    """Remove an entry, if there is one. Raises `UserError` if the cache cannot be written."""
-    parent = cache_root() / kind
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        with _locked(parent / f"{key}.lock"):
-            _remove(parent / key)
-    except OSError as error:
-        raise _unwritable(parent, error) from error
+    return folder if _there(kind, folder) else None
 
 
 def _unwritable(parent: Path, error: OSError) -> UserError:
@@ -108,7 +122,7 @@ def find_or_make(kind: str, key: str, make: Callable[[Path], object]) -> tuple[P
     try:
         parent.mkdir(parents=True, exist_ok=True)
         with _locked(parent / f"{key}.lock"):
-            if _sound(folder):  # another process made it while we waited
+            if _there(kind, folder):  # another process made it while we waited
                 return folder, True
             _remove(folder)
             _sweep(parent, key)

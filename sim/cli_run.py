@@ -150,8 +150,9 @@ def regress(
         help="Draw worst requests' waveforms and the blocks' own pictures. The default: in the "
         "full level; in the quick one only requests that violate a bound.")] = None,
     fresh: Annotated[bool, typer.Option(
-        "--fresh", help="Simulate everything anew. The default reuses outcomes of earlier runs "
-        "with the same RTL, testbench, models, seeds and tools.")] = False,
+        "--fresh", help="Build, simulate and prove everything anew. The default reuses what "
+        "earlier runs made of the same RTL, testbench, models, seeds, packages and tools.")
+    ] = False,
     fpga: Annotated[bool, typer.Option(
         "--fpga", help="Place and route the blocks too; the first time a minute or more each.")
     ] = False,

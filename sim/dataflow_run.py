@@ -29,12 +29,11 @@ from cyclebound.golden.dataflow.wcet import Estimate, estimate
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, BoundBinding, Configuration, Testbench
-from cyclebound.sim.cache import key_of
 from cyclebound.sim.dataflow_files import load_kernel, read_array
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.followed import followed
+from cyclebound.sim.identity import identity
 from cyclebound.sim.job import Job, simulate
-from cyclebound.sim.sources import sources
 from cyclebound.tools.dataflow.run import map_graphs
 from cyclebound.tools.dataflow.segments import compile_segments
 
@@ -312,7 +311,7 @@ def _rtl(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric:
         (folder / old).unlink(missing_ok=True)
     (folder / "kernel.json").write_text(json.dumps({"parts": parts, "words": words,
                                                     "memory": timing.settings}))
-    identity = key_of(sources(()), _BLOCK, json.dumps(parameters), "user")
+    made_from = identity((), _BLOCK, json.dumps(parameters), "user")
 
     def step(number: int, cycle: int) -> tuple[str, int, int]:
         return (f"configuration {number + 1} of {len(run.parts)}, cycles of its bound", cycle,
@@ -320,7 +319,7 @@ def _rtl(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric:
 
     with followed(folder / "progress.json", tell, step):
         outcome = simulate(block, Job(_BLOCK, "own", "user", 1, str(folder),
-                                      wall_limit=7 * 86400.0), identity=identity)
+                                      wall_limit=7 * 86400.0), identity=made_from)
     if not outcome.passed:
         raise UserError(f"the simulation failed: {outcome.reason}")
     ran = json.loads((folder / "ran.json").read_text())

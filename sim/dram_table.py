@@ -15,6 +15,7 @@ from cyclebound.golden.dram.index_table import IndexedDelay
 from cyclebound.golden.dram.request import FIFO_DEPTH
 from cyclebound.golden.dram.timing import PARTS
 from cyclebound.sim.cache import find_or_make, key_of
+from cyclebound.sim.installed import everything
 from cyclebound.tools.dram import index_exact, index_latest, index_steps, index_worlds
 from cyclebound.tools.dram.index_exact import longest_request
 from cyclebound.tools.dram.index_witnesses import witnesses
@@ -88,7 +89,7 @@ def _search(row: IndexedDelay, reached: int, code: str,
         (folder / "found.json").write_text(json.dumps(
             {"longest": longest.delay, "settled": longest.settled or 0, "steps": longest.followed}))
 
-    key = key_of(code, repr(part), FIFO_DEPTH, recovery(part, row.write), row[:5])
+    key = key_of(code, everything(), repr(part), FIFO_DEPTH, recovery(part, row.write), row[:5])
     folder, cached = find_or_make("dram-table", key, make)
     longest = json.loads((folder / "found.json").read_text())
     return SearchResult(row, reached, longest["longest"], longest["settled"], longest["steps"],

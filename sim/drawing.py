@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 from cyclebound.golden.user_files import text_in
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.installed import everything
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure  # it takes a second to load
@@ -111,7 +112,7 @@ def with_picture(drawing: Drawing) -> Drawing:
     try:
         if drawing.source or drawing.pages:  # what was measured, or may import from anywhere
             return made(drawn())
-        key = key_of(sources(drawing.pages), drawing.block, drawing.name)
+        key = key_of(sources(drawing.pages), everything(), drawing.block, drawing.name)
         folder, _ = find_or_make("drawing", key, lambda folder: (
             folder / "picture.json").write_text(json.dumps(drawn())))
         return made(json.loads((folder / "picture.json").read_text()))

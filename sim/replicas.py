@@ -19,10 +19,7 @@ from pathlib import Path
 
 from cyclebound.sim.elaborate import run_yosys
 
-__all__ = ["RECIPE", "Replica", "replicate"]
-
-RECIPE = 3
-"""Changes whenever the same parts would be called in another way."""
+__all__ = ["Replica", "replicate"]
 
 _MANY = 16          # of one kind, at least
 _LARGE = 2_000_000  # bytes of Verilog of all of them, at least: less fits into a processor's cache

@@ -21,11 +21,10 @@ from cyclebound.golden.simd.work_group import Memory
 from cyclebound.hdl.simd.accelerator_harness import ROWS
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import Block, Configuration, Testbench
-from cyclebound.sim.cache import key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.followed import followed
+from cyclebound.sim.identity import identity
 from cyclebound.sim.job import Job, simulate
-from cyclebound.sim.sources import sources
 
 __all__ = ["run_rtl"]
 
@@ -118,12 +117,12 @@ def _simulated(block: Block, program: Program, grid: Grid, memory: Memory, polic
     content: dict[str, Any] = {str(number): words for number, words in memory.items()}
     np.savez(folder / "memory.npz", **content)
     parameters = block.configuration("own")[1].parameters
-    identity = key_of(sources(()), _BLOCK, parameters, block.testbench("user").top is not None,
+    made_from = identity((), _BLOCK, parameters, block.testbench("user").top is not None,
                       "user")
     with followed(folder / "progress.json", tell,
                   lambda _, launched: ("work-groups", launched, grid.count)):
         outcome = simulate(block, Job(_BLOCK, "own", "user", 1, str(folder),
-                                      wall_limit=7 * 86400.0), identity=identity)
+                                      wall_limit=7 * 86400.0), identity=made_from)
     if not outcome.passed:
         raise UserError(f"the simulation failed: {outcome.reason}")
     ran = json.loads((folder / "ran.json").read_text())

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import cyclebound.golden
@@ -19,9 +19,11 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.verilog_module import VerilogModule
 
-__all__ = ["begun", "closure", "commit", "files_of", "roots", "settled", "sources"]
+__all__ = ["all_files", "began", "begun", "closure", "commit", "files_of", "roots", "settled",
+           "sources"]
 
 _PACKAGES = ("golden", "hdl", "sim", "tb", "tools")
+_TABLES = ("golden", "hdl", "tb")  # packages with tables beside their modules
 # HDL sources and memory images beside a page: its blocks may name them, or its components add them
 _HARDWARE = (".v", ".sv", ".vh", ".svh", ".vhd", ".vhdl", ".il", ".hex", ".mem")
 _begun = [time.time_ns()]
@@ -31,8 +33,9 @@ _begun = [time.time_ns()]
 def sources(pages: tuple[str, ...]) -> str:
     """A hash of all code that a result may depend on: this project's and the pages' folders'.
 
-    Of the pages that is Python, and what their hardware is read from: files in these folders, and
-    the sources that their blocks name, wherever they are.
+    Of this project that is every file, tables too. Of the pages that is Python, and what their
+    hardware is read from: files in these folders, and the sources that their blocks name, wherever
+    they are.
     """
     digest = hashlib.sha256()
     folders = [Path(str(package.__file__)).parent for package in
@@ -46,7 +49,7 @@ def sources(pages: tuple[str, ...]) -> str:
                 for name, text in block.component.files().items():
                     digest.update(f"{block.name}\0{name}\0{text}\0".encode(errors="replace"))
     for number, folder in enumerate(folders):
-        for path in _modules(folder, (".py",) if number < own else (".py", *_HARDWARE)):
+        for path in _modules(folder, () if number < own else (".py", *_HARDWARE)):
             try:
                 content = path.read_bytes()
             except OSError as error:
@@ -80,7 +83,7 @@ def closure(*modules: str) -> str:
 def files_of(*modules: str) -> frozenset[Path]:
     """The files of which `closure` is the hash.
 
-    With each module of a model goes what is no code and lies beside it: the tables that it reads.
+    With each module goes what is no code and lies beside it: the tables that it reads.
     """
     files: set[Path] = set()
     pending, seen = list(modules), set()
@@ -103,13 +106,24 @@ def begun(at: int) -> None:
     _begun.append(at)
 
 
-def settled(*modules: str) -> bool:
-    """Whether `closure` is about what was imported: no file has changed since this process began.
+def began() -> int:
+    """When this process began, in nanoseconds: what was imported is no younger."""
+    return min(_begun)
+
+
+def settled(*modules: str, files: Iterable[Path] = ()) -> bool:
+    """Whether `closure` is about what was imported: none of its files, or of ``files``, has changed
+    since this process began.
     """
     try:
-        return all(path.stat().st_ctime_ns < min(_begun) for path in files_of(*modules))
+        return all(path.stat().st_ctime_ns < began() for path in {*files_of(*modules), *files})
     except OSError:
         return False
+
+
+def all_files() -> frozenset[Path]:
+    """The files of this project of which `sources` is a hash."""
+    return frozenset(path for folder in roots().values() for path in _modules(folder, ()))
 
 
 @functools.cache
@@ -125,7 +139,7 @@ def _file_of(name: str) -> Path | None:
 
 @functools.cache
 def _tables(folder: Path) -> frozenset[Path]:
-    if not folder.is_relative_to(roots()["cyclebound.golden"]):
+    if not any(folder.is_relative_to(roots()[f"cyclebound.{name}"]) for name in _TABLES):
         return frozenset()
     return frozenset(path for path in folder.iterdir()
                      if path.is_file() and path.suffix not in (".py", ".pyc"))
@@ -172,14 +186,15 @@ def commit() -> str:
 
 
 def _modules(root: Path, endings: tuple[str, ...]) -> Iterator[Path]:
-    """All files with these endings below ``root``, but not those of an environment that lives there
-    too.
+    """All files with these endings below ``root`` (none: all but compiled ones), without those of
+    an environment that lives there too.
 
     What Python cannot import is none: a link to nowhere (an editor's lock on a file), a pipe.
     """
     for here, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders
-                            if not name.startswith(".") and name not in ("site-packages", "runs")
+        folders[:] = sorted(name for name in folders if not name.startswith(".")
+                            and name not in ("site-packages", "runs", "__pycache__")
                             and not Path(here, name, "pyvenv.cfg").exists())
-        yield from (path for name in sorted(files) if name.endswith(endings)
+        yield from (path for name in sorted(files)
+                    if (name.endswith(endings) if endings else not name.startswith("."))
                     and (path := Path(here, name)).is_file())

@@ -21,10 +21,9 @@ from cyclebound.golden.systolic.accelerator_network import Program, Trained, pro
 from cyclebound.golden.systolic.accelerator_plan import Device, LayerPlan, program_cycles
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import BoundBinding, Configuration, Testbench
-from cyclebound.sim.cache import key_of
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.identity import identity
 from cyclebound.sim.job import Job, simulate
-from cyclebound.sim.sources import sources
 from cyclebound.sim.systolic_files import load_model
 from cyclebound.sim.systolic_models import Model, fits
 
@@ -188,10 +187,10 @@ def _simulate(program: Program, device: Device, memory: Memory, planned: int, fo
         testbenches=(Testbench("program", "cyclebound.tb.systolic.accelerator_program",
                                max_cycles=2 * planned + 1000),))
     job = Job(block.name, "own", "program", 1, str(folder), wall_limit=wall_limit)
-    identity = key_of(sources(()), "systolic run", sorted(vars(device).items()))
+    made_from = identity((), "systolic run", sorted(vars(device).items()))
     tell("build", 0, 1)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        running = pool.submit(simulate, block, job, identity=identity)
+        running = pool.submit(simulate, block, job, identity=made_from)
         while not concurrent.futures.wait([running], 0.2).done:
             if (folder / _PROGRESS).exists():
                 given, _, total = (folder / _PROGRESS).read_text().partition(" ")

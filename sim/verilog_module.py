@@ -17,9 +17,9 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.user_files import text_in
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.installed import package
 from cyclebound.sim.link import from_vhdl, run_on_sources
 from cyclebound.sim.shape import cleaned
-from cyclebound.sim.toolchain import versions
 from cyclebound.sim.yosys import PACKAGE
 from cyclebound.tb.requests import CLOCKS
 
@@ -142,7 +142,7 @@ class VerilogModule:
                 "warnings": said}))
 
         folder, _ = find_or_make(
-            "verilog-module", key_of(files, self.top, around, versions()[PACKAGE]), make)
+            "verilog-module", key_of(files, self.top, around, package(PACKAGE)), make)
         found = json.loads((folder / "module.json").read_text())
         _tell(found.get("warnings", []))
         return found

@@ -11,6 +11,7 @@ from cyclebound.sim.block import Block
 from cyclebound.sim.cache import find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import inside
+from cyclebound.sim.installed import everything
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.sources import closure
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
@@ -70,7 +71,7 @@ class Witness:
 
 def _code(block: str) -> str:
     """A hash of what draws: signals are named on the block's page of the catalogue."""
-    return closure(__name__, catalogue.load().page_of(block))
+    return key_of(closure(__name__, catalogue.load().page_of(block)), everything())
 
 
 def signals_for(witness: Witness, block: Block) -> Sequence[str]:

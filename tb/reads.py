@@ -15,7 +15,7 @@ import sys
 import warnings
 from pathlib import Path
 
-__all__ = ["FILE", "PROGRAM", "UNWRITTEN"]
+__all__ = ["FILE", "PROGRAM", "UNWRITTEN", "read_by"]
 
 FILE = "reads.txt"
 """In the job's folder: a path for each file, in a line of its own."""
@@ -24,6 +24,15 @@ UNWRITTEN = 74
 """The status of a simulator that could not write what it observed (EX_IOERR of sysexits.h); see
 ``sim/simulator.cpp``, too."""
 _PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"}
+
+
+def read_by(event: str, arguments: tuple) -> str | None:
+    """The path of the file that Python reads with this event, or `PROGRAM`; None: it reads none."""
+    if event == "open":
+        path, _, flags = arguments
+        reads = flags & os.O_ACCMODE != os.O_WRONLY if isinstance(flags, int) else True
+        return os.fsdecode(path) if reads and isinstance(path, str | bytes | os.PathLike) else None
+    return PROGRAM if event in _PROGRAMS else None
 
 
 def _watch(file: int) -> None:
@@ -41,13 +50,9 @@ def _watch(file: int) -> None:
                 os._exit(UNWRITTEN)
 
     def hook(event: str, arguments: tuple) -> None:
-        if event == "open":
-            path, _, flags = arguments
-            reads = flags & os.O_ACCMODE != os.O_WRONLY if isinstance(flags, int) else True
-            if reads and not isinstance(path, int) and path is not None:
-                note(os.path.abspath(os.fsdecode(path)))
-        elif event in _PROGRAMS:
-            note(PROGRAM)
+        path = read_by(event, arguments)
+        if path is not None:
+            note(path if path == PROGRAM else os.path.abspath(path))
 
     sys.addaudithook(hook)
 

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 
 import cyclebound.sim
 from cyclebound.sim import catalogue, outcomes, sources
-from cyclebound.sim.cache import find_entry
+from cyclebound.sim.cache import find_entry, made_since
 from cyclebound.sim.job import Job
 from cyclebound.sim.outcomes import _Places, outcome_of_job
 from cyclebound.sim.results import Results
@@ -178,16 +177,12 @@ def test_everything_else_that_an_outcome_depends_on(job, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
             found.add(keys(job)[0])
-    with monkeypatch.context() as patch:
-        patch.setattr(outcomes, "_packages", lambda: [("numpy", "0")])
-        found.add(keys(job)[0])
-    with monkeypatch.context() as patch:
-        patch.setattr(outcomes, "versions", lambda: {"python": "4"})
-        found.add(keys(job)[0])
-    with monkeypatch.context() as patch:
-        patch.setattr(outcomes, "compiler_version", lambda: "cc 1")
-        found.add(keys(job)[0])
-    assert len(found) == 10
+    for what in ("everything", "compiler_content"):
+        with monkeypatch.context() as patch:
+            patch.setattr(outcomes, what, lambda: "another")
+            assert keys(job)[1] not in found | {keys(job)[0]}
+            found.add(keys(job)[0])
+    assert len(found) == 9
     monkeypatch.setenv("TERM", "other")
     monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
@@ -217,12 +212,13 @@ class Simulation:
                        [Group("grant", {"requesters": 4}, 4, 7, 1, 4, "test")], 12, 34, 1.0,
                        2.0 + self.ran, False, None, [("test", self.passed)], {"test": 3})
 
-    def outcome(self, fresh=False):
+    def outcome(self, since=0.0):
         """The job's, as a regression gets it."""
-        places = _Places(self.job)
-        if not fresh and (found := places.stored()) is not None:
-            return found
-        return places.kept("build", {"seed": 1}, self, fresh=fresh)
+        with made_since(since):
+            places = _Places(self.job)
+            if (found := places.stored()) is not None:
+                return found
+            return places.kept("build", {"seed": 1}, self)
 
 
 @unit
@@ -252,9 +248,9 @@ def test_an_outcome_is_known_without_the_design(job):
     places = _Places(job)
     places._index = "another"
     assert places.stored() is None
-    assert places.kept("build", {"seed": 1}, simulation, fresh=False).ran
-    assert not places.kept("another build", {"seed": 1}, simulation, fresh=False).ran
-    assert not places.kept("build", {"seed": 2}, simulation, fresh=False).ran
+    assert places.kept("build", {"seed": 1}, simulation).ran
+    assert not places.kept("another build", {"seed": 1}, simulation).ran
+    assert not places.kept("build", {"seed": 2}, simulation).ran
     assert simulation.ran == 3
 
 
@@ -276,23 +272,6 @@ def test_a_job_that_read_what_is_not_in_its_key_runs_again(job, read):
 
 
 @unit
-def test_a_compiled_file_stands_for_its_source_if_it_is_younger(tmp_path, monkeypatch):
-    monkeypatch.setattr(outcomes, "roots", lambda: {"cyclebound.tb": tmp_path})
-    source, folder = tmp_path / "a.py", tmp_path / "__pycache__"
-    compiled = folder / "a.cpython-311-pytest-9.2.0.pyc"
-    folder.mkdir()
-    source.touch()
-    files = frozenset({source})
-    assert outcomes._stands_for(compiled, files, folder)  # it was looked for, and is not there
-    compiled.touch()
-    os.utime(compiled, ns=(0, source.stat().st_ctime_ns + 1))
-    assert outcomes._stands_for(compiled, files, folder)
-    assert not outcomes._stands_for(compiled, frozenset(), folder)
-    os.utime(compiled, ns=(0, source.stat().st_ctime_ns - 1))
-    assert not outcomes._stands_for(compiled, files, folder)
-
-
-@unit
 def test_nothing_is_kept_where_it_is_not_known_what_was_read(job):
     simulation = Simulation(job)
     simulation.read = None
@@ -310,10 +289,13 @@ def test_nothing_is_kept_while_sources_change(job, monkeypatch):
 def test_a_fresh_run_replaces_what_is_kept(job):
     simulation = Simulation(job)
     simulation.outcome()
-    assert (simulation.outcome(fresh=True).ran, simulation.ran) == ("", 2)
+    now = time.time() + 1e-3
+    time.sleep(0.01)
+    assert (simulation.outcome(now).ran, simulation.ran) == ("", 2)
+    assert simulation.outcome(now).ran  # of another job of the same run
     assert simulation.outcome().run_seconds == 4.0
     simulation.passed = False  # now and then it fails: then it is not known to pass
-    assert not simulation.outcome(fresh=True).passed
+    assert not simulation.outcome(time.time() + 1).passed
     assert not simulation.outcome().passed
     assert simulation.ran == 4
 
@@ -354,7 +336,7 @@ def test_a_folder_that_cannot_be_written_is_no_fault_of_the_cache(job):
         raise OSError(28, "No space left on device", job.folder)
 
     with pytest.raises(OSError, match="No space left"):
-        _Places(job).kept("build", {}, simulated, fresh=False)
+        _Places(job).kept("build", {}, simulated)
 
 
 @pytest.mark.parametrize("changed", [
@@ -471,3 +453,22 @@ def test_a_testbench_that_imports_at_run_time_is_not_kept(project, tmp_path):
     path.write_text(path.read_text() + "\n__import__('cyclebound.golden.dram.timing')\n")
     assert project()[2] == {"cycle": False, "harness": False}
     assert project()[2] == {"cycle": False, "harness": True}
+
+
+@pytest.mark.cosim
+@pytest.mark.thorough
+@pytest.mark.parametrize("where", ["elaborated", "imported"])
+def test_hardware_that_reads_a_text_is_elaborated_again(project, tmp_path, where):
+    """What it reads is in no key; a table beside it would be."""
+    text, path = tmp_path / "text.txt", tmp_path / "copy/cyclebound/hdl/noc/arbiter.py"
+    text.write_text("grant.eq(pool & -pool)")
+    reads = f"open({str(text)!r}).read()"
+    source = path.read_text()
+    assert "grant.eq(pool & -pool)" in source
+    old, new = "grant.eq(pool & -pool)", "eval(TEXT)" if where == "imported" else f"eval({reads})"
+    path.write_text(f"{source.replace(old, new)}\n\nTEXT = {reads}\n" if where == "imported"
+                    else source.replace(old, new))
+    assert project()[0] == 0
+    text.write_text("grant.eq(0)")
+    status, _, kept, _ = project()
+    assert (status, kept["cycle"]) == (1, False)
