@@ -16,7 +16,7 @@ from pathlib import Path
 from cyclebound.sim.audit import reads_of
 from cyclebound.sim.cache import key_of
 from cyclebound.sim.installed import unchanged
-from cyclebound.sim.sources import all_files, closure, files_of, roots, settled, sources
+from cyclebound.sim.sources import all_files, began, closure, files_of, roots, settled, sources
 from cyclebound.sim.toolchain import cache_root
 from cyclebound.tb.reads import PROGRAM
 
@@ -40,7 +40,7 @@ class Identity:
 
     def stands(self) -> bool:
         """Whether the key stands for all that was read so far."""
-        return not self.beside() and self._settled() and unchanged()
+        return not self.beside() and self._settled() and unchanged(began())
 
     def beside(self) -> list[str]:
         """What the sources read that the key does not stand for."""

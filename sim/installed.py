@@ -102,13 +102,13 @@ def tree(folder: Path) -> str:
     return key_of(sorted(_contents(str(folder), _any).items()))
 
 
-def unchanged() -> bool:
+def unchanged(since: int) -> bool:
     """Whether all of `everything` is as it was when this process asked first, and no file of it
-    came later than that process began, so that what was imported is what was hashed.
+    is younger than ``since``, in nanoseconds: if that is when the process began, what was imported
+    is what was hashed.
     """
-    from cyclebound.sim.sources import began  # which imports blocks
     everything()
-    return all(_look(place, wanted) == stats and all(stat[3] < began() for stat in stats)
+    return all(_look(place, wanted) == stats and all(stat[3] < since for stat in stats)
                for (place, wanted), stats in _looked.items())
 
 

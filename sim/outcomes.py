@@ -33,7 +33,7 @@ from cyclebound.sim.identity import stands_for
 from cyclebound.sim.installed import compiler_content, everything, unchanged
 from cyclebound.sim.job import Job, identity_of, run_job, write_job
 from cyclebound.sim.simulator import Group, Outcome
-from cyclebound.sim.sources import closure, files_of, settled
+from cyclebound.sim.sources import began, closure, files_of, settled
 from cyclebound.sim.variant import varied
 from cyclebound.tb import reads
 
@@ -128,7 +128,7 @@ class _Places:
                 raise _NotKeptError(error) from error
             ran.append(outcome)
             outcome.content = key
-            if not (outcome.passed and settled(*self._modules) and unchanged()
+            if not (outcome.passed and settled(*self._modules) and unchanged(began())
                     and self._nothing_else_was_read()):
                 raise _NotKeptError(outcome)
             now = datetime.datetime.now().isoformat(timespec="seconds")

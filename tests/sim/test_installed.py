@@ -100,17 +100,15 @@ def test_hashes_are_kept_once_files_have_settled(hashed, tmp_path, monkeypatch):
 
 
 @unit
-def test_packages_that_changed_since_they_were_imported(hashed, tmp_path, monkeypatch):
-    from cyclebound.sim import sources
-    monkeypatch.setattr(sources, "_begun", [time.time_ns() + 10**9])
+def test_packages_that_changed_since_they_were_imported(hashed, tmp_path):
+    now = time.time_ns() + 10**9
     hashed()
-    assert installed.unchanged()
+    assert installed.unchanged(now)
     (tmp_path / "site/six.py").write_text("edited")
-    assert not installed.unchanged()
+    assert not installed.unchanged(now)
     hashed()
-    assert installed.unchanged()
-    monkeypatch.setattr(sources, "_begun", [1])
-    assert not installed.unchanged()
+    assert installed.unchanged(now)
+    assert not installed.unchanged(1)
 
 
 @unit
