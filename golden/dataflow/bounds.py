@@ -6,7 +6,8 @@ The paper has no formula for a unit's latency: it says what a unit waits for (SG
 
 from typing import Annotated
 
-from cyclebound.golden.bound import Range, bound, prediction
+from cyclebound.golden.bound import NotCovered, Range, bound, prediction
+from cyclebound.golden.dataflow.control import DELAY_SLOTS
 
 __all__ = ["access_epoch", "access_latency", "access_residence",
            "access_stream", "chain_completion", "chain_even",
@@ -18,7 +19,7 @@ Threads = Annotated[int, Range(1, says="threads that pass")]
 Depth = Annotated[int, Range(2, says="entries of a buffer")]
 Stages = Annotated[int, Range(1, says="stages of the pipeline")]
 Operands = Annotated[int, Range(1, says="operands that a thread needs")]
-Slots = Annotated[int, Range(1, says="slots of the delay")]
+Slots = Annotated[int, Range(1, DELAY_SLOTS, says="slots of the delay")]
 AnyMemory = Annotated[int, Range(0, says="cycles of an access; 0: it makes no request")]
 Memory = Annotated[int, Range(2, says="most cycles of an access")]
 
@@ -27,7 +28,8 @@ Memory = Annotated[int, Range(2, says="most cycles of an access")]
 def token_match(*, depth: Depth) -> int:
     """Cycles from taking a thread's last operand to offering it, both included.
 
-    For a buffer that holds no other complete thread, with an output that is free. Derivation: the
+    For a buffer that holds no other complete thread, with an output that is free; any number of
+    others may have some of their tokens there. Derivation: the
     token is written at the end of the first cycle; in the second, the thread is seen to be
     complete, and its operands are read; the third offers them. There is no search, so that
     ``depth`` does not matter.
@@ -38,13 +40,18 @@ def token_match(*, depth: Depth) -> int:
 @bound(formula="depth + 1", source="this project, from SGMF, section 2.2",
        environment="tokens of other threads may come in any order and cycle, and firings be "
                    "taken in any")
-def token_turn(*, depth: Depth) -> int:
+def token_turn(*, depth: Depth, epochs: bool = False) -> int:
     """Firings that leave after a thread's last operand was taken, until its own, inclusive.
+
+    For a buffer without ``epochs``: with them, a thread waits for older ones, however late they
+    become complete.
 
     Derivation: one may stand in the output register in that cycle. The entries are served round
     robin, and while a thread is complete, each of the ``depth - 1`` other entries goes first once
     at most. Then it is its turn: 1 + (depth - 1) + 1.
     """
+    if epochs:
+        raise NotCovered("epochs must be False: with them, a thread waits for older ones' tokens")
     return depth + 1
 
 
@@ -137,7 +144,9 @@ def access_stream(*, threads: Threads, depth: Depth, memory: AnyMemory) -> int:
 @bound(formula="depth - ceil(depth / operands) + memory + 5",
        source="this project, from SGMF, sections 4.1 and 5.1",
        environment="memory answers in any order, each access within its time; older epochs are "
-                   "gone, requests and results are taken at once")
+                   "gone; requests, results and enable tokens are taken at once; each operand's "
+                   "tokens come epoch by epoch, one operand's as far ahead of another's as they "
+                   "like; and a unit without epochs has no younger threads")
 def access_epoch(*, depth: Depth, operands: Operands, memory: AnyMemory) -> int:
     """Cycles from taking the last token of an epoch to offering its last result, both included.
 
@@ -158,12 +167,13 @@ def access_epoch(*, depth: Depth, operands: Operands, memory: AnyMemory) -> int:
                "G = max(depth - 1, memory + 1)",
        source="this project, from SGMF, sections 4.1 and 5.1",
        environment="memory answers in any order, each access within its time; older epochs are "
-                   "inside, and requests and results are taken at once")
-def access_residence(*, depth: Depth, memory: Memory) -> int:
+                   "inside; requests, results and enable tokens are taken at once; a thread has "
+                   "one token, its index, and tokens come epoch by epoch")
+def access_residence(*, depth: Depth, memory: Memory, epochs: bool = True) -> int:
     """Cycles from taking the last token of an epoch to offering its last result, both included.
 
-    The worst residence, with older epochs still inside; otherwise as `access_epoch`, with tokens in
-    one order. Derivation: let x be the cycle in which the last thread of epoch e - 1 is chosen to
+    The worst residence, with older epochs still inside; otherwise as `access_epoch`, with tokens of
+    one operand. Derivation: let x be the cycle in which the last thread of epoch e - 1 is chosen to
     fire, before the last token of e, which may need its entry, is taken in cycle A > x. The others
     of e - 1 have fired by x, one in each cycle, after all of e - 2: by x - depth + 1. So e - 2 has
     left by G cycles after that, G = max(depth - 1, memory + 1): a thread is answered ``memory``
@@ -175,6 +185,8 @@ def access_residence(*, depth: Depth, memory: Memory) -> int:
     If not, the first to fire may need the last one's entry: they have fired by A + G + depth. In
     both cases the last is offered ``memory + 2`` cycles later.
     """
+    if not epochs:
+        raise NotCovered("epochs must be True: without epochs, no thread belongs to one")
     leaving, waiting = max(depth - 1, memory + 1), max(1, memory + 3 - depth)
     return max(waiting + leaving + max(depth, memory + 2) + 1, waiting + 2 * depth + memory,
                2 * memory + depth + 3, leaving + depth + memory + 3)

@@ -10,6 +10,7 @@ Hit = Annotated[int, Range(2, says="cycles of a hit")]
 Miss = Annotated[int, Range(2, says="most cycles of an access")]
 Ports = Annotated[int, Range(1, says="ports that may ask for a bank")]
 Accesses = Annotated[int, Range(1, says="accesses of each port")]
+TagWidth = Annotated[int, Range(1, says="bits of a tag")]
 
 
 @prediction(formula="hit", source="this project, from SGMF, section 5.2 and Table 1")
@@ -40,13 +41,16 @@ def cache_access(*, ports: Ports, miss: Miss) -> int:
 
 
 @prediction(formula="ports * accesses + miss - 1", source="this project, from SGMF, section 5.2")
-def cache_crowd(*, ports: Ports, accesses: Accesses, miss: Miss) -> int:
+def cache_crowd(*, ports: Ports, accesses: Accesses, miss: Miss, tag_width: TagWidth) -> int:
     """Cycles in which all ports make ``accesses`` accesses each to one bank, without a pause.
 
     From the first offer to the last answer; a port has as many tags, and offers the next access
     when one is taken. Derivation: the bank takes one
     in each cycle, without a pause, and the last is answered ``miss - 1`` cycles after it was taken.
     """
+    if accesses > 2**tag_width:
+        raise NotCovered(f"accesses must be at most {2**tag_width}, the tags of a port, "
+                         f"not {accesses}")
     return ports * accesses + cache_access(ports=1, miss=miss) - 1
 
 

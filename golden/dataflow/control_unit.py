@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cyclebound.golden.dataflow.control import Control
+from cyclebound.golden.dataflow.control import DELAY_SLOTS, Control
 from cyclebound.golden.dataflow.operations import OPERANDS
 from cyclebound.golden.dataflow.token_buffer import TokenBufferModel
 
@@ -42,7 +42,7 @@ class ControlUnitModel:
                  inverted: Sequence[int] = (), slots: int = 1, split: bool = False,
                  epochs: bool = False) -> None:
         self.function, self.operands, self.inverted = function, operands, inverted
-        self.slots, self.split = slots, split
+        self.slots, self.split = slots, split  # of a delay, DELAY_SLOTS are there at most
         self.buffer = TokenBufferModel(operands=OPERANDS, depth=depth,
                                        needed=sum(1 << k for k in operands), epochs=epochs)
         self._queue: deque[tuple[int, int]] = deque()
@@ -60,7 +60,7 @@ class ControlUnitModel:
     def takes(self, operand: int, tid: int) -> bool:
         """Whether a token of this thread would be taken."""
         if self.function == Control.DELAY:
-            return operand == 0 and len(self._queue) < self.slots
+            return operand == 0 and len(self._queue) < min(self.slots, DELAY_SLOTS)
         return self.buffer.takes(operand, tid)
 
     @property
@@ -84,7 +84,7 @@ class ControlUnitModel:
         self._owed = left
         leaves = token is not None and not left
         if delays:
-            offer = offers[0] if len(self._queue) < self.slots else None
+            offer = offers[0] if len(self._queue) < min(self.slots, DELAY_SLOTS) else None
             taken: tuple[bool, ...] = (offer is not None, False, False)
             if leaves:
                 self._queue.popleft()

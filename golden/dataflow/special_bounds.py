@@ -53,8 +53,10 @@ def special_stream(*, threads: Threads, depth: Depth, blocks: Blocks, block: Blo
                "+ 5 - ceil(depth / operands) + overtaken, overtaken = min(blocks - 1, younger), "
                "and at most depth - 1 if depth <= 4",
        source="this project, from SGMF, sections 4.2 and 5.1",
-       environment="operations last as long as their operands make them, older epochs are "
-                   "gone, and younger threads may follow without a pause")
+       environment="operations last as long as their operands make them, older epochs are gone, "
+                   "and results are taken at once; each operand's tokens come epoch by epoch, and "
+                   "younger ones may follow without a pause, in one operand's stream before the "
+                   "epoch's last in the other's")
 def special_epoch(*, depth: Depth, blocks: Blocks, block: Block, operands: Operands,
                   younger: Younger) -> int:
     """Cycles from taking the last operand of an epoch to offering its last result, both included.

@@ -23,6 +23,8 @@ __all__ = [
     "handshake_accept",
     "handshake_hop",
     "instruction",
+    "mixed_read",
+    "mixed_write",
     "pipelined_hop",
     "pipelined_instruction",
     "pipelined_read_lifetime",
@@ -162,11 +164,12 @@ def service(slave_acknowledge: str) -> int:
     return OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES + answer + RELEASE_CYCLES
 
 
-@bound(formula="7 + 20 (h + 1) + S (f n - 1)", source="this project",
+@bound(formula="7 + 20 (h + 1) + S (f n - 1), and 5 (f - 1) more if slaves acknowledge late",
+       source="this project",
        environment="the other masters may read the same RAM in any cycle, each waiting for one "
-                   "response at a time; nothing else is under way")
+                   "response at a time; no master writes, and nothing else is under way")
 def shared_read(*, links: Links, sharing: Sharing, inputs: Inputs,
-                slave_acknowledge: str = "passed") -> int:
+                slave_acknowledge: str = "passed", late: bool = False) -> int:
     """A read of a RAM that several masters read, each waiting for one response at a time.
 
     Counted as `read_lifetime`. ``links`` links lead to the RAM; ``inputs`` (n) inputs of its router
@@ -185,15 +188,26 @@ def shared_read(*, links: Links, sharing: Sharing, inputs: Inputs,
     in which the input is free, 9 after a grant, and asks 5 later, which is S - 14 before the next
     grant is due to any other: it holds the input for S - 14 longer. Together, with this one's own
     wait of (n - 1) S + S - 14: (n - 1) S + (f - 1) n S, that is f n - 1 services.
+
+    With ``late``, a RAM acknowledges a read together with its response: the input is free S cycles
+    after a grant, and the next packet asks 5 later, when another grant may be due already. So each
+    packet of the same input takes 5 cycles more.
     """
     alone = read_lifetime(links=links)
-    return alone + service(slave_acknowledge) * (sharing * inputs - 1)
+    return (alone + service(slave_acknowledge) * (sharing * inputs - 1)
+            + _late(late) * (sharing - 1))
+
+
+def _late(late: bool) -> int:
+    """Cycles from one grant of an input to the next, besides services, if slaves are ``late``."""
+    return IN_CYCLES if late else 0
 
 
 @bound(formula="((h + 1) f + 1) P - 9 - h + 4 [n > 1] + 4 [f > 2], P = max(14, 10 n)",
        source="this project",
        environment="the other masters may begin at any time to write to the same RAM without a "
-                   "pause, each waiting for one acknowledge at a time; nothing else is under way")
+                   "pause, each waiting for one acknowledge at a time; no master reads, and "
+                   "nothing else is under way")
 def shared_write(*, links: Links, sharing: Sharing, inputs: Inputs) -> int:
     """A write to a RAM that several masters write to, without a pause.
 
@@ -224,6 +238,68 @@ def shared_write(*, links: Links, sharing: Sharing, inputs: Inputs) -> int:
     own = IN_CYCLES + OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES
     waits = ((links + 1) * sharing + 1) * max(own, turn * inputs)
     return waits - 9 - links + 4 * (inputs > 1) + 4 * (sharing > 2)
+
+
+_MIXED = ("the other masters may read and write the same RAM in any cycle, each waiting for one "
+          "response, or for one acknowledge, at a time; {}nothing else is under way")
+
+
+@bound(formula="7 + 20 (h + 1) + S (n - 1) if f = 1, else S n (f + 1) - 20, and 5 f more if slaves "
+               "acknowledge late",
+       source="this project",
+       environment=_MIXED.format("this master's own writes have landed, and "))
+def mixed_read(*, links: Links, sharing: Sharing, inputs: Inputs,
+               slave_acknowledge: str = "passed", late: bool = False) -> int:
+    """A read of a RAM that several masters read and write.
+
+    Counted as `read_lifetime`, with the parameters of `shared_read`.
+
+    Derivation: a write holds the RAM for 10 cycles, less than a read's S. From one grant of an
+    input of the RAM's router to its next, no more than n S go by while it has packets: after a read
+    it asks again within 14 cycles, before the next grant is due, and each other input goes first
+    once; after a write, one of the others may have been granted up to 13 cycles later, and the
+    others follow: 13 + (n - 1) S. With ``late`` slaves it asks again S + 5 after a read: n S + 5.
+
+    Alone at its input (f = 1), a read waits for each other input once. Else it waits in the router
+    before. A master that writes is free to send again before its packet is in the RAM, so that,
+    other than among reads, a packet X may be at the RAM's input when this one asks, in a cycle a,
+    and another one, Y, on its way out, after which each other input but Y's goes first once: X, and
+    f - 1 more. X was handed over in c < a. It is granted by c - 9 + n S: no later than n S after
+    the packet before it, 9 cycles after whose grant it was handed over; or if it found the input
+    idle, by c + 5 + (n - 1) S. The read follows f packets later, at c - 9 + n S + f n S, and alone
+    it would have been granted 10 cycles after it asked: (f + 1) n S - 20 cycles more.
+    """
+    cycles = service(slave_acknowledge)
+    waits = (cycles * (inputs - 1) if sharing == 1
+             else (sharing + 1) * inputs * cycles - 20 + _late(late) * sharing)
+    return read_lifetime(links=links) + waits
+
+
+@bound(formula="((h + 1) f + 1) n S - 4 - h, and 5 (h + 1) f more if slaves acknowledge late; "
+               "if f = 1, (h + 2) Q - 9 - h, Q = 14 if n = 1, else S (n - 1) + 13",
+       source="this project", environment=_MIXED.format(""))
+def mixed_write(*, links: Links, sharing: Sharing, inputs: Inputs,
+                slave_acknowledge: str = "passed", late: bool = False) -> int:
+    """A write to a RAM that several masters read and write.
+
+    Counted as `write_lifetime`, with the parameters of `shared_write`.
+
+    Derivation: as `mixed_read`, with this master's own writes in the routers before it, one in
+    each: it is requested 7 cycles after its predecessor was taken at the earliest, which in the
+    router before the RAM's asks 5 after it was taken, and in each one further out a cycle later. So
+    it is requested in c + 2 + h at the earliest, where c is when the packet X at the RAM's input
+    was handed over. X is granted by c - 9 + n S; (h + 1) f packets later, this one is, and it is on
+    its way to the memory 6 cycles after that.
+
+    Alone at its input (f = 1), all of these packets are this master's writes. From one grant to the
+    next there are Q cycles then: 14, or while others use the RAM, 13 and theirs; and X was handed
+    over 7 + h cycles before the request, as in `shared_write`.
+    """
+    cycles, packets = service(slave_acknowledge), (links + 1) * sharing
+    if sharing == 1:
+        own = IN_CYCLES + OUT_CYCLES + TO_MEMORY_CYCLES + MEMORY_CYCLES
+        return (packets + 1) * (own + (inputs > 1) * (cycles * (inputs - 1) - 1)) - 9 - links
+    return (packets + 1) * inputs * cycles - 4 - links + _late(late) * packets
 
 
 _PIPELINED = 3  # cycles from one router to the next

@@ -21,7 +21,8 @@ __all__ = ["ControlUnit", "ControlUnitConfiguration"]
 
 class ControlUnitConfiguration(data.StructLayout):
     """``function``; ``operands`` has a bit for each token that is waited for, ``inverted`` for each
-    whose meaning is turned round; ``slots`` of a delay, at least 1; ``split``: two consumers."""
+    whose meaning is turned round; ``slots`` of a delay, from 1 to `DELAY_SLOTS`; ``split``: two
+    consumers."""
 
     def __init__(self):
         super().__init__({"function": unsigned(2), "operands": unsigned(OPERANDS),
@@ -134,7 +135,8 @@ class ControlUnit(wiring.Component):
         free = Signal()
         enters, goes = Signal(), Signal()
         m.d.comb += [
-            free.eq(level < self.configuration.slots),
+            # never more than there are, whatever is configured: a token would be overwritten
+            free.eq((level < self.configuration.slots) & (level != DELAY_SLOTS)),
             enters.eq(token.valid & free & delays),
             goes.eq(offered.valid & leaves),
             write.addr.eq(newest), write.data.eq(token.payload), write.en.eq(enters),

@@ -18,7 +18,11 @@ from cyclebound.tb.dataflow.token_buffer_properties import TokenBufferCheck, Tok
 from cyclebound.tb.probe import ANY, Probe, offered, taken
 
 _TAKEN = taken("operands[k]")
+_LAST = f"declared.last & any({_TAKEN} for k in operands)"  # whose token completes a thread says so
 _RESULT = offered("results[0]")
+# The last operand of the first epoch after reset, whatever of younger ones came before it.
+FIRST_EPOCH_TAKEN = (f"first(nth(count({_TAKEN} & (operands[k].payload.tid < depth) "
+                     "for k in operands), declared.tokens), 0)")
 
 BLOCKS = (
     Block(
@@ -31,11 +35,14 @@ BLOCKS = (
             # SGMF, section 5.1: 16 entries are a good balance
             "paper": Configuration({"operands": 3, "depth": 16, "tid_width": 10, "width": 32}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.token_buffer", quick=("tiny",)),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.token_buffer", quick=("tiny",)),
+            Testbench("search", "cyclebound.tb.dataflow.token_buffer_search", searches=True,
+                      thorough=True),
+        ),
         bounds=(
-            # who has a thread's last operand says so
             BoundBinding("match", bounds.token_match, Probe(
-                start=f"declared.last & any({_TAKEN} for k in operands)", end=offered("fire"))),
+                start=_LAST, end=offered("fire"), in_flight=4)),
             # of as many tokens of a thread as it needs, the last one
             BoundBinding("turn", bounds.token_turn, Probe(
                 start=f"any(needed) & nth(count({_TAKEN} & (operands[k].payload.tid == "
@@ -124,17 +131,20 @@ BLOCKS = (
                                         "epochs": False}),
             "paper": Configuration({"depth": 16, "tid_width": 10, "address_width": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit", quick=("two",)),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.load_store_unit", quick=("two",)),
+            Testbench("search", "cyclebound.tb.dataflow.load_store_unit_search", searches=True,
+                      thorough=True),
+        ),
         bounds=(
             BoundBinding("access", bounds.access_latency, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("result"))),
             BoundBinding("stream", bounds.access_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("result"),
                 starts="declared.threads", ends="declared.threads")),
-            # from an epoch's last token to its last result
+            # the first epoch after reset, from its last token to its last result
             BoundBinding("epoch", bounds.access_epoch, Probe(
-                start=f"nth(count({_TAKEN} for k in operands), declared.tokens)",
-                end=f"nth({offered('result')}, depth)")),
+                start=FIRST_EPOCH_TAKEN, end=f"first(nth({offered('result')}, depth), 0)")),
             BoundBinding("residence", bounds.access_residence, Probe(
                 start=f"nth({taken('operands[0]')}, depth)", end=f"nth({offered('result')}, depth)",
                 in_flight=4), configurations=("two", "paper")),
@@ -152,11 +162,15 @@ BLOCKS = (
             "two": Configuration({"depth": 2, "tid_width": 8}),
             "paper": Configuration({"depth": 16, "tid_width": 10}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.control_unit", quick=("two",)),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.control_unit", quick=("two",)),
+            Testbench("search", "cyclebound.tb.dataflow.control_unit_search", searches=True,
+                      thorough=True),
+        ),
         bounds=(
             # either result is a consumer's, and both are offered in the same cycle
             BoundBinding("result", bounds.token_match, Probe(
-                start=f"any({_TAKEN} for k in operands)", end=_RESULT, in_flight=16, classed=True)),
+                start=_LAST, end=_RESULT, in_flight=4)),
             BoundBinding("stream", bounds.token_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=_RESULT, starts="declared.threads",
                 ends="declared.threads")),

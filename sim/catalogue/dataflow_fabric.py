@@ -19,6 +19,7 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.sim.catalogue.dataflow import FIRST_EPOCH_TAKEN
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 from cyclebound.tb.probe import Probe, offered, taken
@@ -101,8 +102,11 @@ BLOCKS = (
                                       ("roots", "fsqrt"))},
             "two": Configuration({"function": "fdiv", "depth": 2, "tid_width": 6, "blocks": 2}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.special_unit",
-                               quick=("integers",)),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.special_unit", quick=("integers",)),
+            Testbench("search", "cyclebound.tb.dataflow.special_unit_search", searches=True,
+                      thorough=True),
+        ),
         bounds=(
             BoundBinding("result", special_bounds.special_result, Probe(
                 start=f"any({_OPERAND} for k in operands)", end=offered("result"))),
@@ -111,7 +115,7 @@ BLOCKS = (
                 starts="declared.threads", ends="declared.threads")),
             # the first epoch after reset, from its last operand to its last result
             BoundBinding("epoch", special_bounds.special_epoch, Probe(
-                start=f"first(nth(count({_OPERAND} for k in operands), declared.tokens), 0)",
+                start=FIRST_EPOCH_TAKEN,
                 end=f"first(nth({offered('result')}, depth), 0)")),
         ),
         fpga=FpgaTarget("floats"),
@@ -148,7 +152,11 @@ BLOCKS = (
             "paper": Configuration({"ports": 12, "banks": 32, "words": 4096, "tag_width": 4,
                                     "width": 32, "hit": 4, "miss": 40}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.cache_banks", quick=("tiny",)),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.cache_banks", quick=("tiny",)),
+            Testbench("search", "cyclebound.tb.dataflow.cache_banks_search", searches=True,
+                      thorough=True),
+        ),
         bounds=(
             BoundBinding("hit", cache_bounds.cache_hit, Probe(
                 start=taken("ports[p].request"), classed=True, **_ANSWERED)),

@@ -46,6 +46,10 @@ _WRITE = Probe(start="writes[n] & ~past(requests[n])", end="landed[n]", over={"n
 # An instruction lasts from the end of the one before to its own.
 _ENDED = "(operated[n] | fetched[n] & (declared.operation == 0))"
 _INSTRUCTION = Probe(start=f"past({_ENDED})", end=_ENDED, over={"n": "requests"})
+# the configurations of the grid that are compared with the model, and those in which a search looks
+# for the slowest accesses: with several masters
+_COMPARED = ("thesis", "accepted", "row", "late")
+_SEARCHED = ("thesis", "accepted", "row", "late_row")
 _GRID = {"rows": 3, "columns": 3, "words": 16, **_GIVEN, "slave_acknowledge": "passed",
          "late": False}
 
@@ -112,19 +116,29 @@ BLOCKS = (
             "accepted": Configuration({**_GRID, "rows": 1, "slave_acknowledge": "accepted"}),
             "row": Configuration({**_GRID, "rows": 1, "columns": 4}),
             "late": Configuration({**_GRID, "rows": 1, "columns": 2, "late": True}),
+            "late_row": Configuration({**_GRID, "rows": 1, "columns": 4, "late": True}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",), fixed=_THESIS),
+            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",), fixed=_THESIS,
+                      configurations=_COMPARED),
+            Testbench("search", "cyclebound.tb.noc.handshake_mesh_search", searches=True,
+                      configurations=_SEARCHED, thorough=True, fixed=_THESIS),
             Testbench("sharing", "cyclebound.tb.noc.handshake_mesh",
                       tests=("masters_on_one_ram",), configurations=("thesis",),
                       thorough=True, observes=False, fixed=_THESIS),
         ),
         bounds=(
-            BoundBinding("read_given", bounds.read_lifetime, probe=_READ),
-            BoundBinding("write_given", bounds.write_lifetime, probe=_WRITE),
-            BoundBinding("instruction_given", bounds.instruction, probe=_INSTRUCTION),
+            BoundBinding("read_given", bounds.read_lifetime, probe=_READ,
+                         configurations=_COMPARED),
+            BoundBinding("write_given", bounds.write_lifetime, probe=_WRITE,
+                         configurations=_COMPARED),
+            BoundBinding("instruction_given", bounds.instruction, probe=_INSTRUCTION,
+                         configurations=_COMPARED),
             BoundBinding("shared", bounds.shared_read, probe=_READ),
             BoundBinding("posted", bounds.shared_write, probe=_WRITE),
+            BoundBinding("mixed_read", bounds.mixed_read, probe=_READ, configurations=_SEARCHED),
+            BoundBinding("mixed_write", bounds.mixed_write, probe=_WRITE,
+                         configurations=_SEARCHED),
         ),
         signals=_TILES,
     ),

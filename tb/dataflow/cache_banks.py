@@ -10,15 +10,16 @@ from cyclebound.tb.bench import Bench, interrupted, testbench
 class Scene:
     """The banks, their model, and a queue of accesses before each port.
 
-    A port's accesses are (address, write); they take the tags that are free, in turn.
+    A port's accesses are (address, write); they take the tags that are free, in turn. ``words``:
+    what the banks hold, which a reset leaves as it is.
     """
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, words: list[int] | None = None) -> None:
         p = bench.parameters
         self.bench, self.ports, self.banks = bench, p["ports"], p["banks"]
         self.hit, self.miss = p["hit"], p["miss"]
         self.misses = 0  # in this cycle, by bank
-        self.words = [0] * p["words"]
+        self.words = [0] * p["words"] if words is None else words
         self.model = CacheModel(self.words, units=self.ports, banks=self.banks, hit=self.hit,
                                 miss=self.miss, misses=lambda bank: bool(self.misses >> bank & 1))
         self.queues: list[deque[tuple[int, bool]]] = [deque() for _ in range(self.ports)]
@@ -28,6 +29,16 @@ class Scene:
         self.taken: dict[tuple[int, int], int] = {}
         self.writes: dict[tuple[int, int], bool] = {}
         self.waits: list[int] = []  # cycles of each answer, from being taken
+        self.since = [0] * self.ports  # when what each port offers was offered first
+        # by port and tag: when it was offered, if it was a hit
+        self.hit_since: dict[tuple[int, int], int] = {}
+        self.hits: list[int] = []  # cycles of each hit, from being offered
+
+    @property
+    def under_way(self) -> bool:
+        """Whether an access is on offer, or has not been answered."""
+        return any(self.queues) or any(
+            len(tags) < 2 ** self.bench.parameters["tag_width"] for tags in self.tags)
 
     async def fill(self) -> None:
         """Give every word a value, by one port."""
@@ -43,6 +54,7 @@ class Scene:
             if (self.held[port] is None and queue and self.tags[port]
                     and (load == 1 or bench.rng.random() < load)):
                 address, write = queue.popleft()
+                self.since[port] = now
                 self.held[port] = Access(self.tags[port].popleft(), address, write,
                                          bench.rng.getrandbits(bench.parameters["width"]))
             if self.held[port] is not None:
@@ -65,6 +77,8 @@ class Scene:
                     care |= bench.outputs[f"{at}response.payload.data"].mask
                 self.tags[port].append(tag)
                 self.waits.append(now - self.taken[port, tag] + 1)
+                if (port, tag) in self.hit_since:
+                    self.hits.append(now - self.hit_since.pop((port, tag)) + 1)
             if self.held[port] is not None:
                 expected[f"{at}request.ready"] = takes
                 care |= bench.outputs[f"{at}request.ready"].mask
@@ -73,14 +87,15 @@ class Scene:
                 banks |= 1 << access.address % self.banks
                 self.taken[port, access.tag] = now
                 self.writes[port, access.tag] = access.write
+                if not misses >> access.address % self.banks & 1:
+                    self.hit_since[port, access.tag] = self.since[port]
                 self.held[port] = None
         expected["taken"] = banks
         bench.check(seen, bench.outputs.pack(expected), care)
 
     async def drain(self, *, rate: float = 0.0, load: float = 1.0) -> None:
         """Run cycles until all is answered; a bank misses at this rate."""
-        under_way = self.bench.parameters["tag_width"]
-        while any(self.queues) or any(len(tags) < 2**under_way for tags in self.tags):
+        while self.under_way:
             await self.cycle(load=load, misses=sum(
                 (self.bench.rng.random() < rate) << bank for bank in range(self.banks)))
 

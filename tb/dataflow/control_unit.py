@@ -62,7 +62,7 @@ async def one_thread_per_cycle(bench: Bench) -> None:
         await bench.reset()
         scene = Scene(bench, **case)
         threads = 3 * scene.depth
-        bench.declare("result")
+        bench.declare("result", last=1)  # all tokens of a thread come in one cycle
         bench.declare("stream", threads=threads)
         for tid in range(threads):
             scene.put(tid)
@@ -107,15 +107,16 @@ async def delays_of_every_length(bench: Bench) -> None:
 
 @testbench
 async def a_delay_holds_as_many_tokens_as_it_has_slots(bench: Bench) -> None:
-    for slots in (1, 2, 7, DELAY_SLOTS):
+    for slots in (1, 2, 7, DELAY_SLOTS, DELAY_SLOTS + 1, 31):  # the last are more than there are
         await bench.reset()
         scene = Scene(bench, function=Control.DELAY, operands=(0,), slots=slots)
         for tid in range(DELAY_SLOTS + 4):
             scene.put(tid)
         for _ in range(DELAY_SLOTS + 6):
             await scene.cycle(sink=0)
-        assert scene.taken == slots
+        assert scene.taken == min(slots, DELAY_SLOTS)
         await scene.drain()
+        assert [tid for tid, _ in scene.got[0]] == list(range(DELAY_SLOTS + 4))
 
 
 reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300, then=one_thread_per_cycle)

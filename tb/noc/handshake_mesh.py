@@ -83,7 +83,8 @@ class GridScene:
         scene._care &= ~sum(field.mask for field in scene._out["data"])
         return scene
 
-    def _word(self, kernels: Mapping[Tile, Kernel]) -> int:
+    def word(self, kernels: Mapping[Tile, Kernel]) -> int:
+        """The inputs in a cycle in which these cores may begin with these kernels."""
         word = 0
         for tile, k in kernels.items():
             row, column = k.target
@@ -105,7 +106,7 @@ class GridScene:
             core = self.model.cores[tile]
             if e.ends == ("operation" if core.kernel.operation else "fetch"):
                 self.ended[tile].append(now)
-        self.bench.check(await self.bench.step(self._word(kernels)), expected, self._care)
+        self.bench.check(await self.bench.step(self.word(kernels)), expected, self._care)
         return events
 
     async def settle(self) -> None:
@@ -234,7 +235,7 @@ async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) 
                 f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")
 
 
-def _input_of(tile: Tile, target: Tile) -> tuple[bool, bool]:
+def input_of(tile: Tile, target: Tile) -> tuple[bool, bool]:
     """The input by which a tile's requests reach the target; they go along the row first."""
     across = tile[0] == target[0]
     return across, tile > target
@@ -251,11 +252,11 @@ async def worst_reads(bench: Bench) -> None:
     kernel = reads(target, fetch=False)
     for masters in range(1, len(around) + 1):
         cores = around[:masters]
-        entries = [_input_of(tile, target) for tile in cores]
+        entries = [input_of(tile, target) for tile in cores]
         done = set()
         for victim in cores:
             kind = {"links": links(victim, target), "inputs": len(set(entries)),
-                    "sharing": entries.count(_input_of(victim, target))}
+                    "sharing": entries.count(input_of(victim, target))}
             if tuple(kind.values()) in done:
                 continue
             done.add(tuple(kind.values()))
@@ -303,6 +304,31 @@ async def worst_writes(bench: Bench) -> None:
                 for cycle in range(max(begin, beside) + 45 * (away + 2) * sharing + 60):
                     await scene.cycle({tile: kernel for tile, first in starts.items()
                                        if cycle >= first})
+    await bench.reset()
+
+
+@testbench
+async def reads_among_writes(bench: Bench) -> None:
+    """One core reads while the others write to the same RAM without a pause, and the other way
+    round; for each pair of an input of its own, and a shared one."""
+    tiles = GridScene(bench).tiles
+    target = CENTRE if CENTRE in tiles else (0, 1)
+    pairs = (((0, 1), (1, 2)), ((0, 1), (0, 0))) if CENTRE in tiles else (
+        ((0, 0), (0, 2)), ((0, 2), (0, 3)))
+    for cores in (pair for pair in pairs if {*pair} <= {*tiles}):
+        for victim, other in (cores, cores[::-1]):
+            kind = {"links": links(victim, target), "inputs": len({input_of(tile, target)
+                                                                    for tile in cores})}
+            kind["sharing"] = 3 - kind["inputs"]
+            for what, mine, theirs in (("mixed_read", Operation.READ, Operation.WRITE),
+                                       ("mixed_write", Operation.WRITE, Operation.READ)):
+                bench.undeclare("mixed_read")
+                bench.undeclare("mixed_write")
+                scene = await GridScene.fresh(bench)
+                bench.declare(what, at=scene.place(victim), **kind)
+                for _ in range(200):
+                    await scene.cycle({victim: Kernel(True, operation=mine, target=target),
+                                       other: Kernel(True, operation=theirs, target=target)})
     await bench.reset()
 
 

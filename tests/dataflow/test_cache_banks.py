@@ -4,6 +4,7 @@ planted faults."""
 
 import random
 from collections import deque
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +14,8 @@ from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache, ran
 from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.hdl.dataflow.cache_banks import CacheBanks
 from cyclebound.tb.dataflow import cache_banks_properties as properties
+from cyclebound.tb.dataflow.cache_banks_search import Adversary
+from cyclebound.tools.hill_climb import climb, climbed
 
 unit = pytest.mark.unit
 GOOD = {"ports": 3, "banks": 2, "words": 16, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
@@ -197,7 +200,50 @@ def test_checker_wants_its_neighbours_to_keep_the_rules(simulate):
 @unit
 def test_bounds():
     assert cache_bounds.cache_hit(hit=4) == 4
-    assert cache_bounds.cache_crowd(ports=3, accesses=1, miss=9) == cache_bounds.cache_access(
-        ports=3, miss=9)
+    assert cache_bounds.cache_crowd(ports=3, accesses=1, miss=9,
+                                    tag_width=1) == cache_bounds.cache_access(ports=3, miss=9)
+    with pytest.raises(NotCovered, match=r"^accesses must be at most 4, .*, not 5$"):
+        cache_bounds.cache_crowd(ports=3, accesses=5, miss=9, tag_width=2)
     with pytest.raises(NotCovered, match=r"^miss must be a whole number of at least 2, not 1$"):
         cache_bounds.cache_access(ports=1, miss=1)
+
+
+class LastFirst(CacheModel):
+    """Of the hits that wait, the last is answered first."""
+
+    def responses(self):
+        for _, prompt in self._due:
+            ripe = [place for place, answer in enumerate(prompt) if answer[0] <= self._now]
+            if ripe:
+                prompt.appendleft(prompt[ripe[-1]])
+                del prompt[ripe[-1] + 1]
+        return super().responses()
+
+
+@unit
+@pytest.mark.parametrize("model", [CacheModel, LastFirst])
+def test_the_search_finds_hits_in_a_wrong_order(model):
+    """As on the RTL, whose every cycle is compared with the model: `cache_banks_search`."""
+    p = {"ports": 2, "banks": 2, "words": 16, "tag_width": 3, "hit": 3, "miss": 7}
+    adversary = Adversary(SimpleNamespace(rng=random.Random(4), parameters=p))
+
+    def worst(traffic):
+        banks = model([0] * p["words"], units=2, banks=2, hit=p["hit"], miss=p["miss"],
+                      misses=lambda bank: bool(misses >> bank & 1))
+        left, tags = [deque(some) for some in traffic.accesses], [deque(range(8)) for _ in range(2)]
+        held, cycle = [None, None], 0
+        while any(left) or any(held) or any(len(free) < 8 for free in tags):
+            misses = traffic.misses[cycle % len(traffic.misses)]
+            for port, answer in enumerate(banks.responses()):
+                tags[port].extend([] if answer is None else [answer[0]])
+                if held[port] is None and left[port] and tags[port]:
+                    _, address, write = left[port].popleft()
+                    held[port] = Access(tags[port].popleft(), address, write, 0)
+            for port, taken in enumerate(banks.step(held)):
+                held[port] = None if taken else held[port]
+            cycle += 1
+        return banks.worst
+
+    found = climbed(climb(adversary.fresh, adversary.changed, tries=60, patience=30), worst)
+    allowed = cache_bounds.cache_access(ports=2, miss=p["miss"])
+    assert found.value == allowed if model is CacheModel else found.value > allowed

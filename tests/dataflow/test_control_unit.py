@@ -3,6 +3,7 @@
 
 import pytest
 
+from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.control_unit import ControlUnitModel
@@ -32,3 +33,5 @@ def test_what_functions_mean(case, values, result):
 def test_bounds():
     assert bounds.delay_stream(threads=10, slots=1) == 20
     assert bounds.delay_stream(threads=10, slots=2) == 11
+    with pytest.raises(NotCovered, match=r"^slots must be a whole number of 1 to 16, not 17$"):
+        bounds.delay_stream(threads=10, slots=17)

@@ -191,6 +191,8 @@ def test_model_keeps_threads_apart():
 def test_bounds():
     assert bounds.token_match(depth=16) == 3
     assert bounds.token_turn(depth=16) == 17
+    with pytest.raises(NotCovered, match=r"^epochs must be False: "):
+        bounds.token_turn(depth=16, epochs=True)
     assert bounds.token_stream(threads=1) == bounds.token_match(depth=2)
     assert bounds.compute_stream(threads=1, stages=9) == bounds.compute_result(stages=9) == 12
     assert bounds.pipeline_stream(threads=1, stages=9) == bounds.pipeline_latency(stages=9) == 10

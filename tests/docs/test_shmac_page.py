@@ -130,6 +130,21 @@ def test_the_worst_write_to_a_shared_ram():
                      f"{bounds.write_lifetime(links=2)} cycles")
 
 
+def test_the_slowest_among_both():
+    """What is allowed; the search has found what is beside it."""
+    rows = PAGE.rows("| masters | read, among reads | read, among both | write, among writes | "
+                     "write, among both |")
+    kinds = [{"links": links, "sharing": sharing, "inputs": inputs} for links, sharing, inputs in (
+        (1, 1, 2), (1, 2, 1), (2, 2, 1), (1, 2, 2), (2, 2, 2))]
+    assert [[int(cell.split()[-1]) for cell in row[1:]] for row in rows] == [
+        [claim(**kind) for claim in (bounds.shared_read, bounds.mixed_read, bounds.shared_write,
+                                     bounds.mixed_write)] for kind in kinds]
+    assert all(int(cell.split()[0]) <= int(cell.split()[-1]) for row in rows for cell in row[1:])
+    two = {"links": 1, "sharing": 2, "inputs": 1}
+    assert PAGE.says(f"two masters at one input take {bounds.shared_read(**two, late=True)} cycles "
+                     f"for a read, where `shared_read` allowed {bounds.shared_read(**two)} before")
+
+
 def means(shared, name):
     return ", ".join(f"{shared[name, masters]:g}" for masters in (3, 4, 8))
 

@@ -2,6 +2,8 @@
 """SHMAC's grid: parameters, the thesis' numbers from formulas and model, the bound of shared reads,
 and cores that stop each other."""
 
+from collections import deque
+
 import pytest
 from amaranth.back import rtlil
 
@@ -151,6 +153,55 @@ def test_shared_reads_keep_their_bound(others):
         if events.ends:
             worst, first = max(worst, now - first + 1), None
     assert 27 < worst <= bounds.shared_read(links=0, sharing=1, inputs=5)
+
+
+def lives(begin, *, operations, **model):
+    """The longest read and write of the first of some cores in a row, that share an input of the
+    RAM of tile 1, if they begin in these cycles and go on without a pause."""
+    grid, asked, longest = HandshakeMeshModel(Mesh(1, 4), **model), deque(), {"r": 0, "w": 0}
+    tile, asks, read = (0, 2), False, None
+    for now in range(400):
+        events = grid.step({(0, 2 + number): Kernel(True, operation=operations[number],
+                                                    target=(0, 1))
+                            for number, first in enumerate(begin) if now >= first})[tile]
+        if events.requests and not asks:
+            if events.writes:
+                asked.append(now)
+            else:
+                read = now
+        asks = events.requests
+        if events.landed:
+            longest["w"] = max(longest["w"], now - asked.popleft() + 1)
+        if events.ends and read is not None:
+            longest["r"], read = max(longest["r"], now - read + 1), None
+    return longest
+
+
+@unit
+@pytest.mark.parametrize(("late", "slave_acknowledge"), [
+    (False, "passed"), (True, "passed"), (False, "accepted"), (True, "accepted")])
+def test_a_slave_that_acknowledges_late_holds_its_input(late, slave_acknowledge):
+    """Two masters at one input: a bound that does not know of it is exceeded."""
+    model = {"late": late, "slave_acknowledge": slave_acknowledge}
+    worst = max(lives((30, begin), operations=(Operation.READ,) * 2, **model)["r"]
+                for begin in range(20, 41))
+    kind = {"links": 1, "sharing": 2, "inputs": 1, "slave_acknowledge": slave_acknowledge}
+    assert worst == bounds.shared_read(**kind, late=late)
+    assert (worst > bounds.shared_read(**kind)) == late
+
+
+@unit
+@pytest.mark.parametrize("late", [False, True])
+def test_reads_among_writes(late):
+    """One master reads, the other at its input writes; the search on the RTL has more of them."""
+    longest = {"r": 0, "w": 0}
+    for mine, theirs in ((Operation.READ, Operation.WRITE), (Operation.WRITE, Operation.READ)):
+        for begin in range(10, 90, 7):
+            found = lives((50, begin), operations=(mine, theirs), late=late)
+            longest = {what: max(longest[what], found[what]) for what in longest}
+    kind = {"links": 1, "sharing": 2, "inputs": 1}
+    assert bounds.write_lifetime(links=1) < longest["w"] <= bounds.mixed_write(**kind, late=late)
+    assert bounds.read_lifetime(links=1) < longest["r"] <= bounds.mixed_read(**kind, late=late)
 
 
 def stops(columns, targets, **model):

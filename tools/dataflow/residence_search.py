@@ -14,6 +14,7 @@ import sys
 
 from cyclebound.golden.dataflow.bounds import access_residence
 from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, residence
+from cyclebound.tools.hill_climb import climb, climbed
 
 __all__ = ["search"]
 
@@ -43,22 +44,19 @@ def search(tries: int, *, seed: int, depth: int = DEPTH,
            memory: int = MEMORY) -> tuple[int, Threads]:
     """The longest residence found, and the threads with the cycles that their accesses took."""
     rng = random.Random(seed)
-    best, best_threads, here, threads, since = 0, [], 0, [], _PATIENCE
-    for _ in range(tries):
-        if since >= _PATIENCE:
-            here, since, trial = 0, 0, _fresh(rng, depth, memory)
-        else:
-            trial = _changed(threads, rng, depth, memory)
-        longest, took = residence(trial, depth=depth)
-        if max(took) > memory:
-            continue
-        since = 0 if longest > here else since + 1
-        if longest >= here:
-            here, threads = longest, trial
-        if longest > best:
-            best = longest
-            best_threads = [(tid, cycles) for (tid, _), cycles in zip(trial, took, strict=True)]
-    return best, best_threads
+
+    def allowed(threads: Threads) -> int | None:
+        longest, took = residence(threads, depth=depth)
+        return longest if max(took) <= memory else None
+
+    found = climbed(climb(lambda: _fresh(rng, depth, memory),
+                          lambda threads: _changed(threads, rng, depth, memory),
+                          tries=tries, patience=_PATIENCE), allowed)
+    if found.value is None or found.candidate is None:
+        return 0, []
+    _, took = residence(found.candidate, depth=depth)
+    return found.value, [(tid, cycles) for (tid, _), cycles in zip(found.candidate, took,
+                                                                   strict=True)]
 
 
 def main(arguments: list[str]) -> None:

@@ -17,6 +17,7 @@ from cyclebound.golden.dataflow.operations import BLOCKS
 from cyclebound.golden.dataflow.special_bounds import special_epoch
 from cyclebound.golden.dataflow.special_timing import longest
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
+from cyclebound.tools.hill_climb import climb, climbed
 
 __all__ = ["Threads", "residence", "search"]
 
@@ -99,22 +100,18 @@ def search(function: Special, tries: int, *, depth: int, blocks: int = BLOCKS, o
     if operands > 1 + (function != Special.FSQRT):
         raise ValueError(f"{function} must have 1 operand, not {operands}")
     rng = random.Random(f"{function} {depth} {blocks} {operands} {seed}")
-    best, best_threads, here, threads, since = 0, None, 0, None, _PATIENCE
-    for _ in range(tries):
-        if since >= _PATIENCE:
-            here, since, trial = 0, 0, _fresh(rng, depth, operands)
-        else:
-            trial = _changed(threads, rng, depth)
-        both = trial
-        if operands == 1 and function != Special.FSQRT:
-            both = Threads(trial.orders * 2, trial.late, trial.pauses)
-        longest = residence(both, function=function, depth=depth, blocks=blocks)
-        since = 0 if longest > here else since + 1
-        if longest >= here:
-            here, threads = longest, trial
-        if longest > best:
-            best, best_threads = longest, both
-    return best, best_threads
+
+    def both(threads: Threads) -> Threads:
+        return (Threads(threads.orders * 2, threads.late, threads.pauses)
+                if operands == 1 and function != Special.FSQRT else threads)
+
+    found = climbed(
+        climb(lambda: _fresh(rng, depth, operands), lambda threads: _changed(threads, rng, depth),
+              tries=tries, patience=_PATIENCE),
+        lambda threads: residence(both(threads), function=function, depth=depth, blocks=blocks))
+    assert found.value is not None  # each has a value
+    assert found.candidate is not None
+    return found.value, both(found.candidate)
 
 
 def main(arguments: list[str]) -> None:
