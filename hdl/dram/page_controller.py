@@ -30,6 +30,11 @@ class BusLayout(data.StructLayout):
         super().__init__({"valid": 1, "write": 1, "tag": tag_bits, "beat": 2})
 
 
+def _turn(part):
+    """From a read to a write."""
+    return part.nCAS + part.nBURST + max(2, 1 + part.nWPRE) - part.nCWD
+
+
 class PageController(wiring.Component):
     """Issues the precharge, activate, read or write of a request, none of them too early.
 
@@ -76,6 +81,11 @@ class PageController(wiring.Component):
             raise ValueError(f"{part.name}: nBURST must be 4, not {part.nBURST}")
         if part.nCWD <= _FETCH:
             raise ValueError(f"{part.name}: nCWD must be at least {_FETCH + 1}, not {part.nCWD}")
+        # one counter for reads and writes: between the two, the bus's turn takes at least as long
+        most = min(_turn(part), part.nCWD + part.nBURST + part.nWTR_S)
+        if part.nCCD_S > most:
+            raise ValueError(f"{part.name}: nCCD must be at most {most}, the least distance of a "
+                             f"read and a write, not {part.nCCD_S}")
         self.tag_bits, self.close, self.postpone = tag_bits, bool(close), postpone
         bus = BusLayout(tag_bits=tag_bits)
         super().__init__({
@@ -99,7 +109,7 @@ class PageController(wiring.Component):
         p = self.part
         written = p.nCWD + p.nBURST
         rank = {"ccd": max(p.nCCD_S, p.nBURST), "rrd": p.nRRD_S, "rfc": p.nRFC,
-                "turn": p.nCAS + p.nBURST + max(2, 1 + p.nWPRE) - p.nCWD,
+                "turn": _turn(p),
                 "wtr": written + p.nWTR_S}
         bank = {"rcd": p.nRCD, "ras": p.nRAS, "rc": p.nRC, "rp": p.nRP, "rtp": p.nRTP,
                 "wr": written + p.nWR}

@@ -132,6 +132,8 @@ BLOCKS = (
             Testbench("cycle", "cyclebound.tb.dram.page_controller", quick=("open",)),
             Testbench("triples", "cyclebound.tb.dram.page_controller", tests=("every_triple",),
                       thorough=True),
+            Testbench("refreshes", "cyclebound.tb.dram.page_controller",
+                      tests=("a_refresh_at_each_cycle",), thorough=True),
         ),
         bounds=(BoundBinding("request", page_bounds.request_time, probe=Probe(
             start="sink.valid & ~past(sink.valid & ~sink.ready)",

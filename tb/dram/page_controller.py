@@ -5,14 +5,15 @@ from collections import deque
 from collections.abc import Callable
 
 from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
+from cyclebound.golden.dram.page_bounds import request_time
 from cyclebound.golden.dram.page_controller import PageControllerModel
 from cyclebound.golden.dram.queued_request import QueuedRequest
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.dram.page_histories import LONGEST
 
 _KINDS = [*itertools.product((False, True), (0, 1), (0, 1))]  # writes, bank, row
-_FAR = 800  # cycles: longer than a refresh and all requests under way take
 
 
 class Scene:
@@ -38,6 +39,9 @@ class Scene:
         self._care = sum(o[name].mask for name in (
             "sink.ready", "command.op", "bus.valid", "fetch.valid", "closed"))
         self.tags = 1 << p["tag_bits"]
+        # A refresh that falls due is over after one such time, and a request after two.
+        self._far = 2 * request_time(part=self.part, refreshes=1)
+        self.taken = 0  # the cycle in which the last request was taken
 
     @property
     def now(self) -> int:
@@ -53,17 +57,28 @@ class Scene:
 
     async def cycle(self, *, offer: bool = True) -> bool:
         """One cycle, compared; whether a request was taken."""
-        bench, now, values = self.bench, self.now, {}
+        bench, values = self.bench, {}
         request = self.waiting[0] if self.waiting and (offer or self._offered) else None
         if request is not None:
             if not self._offered:
                 # Far from the cycles in which refreshes fall due, none is done.
-                far = _FAR <= now % self.part.nREFI <= self.part.nREFI - _FAR
+                now = self.now
+                far = self._far <= now % self.part.nREFI <= self.part.nREFI - self._far
                 bench.declare("request", refreshes=int(not far))
                 self._offered = True
             values = {"sink.valid": 1, **{f"sink.payload.{name}": value
                                           for name, value in request._asdict().items()}}
-        seen = await bench.step(bench.inputs.pack(values))
+        return self._compare(await bench.step(bench.inputs.pack(values)), request, self.now - 1)
+
+    async def idle(self, cycles: int) -> None:
+        """So many cycles without a request, compared."""
+        assert not self.waiting
+        now = self.now
+        for cycle, seen in enumerate(await self.bench.play([0] * cycles), now):
+            self._compare(seen, None, cycle)
+
+    def _compare(self, seen: int, request: QueuedRequest | None, now: int) -> bool:
+        bench = self.bench
         taken, pins, closed, beat, fetched = self.model.step(request)
         expected, care = {"sink.ready": taken, "closed": closed}, self._care
         if pins is not None:
@@ -83,6 +98,7 @@ class Scene:
             self.waiting.popleft()
             self._under_way += 1
             self._offered = False
+            self.taken = now
         self._data(now, beat)
         return taken
 
@@ -164,3 +180,38 @@ async def every_triple(bench: Bench) -> None:
             await scene.cycle()
         scene.request(*triple[2])
         await scene.drain()
+
+
+@testbench
+async def a_refresh_at_each_cycle(bench: Bench) -> None:
+    """Each history of `LONGEST`, without a refresh, and with one at each cycle of the last request.
+
+    Before each, a refresh closes all banks; its requests begin when that is over.
+    """
+    scene = Scene(bench)
+    interval = scene.part.nREFI
+    longest = request_time(part=scene.part, refreshes=1)
+    due = (bench.parameters["postpone"] - 1) * interval  # after it, each interval has a refresh
+
+    async def run(history: tuple, begins: int) -> tuple[int, int]:
+        """Begin in that cycle; when the last request was first on offer, and when it was taken."""
+        await scene.idle(begins - scene.now)
+        for request in history[:-1]:
+            scene.request(*request)
+        while scene.waiting:
+            await scene.cycle()
+        offered = scene.now
+        scene.request(*history[-1])
+        while scene.waiting:
+            await scene.cycle()
+        taken = scene.taken
+        await scene.drain()
+        return offered - begins, taken - begins
+
+    for history in LONGEST.values():
+        due += interval
+        first, last = await run(history, due + longest)
+        for early in range(first, last + 2):
+            # the refresh at `due` closes the banks, the next one falls into the last request
+            due += 2 * interval
+            await run(history, due + interval - early)

@@ -1,5 +1,7 @@
 """The page of findings: its figures are what the formulas and the pages of the families have."""
 
+import dataclasses
+
 import pytest
 
 from cyclebound.golden.dram import bounds as dram
@@ -7,7 +9,7 @@ from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_bounds import indexed_issue_delay
 from cyclebound.golden.dram.page_bounds import request_time
 from cyclebound.golden.dram.reorder_bounds import residence
-from cyclebound.golden.dram.timing import PARTS
+from cyclebound.golden.dram.timing import DDR3_1600_MODULE, PARTS
 from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc.composition import Path, Transaction
 from cyclebound.golden.sram.bounds import eq1, read_completion
@@ -149,3 +151,12 @@ def test_the_active_processing_elements():
     assert PAGE.says(f"has {said} in its {len(active)} steps, {sum(active)} MACs in all")
     assert Page("systolic.md").says(f"has {said}")
     assert PAGE.says(f"`m n (k - 1)`, which is {9 * 2}, and not {27 - 1}")
+
+
+def test_the_worst_request_of_other_parts():
+    slow, late = (dataclasses.replace(DDR3_1600_MODULE, nWTR_S=cycles, nWTR_L=cycles)
+                  for cycles in (50, 18))
+    assert PAGE.says(f"takes {request_time(part=slow, refreshes=0)} cycles, where the sum has 54",
+                     f"makes it {request_time(part=late, refreshes=1)}, not 262")
+    assert Page("noc.md").says(f"takes {request_time(part=late, refreshes=1)} cycles if a refresh",
+                               f"it takes {request_time(part=slow, refreshes=0)} without any")

@@ -7,6 +7,7 @@ import pytest
 
 from cyclebound.golden.dram.part_file import PartFileError, load_part
 from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16, TIMINGS, Number
+from kit.parts import part_text
 
 pytestmark = pytest.mark.unit
 
@@ -41,11 +42,7 @@ def test_the_example_loads():
 @pytest.mark.parametrize("part", [DDR4_3200AA_X16, DDR4_3200AA_X8])
 def test_named_part_written_out_and_read_back(tmp_path, part):
     path = tmp_path / "part.toml"
-    fields = ("tck_ps", "banks", "bank_groups", "rows", "columns")
-    path.write_text(f'[part]\nname = "{part.name}"\ngeneration = "{part.generation}"\n'
-                    + "".join(f"{name} = {getattr(part, name)}\n" for name in fields)
-                    + "[timing]\n" + "".join(f"{name} = {getattr(part, name)}\n"
-                                             for name in TIMINGS))
+    path.write_text(part_text(part))
     assert load_part(path) == part
 
 
