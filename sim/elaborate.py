@@ -336,7 +336,7 @@ class ProofTop(FlatTop):
     @property
     def ports(self) -> list[Signal]:
         return [self._domain.clk, self._domain.rst, *super().ports, *self._picks,
-                *self._any.values()]
+                *self._any.values(), *getattr(self.checker, "rigid", ())]
 
 
 def watch(m: Module, component: wiring.Component, checker: wiring.Component, *,

@@ -95,7 +95,7 @@ BLOCKS = (
                 name="lane",
                 quick=0,
                 says="a lane has what it was loaded with or captured last when it is read out, its "
-                     "word is stored whenever it matches, and lane 0's own word is",
+                     "word is stored whenever it matches, and is its own if it is the lowest",
                 checker=SnoopCamProof,
                 instances=({"lanes": 5, "index_width": 5, "latency": 2},),
                 depth=6,

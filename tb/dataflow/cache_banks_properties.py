@@ -15,9 +15,9 @@ __all__ = ["CacheBanksCheck", "CacheBanksProof"]
 class CacheBanksCheck(Watcher):
     """No request is lost or answered twice, none waits too long, and a load has the last word.
 
-    Of each port, the accesses of one tag are followed, and of all words, one: which, the traffic
-    decides: in the first cycle after reset, ``ports[0]`` has them in its request's payload, whether
-    it offers anything or not. A prover may choose as it likes, so a proof is one for all of them.
+    Of each port, the accesses of one tag are followed, and of all words, one. A prover chooses
+    which, so a proof is one for all of them; in a simulation they are those of ``ports[0]``'s
+    request in the first cycle after reset, whether it offers anything or not.
 
     Assumes that offers stay until they are taken, and that a tag under way is not offered again.
 
@@ -46,7 +46,9 @@ class CacheBanksCheck(Watcher):
         super().__init__(target)
         self.miss = target.miss
         first = self.ports[0].request.payload
-        self.tag, self.address = Signal.like(first.tag), Signal.like(first.address)
+        self._tag, self._address = (self.any_one(value, name) for value, name in (
+            (first.tag, "tag"), (first.address, "address")))
+        self.tag, self.address = self._tag.kept, self._address.kept
         self.written, self.word = Signal(), Signal.like(first.data)
         self.under_way = [Signal(2**len(first.tag), name=f"under_way_{p}")
                           for p in range(len(self.ports))]
@@ -56,11 +58,10 @@ class CacheBanksCheck(Watcher):
     def elaborate(self, platform):
         m = Module()
         count = len(self.ports)
-        chosen, tag, address = Signal(), Signal.like(self.tag), Signal.like(self.address)
         first = self.ports[0].request.payload
-        m.d.comb += [tag.eq(Mux(chosen, self.tag, first.tag)),
-                     address.eq(Mux(chosen, self.address, first.address))]
-        m.d.sync += [chosen.eq(1), self.tag.eq(tag), self.address.eq(address)]
+        self._tag.follow(m, first.tag)
+        self._address.follow(m, first.address)
+        tag, address = self._tag.now, self._address.now
 
         hits_word = Signal(count)  # which port has its access to the word taken in this cycle
         for p, (port, under_way) in enumerate(zip(self.ports, self.under_way, strict=True)):

@@ -1,4 +1,4 @@
-"""Bound checker of a token buffer, for one thread whose identifier the traffic chooses.
+"""Bound checker of a token buffer, for one thread of any identifier.
 
 `TokenBufferCheck` knows the ports only, and watches simulations. `TokenBufferProof` adds what
 induction needs to know about the inside of `TokenBuffer`.
@@ -17,9 +17,8 @@ __all__ = ["TokenBufferCheck", "TokenBufferProof"]
 class TokenBufferCheck(Watcher):
     """No token of a thread is lost, duplicated, or matched with another thread's.
 
-    Which thread, the traffic decides: in the first cycle after reset, ``operands[0]`` has its
-    identifier as its payload's ``tid``, whether it offers anything or not. A prover may choose as
-    it likes, so a proof is one for every thread.
+    A prover chooses which thread, so a proof is one for every thread; in a simulation it is the
+    ``tid`` of ``operands[0]`` in the first cycle after reset, whether that offers anything or not.
 
     Assumes that ``needed`` does not change, and that offers stay until they are taken.
 
@@ -50,8 +49,8 @@ class TokenBufferCheck(Watcher):
         super().__init__(target)
         self.depth, self.width = target.depth, target.width
         count = len(self.needed)
-        self.tid = Signal.like(self.operands[0].payload.tid)
-        self.followed = Signal.like(self.tid)
+        self._choice = self.any_one(self.operands[0].payload.tid, "tid")
+        self.tid, self.followed = self._choice.kept, self._choice.now
         self.inside = [Signal(2, name=f"inside_{k}") for k in range(count)]
         self.value = [Signal(self.width, name=f"value_{k}") for k in range(count)]
         self.queued = [Signal(self.width, name=f"queued_{k}") for k in range(count)]
@@ -63,12 +62,11 @@ class TokenBufferCheck(Watcher):
         fire, depth = self.fire, self.depth
 
         # the thread, and an environment that keeps the rules
-        chosen = Signal()
         tid = self.followed
         needed = Signal.like(self.needed)
-        m.d.comb += tid.eq(Mux(chosen, self.tid, self.operands[0].payload.tid))
-        m.d.sync += [chosen.eq(1), self.tid.eq(tid), needed.eq(self.needed)]
-        m.d.sync += Assume(~chosen | (needed == self.needed), "needed changed")
+        self._choice.follow(m, self.operands[0].payload.tid)
+        m.d.sync += needed.eq(self.needed)
+        m.d.sync += Assume(~self._choice.chosen | (needed == self.needed), "needed changed")
         for k, operand in enumerate(self.operands):
             claim_kept(m, f"operand {k}", operand, Assume)
         claim_kept(m, "fire", fire, Assert)

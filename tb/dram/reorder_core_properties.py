@@ -1,7 +1,7 @@
 """Bound checker of a reorder core, and the invariants that prove it.
 
-`ReorderCheck` knows only the ports: it follows the request with the greatest tag. A prover may
-send it when it likes, so a proof is one for every request.
+`ReorderCheck` knows only the ports: it follows the requests of one tag. Which one, and when it
+sends them, a prover chooses, so a proof is one for every request.
 """
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
@@ -14,6 +14,9 @@ __all__ = ["ReorderCheck", "ReorderProof"]
 class ReorderCheck(Watcher):
     """A request is overtaken by no more than the bound's others; it leaves once, as it came.
 
+    Which tag, the traffic decides in a simulation: that on ``sink`` in the first cycle after reset,
+    whether it is on offer or not. In a proof it is any.
+
     Assumes that an offer stays until it is taken, and that of the tag that is followed there is
     one request at a time.
 
@@ -24,6 +27,8 @@ class ReorderCheck(Watcher):
 
     Attributes
     ----------
+    tag : Signal
+        The tag that is followed.
     pending, inside : Signal
         The request followed was taken in the cycle before; it has been in the queue for longer.
     passed : Signal
@@ -41,6 +46,8 @@ class ReorderCheck(Watcher):
         self.pending, self.inside, self.new = Signal(), Signal(), Signal()
         self.passed = Signal(range(target.cap + 2 * target.entries))
         self.idle = Signal()
+        self._choice = self.any_one(target.sink.payload.tag, "tag")
+        self.tag = self._choice.now
         self.marked, self.leaves = Signal(), Signal()
         self.kept = Signal(len(target.sink.payload.as_value()))
         self._free = Signal(init=1)
@@ -51,11 +58,12 @@ class ReorderCheck(Watcher):
         taken, kept = Signal(), self.kept
         waited, held, rests = Signal(), Signal(), Signal()
         offer, shown = Signal.like(kept), Signal.like(kept)
+        self._choice.follow(m, sink.payload.tag)
         m.d.comb += [
-            self.marked.eq(sink.payload.tag.all()),
+            self.marked.eq(sink.payload.tag == self.tag),
             taken.eq(sink.valid & sink.ready & self.marked),
             self.new.eq(source.valid & self._free),
-            self.leaves.eq(self.new & source.payload.tag.all()),
+            self.leaves.eq(self.new & (source.payload.tag == self.tag)),
         ]
         m.d.sync += [
             waited.eq(sink.valid & ~sink.ready), offer.eq(sink.payload),
@@ -130,7 +138,7 @@ class ReorderProof(ReorderCheck):
         claim(~(target.picked & (ages[0] == self.cap)) | pick[0], "at the cap, it is the oldest")
         claim(~(target.picked & target.fresh), "none is picked before the banks know")
         there = Signal(n)
-        m.d.comb += there.eq(Cat(valid[place] & target.queue[place].request.tag.all()
+        m.d.comb += there.eq(Cat(valid[place] & (target.queue[place].request.tag == self.tag)
                                  for place in range(n)))
         claim(there.any() == (self.pending | (self.inside & ~self.leaves)), "in the queue")
         claim((there & (there - 1)) == 0, "in the queue once")
@@ -152,18 +160,19 @@ class ReorderProof(ReorderCheck):
     def explain(self, m, probes):
         """Assert in ``m`` what the probe's counter holds: requests that leave while this one stays.
 
-        It may follow any request, but tags are not looked at: it is the one with the greatest.
+        It may follow any request: let it be the one whose tag is followed here.
         """
         counter, = probes["residence"]
         tag, tag_before, came, came_before, stalled, stalled_too = counter.kept
         m.d.sync += [
-            Assume(~counter.waiting | counter.name.all(), "another request is followed"),
+            Assume(~counter.waiting | (counter.name == self.tag), "another request is followed"),
             Assert((stalled == ~self._free) & (stalled_too == ~self._free),
                    "invariant: the probe knows what is new"),
-            Assert(self.pending == (came & tag.all()), "invariant: the probe knows what came"),
-            Assert(self.fresh == (came_before & tag_before.all()),
+            Assert(self.pending == (came & (tag == self.tag)),
+                   "invariant: the probe knows what came"),
+            Assert(self.fresh == (came_before & (tag_before == self.tag)),
                    "invariant: the probe knows what is inside now"),
-            Assert(~counter.busy | (self.inside & ~self.fresh & counter.name.all()),
+            Assert(~counter.busy | (self.inside & ~self.fresh & (counter.name == self.tag)),
                    "invariant: the probe follows what is inside"),
             Assert(~counter.busy | (counter.before == self.passed),
                    "invariant: the probe counts what has passed"),

@@ -16,9 +16,9 @@ __all__ = ["SnoopCamCheck", "SnoopCamProof"]
 class SnoopCamCheck(Watcher):
     """Follows one lane: what it is loaded with, what it captures, and what is answered for it.
 
-    Which lane, the traffic decides: that of ``read``'s payload in the first cycle after reset,
-    whether it reads or not. Before the lane is loaded, its content is unknown. A prover may choose
-    as it likes, so that a proof is one for every lane.
+    A prover chooses which lane, so that a proof is one for every lane; in a simulation it is that
+    of ``read``'s payload in the first cycle after reset, whether it reads or not. Before the lane
+    is loaded, its content is unknown.
 
     Assumes that there is at most one operation in a cycle.
 
@@ -44,8 +44,9 @@ class SnoopCamCheck(Watcher):
     def __init__(self, target):
         super().__init__(target)
         self.lanes, self.latency = target.lanes, target.latency
-        self.chosen, self.lane = Signal(), Signal.like(self.read.payload)
-        self.current = Signal.like(self.read.payload)  # the same, in the first cycle as well
+        self._choice = self.any_one(self.read.payload, "lane")
+        self.chosen, self.lane = self._choice.chosen, self._choice.kept
+        self.current = self._choice.now  # the same, in the first cycle as well
         self.loaded, self.armed, self.hit = Signal(), Signal(), Signal()
         self.index, self.word = Signal.like(self.load.payload.index), Signal(WORD_BITS)
         due = data.StructLayout({"asked": 1, "fetched": 1, "enable": BEAT_WORDS, "lane": 1,
@@ -55,8 +56,7 @@ class SnoopCamCheck(Watcher):
     def elaborate(self, platform):
         m = Module()
         load, snoop, fetch, read = self.load, self.snoop, self.fetch, self.read
-        m.d.comb += self.current.eq(Mux(self.chosen, self.lane, read.payload))
-        m.d.sync += [self.chosen.eq(1), self.lane.eq(self.current)]
+        self._choice.follow(m, read.payload)
         m.d.sync += Assume(load.valid + snoop.valid + fetch.valid + read.valid <= 1,
                            "more than one operation in a cycle")
 
@@ -100,6 +100,9 @@ class SnoopCamCheck(Watcher):
 
 class SnoopCamProof(SnoopCamCheck):
     """`SnoopCamCheck`, with the invariant that the lane followed is the one inside.
+
+    Of the lanes that match, the lowest one's word is stored. Which ports do not show, but for lane
+    0: here it is what the lanes before the followed one have inside.
 
     Parameters
     ----------
@@ -145,6 +148,30 @@ class SnoopCamProof(SnoopCamCheck):
                                "invariant: only what was asked for is chosen")
             m.d.sync += Assert(~first.lane | (lane == number) | (selected == 0),
                                "invariant: no other lane is chosen")
+        self._lowest(m)
         m.d.sync += Cover(self.due[-1].lane & self.due[-1].hit, "a captured word is answered")
         m.d.sync += Cover(self.due[-1].match.any(), "a match is stored")
         return m
+
+    def _lowest(self, m):
+        """The followed lane's word is stored where it matches, and no lane before it does."""
+        target, lookup, lane = self._target, self.fetch, self.current
+        lower = Signal(BEAT_WORDS)  # words that a lane before it has
+        m.d.comb += lower.eq(Cat(Cat(
+            armed & (lane > number) & lookup.payload.enable[word]
+            & ((lookup.payload.index + word)[:len(index)] == index)
+            for number, (index, armed) in enumerate(zip(target.index, target.armed, strict=True))
+            ).any() for word in range(BEAT_WORDS)))
+        lowers = [Signal(BEAT_WORDS, name=f"lower_{stage}") for stage in range(self.latency)]
+        m.d.sync += [later.eq(sooner) for sooner, later in zip([lower, *lowers], lowers,
+                                                               strict=False)]
+        first, due = self.due[0], self.due[-1]
+        for number, selected in enumerate(target.chosen):
+            m.d.sync += Assert(~first.fetched | (lane <= number) | ((selected & ~lowers[0]) == 0),
+                               "invariant: a lane before it is chosen if it matches")
+        other = Cat(word != due.word for word in self.store.words)
+        m.d.sync += [
+            Assert((due.match & ~lowers[-1] & other) == 0,
+                   "the lowest lane matches, and another word is stored"),
+            Cover((due.match & ~lowers[-1]).any() & (self.lane != 0), "a lane is the lowest"),
+        ]

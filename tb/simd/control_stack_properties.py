@@ -59,18 +59,20 @@ class ControlStackLevelCheck(MachineWatcher):
 class ControlStackCheck(ControlStackLevelCheck):
     """Counts entries, and follows one of them: its lanes of one warp.
 
-    Which one, the first cycle after reset decides, by its ``target`` and ``warp``. A prover may
-    choose as it likes, so that a proof is one for every entry.
+    A prover chooses which one, so that a proof is one for every entry; in a simulation it is that
+    of ``target`` and ``warp`` in the first cycle after reset.
     """
 
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self._at, self._of_warp = self.any_one(self.target, "at"), self.any_one(self.warp, "warp")
+
     def _follow(self, m, level):
-        chosen, place, warp = Signal(), Signal.like(self.target), Signal.like(self.warp)
         known, lanes, mask, target = (Signal(), Signal.like(self.lanes), Signal.like(self.mask),
                                       Signal.like(self.target))
-        at, of_warp = Signal.like(self.target), Signal.like(self.warp)
-        m.d.comb += [at.eq(Mux(chosen, place, self.target)),
-                     of_warp.eq(Mux(chosen, warp, self.warp))]
-        m.d.sync += [chosen.eq(1), place.eq(at), warp.eq(of_warp)]
+        self._at.follow(m, self.target)
+        self._of_warp.follow(m, self.warp)
+        at, of_warp = self._at.now, self._of_warp.now
         with m.If(self.push & (level == at) & (self.warp == of_warp)):
             m.d.sync += [known.eq(1), lanes.eq(self.lanes), mask.eq(self.mask),
                          target.eq(self.target)]
@@ -81,7 +83,7 @@ class ControlStackCheck(ControlStackLevelCheck):
                    "another mask or target than was pushed"),
             Cover(shows & self.pop & (level != 1), "an entry above others is popped"),
         ]
-        self._chosen, self._place, self._warp = chosen, place, warp
+        self._chosen, self._place, self._warp = self._at.chosen, self._at.kept, self._of_warp.kept
         self._known, self._lanes, self._entry = known, lanes, Cat(mask, target)
 
 

@@ -1,6 +1,6 @@
 """Bound checker of the scoreboard: no operand is read before it is written."""
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
 
 from cyclebound.golden.simd.isa import File
 from cyclebound.tb.simd.machine_watcher import MachineWatcher
@@ -11,22 +11,26 @@ __all__ = ["ScoreboardCheck"]
 class ScoreboardCheck(MachineWatcher):
     """Follows one register, of one warp where its file has lanes.
 
-    Which one, the first cycle after reset decides: that of operand 0, whether it issues or not. A
-    prover may choose as it likes, so that a proof is one for every register.
+    A prover chooses which one, so that a proof is one for every register; in a simulation it is
+    that of operand 0 in the first cycle after reset, whether it issues or not.
 
     A token that issues in cycle *t* writes in ``t + depth``, unless it is flushed before. The check
     counts down from there; the scoreboard compares ages.
     """
 
+    def __init__(self, *arguments, **more):
+        super().__init__(*arguments, **more)
+        self._register = self.any_one(self.reads[0], "register")
+        self._warp = self.any_one(self.warp, "warp")
+
     def elaborate(self, platform):
         m = Module()
         machine = self.machine
         depth = machine.decode_stages + machine.execute_stages
-        chosen, kept, warp = Signal(), Signal.like(self.reads[0]), Signal.like(self.warp)
-        followed, of_warp = Signal.like(self.reads[0]), Signal.like(self.warp)
-        m.d.comb += [followed.eq(Mux(chosen, kept, self.reads[0])),
-                     of_warp.eq(Mux(chosen, warp, self.warp))]
-        m.d.sync += [chosen.eq(1), kept.eq(followed), warp.eq(of_warp)]
+        self._register.follow(m, self.reads[0])
+        self._warp.follow(m, self.warp)
+        followed, of_warp = Signal.like(self.reads[0]), self._warp.now
+        m.d.comb += followed.eq(self._register.now)
 
         shared = (followed.file == File.SCALAR) | (followed.file == File.SCALAR_SPECIAL)
         here = shared | (self.warp == of_warp)

@@ -1,7 +1,7 @@
 """Bound checkers of the banked memory: they read its ports and drive none.
 
 `BankedMemoryCheck` knows protocol and arbitration, at any size: it watches simulations.
-`BankedMemoryDataCheck` follows one byte of each bank, whichever its traffic chooses: a word
+`BankedMemoryDataCheck` follows one byte of each bank, whichever that is: a word
 written is the word read. Each has a `...Proof`, which looks inside `BankedMemory` as well; they are
 for induction. `BankedMemoryObserver` asserts nothing: it tells probes what a transaction meets.
 
@@ -261,10 +261,9 @@ class BankedMemoryObserver(_MemoryWatcher):
 class BankedMemoryDataCheck(_MemoryWatcher):
     """One byte of each bank: what a read returns is what was written last.
 
-    Which byte, the traffic decides: in the first cycle after reset, ``ports[0][0]`` has its address
-    as its payload's address, and its lane as its payload's data, whether it asks or not. Before
-    its first write, the byte is unknown. A prover may choose as it likes, so a proof is one for
-    every byte.
+    A prover chooses which byte, so a proof is one for every byte; in a simulation, in the first
+    cycle after reset, ``ports[0][0]`` has its address as its payload's address, and its lane as its
+    payload's data, whether it asks or not. Before its first write, the byte is unknown.
 
     Parameters
     ----------
@@ -289,8 +288,9 @@ class BankedMemoryDataCheck(_MemoryWatcher):
 
     def __init__(self, target):
         super().__init__(target)
-        self.address = Signal.like(self.ports[0][0].request.payload.address)
-        self.lane = Signal(range(self.word_bytes))
+        self._address = self.any_one(self.ports[0][0].request.payload.address, "address")
+        self._lane = self.any_one(Signal(range(self.word_bytes)), "lane")
+        self.address, self.lane = self._address.kept, self._lane.kept
         self.written = Signal(self.banks)
         self.shadow = [Signal(8, name=f"shadow_{bank}") for bank in range(self.banks)]
         self.due = [Signal(self.requesters, name=f"due_{bank}") for bank in range(self.banks)]
@@ -298,13 +298,10 @@ class BankedMemoryDataCheck(_MemoryWatcher):
     def elaborate(self, platform):
         m = Module()
 
-        chosen = Signal()
-        address, lane = Signal.like(self.address), Signal.like(self.lane)
         choice = self.ports[0][0].request.payload
-        m.d.comb += [address.eq(self.address), lane.eq(self.lane)]
-        with m.If(~chosen):
-            m.d.comb += [address.eq(choice.address), lane.eq(choice.data)]
-        m.d.sync += [chosen.eq(1), self.address.eq(address), self.lane.eq(lane)]
+        self._address.follow(m, choice.address)
+        self._lane.follow(m, choice.data[:len(self.lane)])
+        address, lane = self._address.now, self._lane.now
 
         for bank, shadow in enumerate(self.shadow):
             for who, path in enumerate(self.paths(bank)):

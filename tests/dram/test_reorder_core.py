@@ -8,6 +8,7 @@ import re
 
 import pytest
 from amaranth.back import rtlil
+from amaranth.hdl import Cat, Cover
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import reorder_bounds as bounds
@@ -110,6 +111,8 @@ def play(dut, check, *, model=None, cycles=800, ready=0.7):
 
     async def bench(ctx):
         offer, marked = None, False
+        ctx.set(dut.sink.payload.tag, mark)  # in the first cycle: that is followed
+        await ctx.tick()
         for _ in range(cycles):
             if offer is None and rng.random() < 0.8:
                 tag = rng.randrange(mark) if marked or rng.random() < 0.5 else mark
@@ -156,8 +159,8 @@ def shown(tag, *, valid=1, ready=1, row=0):
     return {"valid": valid, "ready": ready, "tag": tag, "row": row}
 
 
-# (tag offered, taken) and what is on offer, in each cycle; the last has the fault. Tag 7 is
-# the one that is followed.
+# (tag offered, taken) and what is on offer, in each cycle; the last has the fault. Tag 7, which
+# is there in the first cycle, is the one that is followed.
 NONE = shown(0, valid=0)
 FAULTS = {
     "offer withdrawn or changed": [((1, 0), NONE), ((2, 0), NONE)],
@@ -178,7 +181,8 @@ def test_checker_fires(fires, says):
     check = properties.ReorderCheck(ReorderCore(**SHAPE))
     sink, source = check.sink, check.source
     fires(says, properties, check, [
-        [(sink.valid, tag is not None), (sink.payload.tag, tag or 0), (sink.ready, taken),
+        [(sink.valid, tag is not None), (sink.payload.tag, 7 if tag is None else tag),
+         (sink.ready, taken),
          (source.valid, offer["valid"]), (source.ready, offer["ready"]),
          (source.payload.tag, offer["tag"]), (source.payload.row, offer["row"])]
         for (tag, taken), offer in FAULTS[says]])
@@ -241,6 +245,15 @@ def test_every_configuration_is_to_be_proved():
                       for c in block.configurations.values()}
 
 
+class Covered(properties.ReorderCheck):
+    """The checker alone, of something that happens."""
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        m.d.sync += Cover(self.leaves, "a request leaves")
+        return m
+
+
 class Later(ReorderCore):
     """Its cap comes an issue too late."""
 
@@ -254,12 +267,44 @@ def test_a_cap_that_comes_too_late_has_a_counterexample(tmp_path):
     block = catalogue.load().find("dram.reorder_core")
 
     def check(target):
-        checker = properties.ReorderCheck(target)
+        checker = Covered(target)
         checker.most = target.cap - 1 + target.entries - 2
         return checker
 
-    claim = dataclasses.replace(block.properties[0], checker=check, depth=16,
+    claim = dataclasses.replace(block.properties[0], checker=check, depth=16, declares={},
                                 top=on_small_part(Later))
     found = prove(block, claim, {**claim.instances[0], "entries": 2, "cap": 1}, folder=tmp_path)
     assert found.status == "failed"
     assert found.detail.startswith("a request is overtaken more than 1 times")
+
+
+class _Confuses(ReorderCore):
+    """Requests of one tag leave with another row."""
+
+    WRONG = 0
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        tags = Cat(entry.request.tag == self.WRONG for entry in self.queue)
+        for entry, wrong in zip(self.queue, tags, strict=True):
+            row = entry.request.row
+            with m.If(wrong & (self.pick != 0) & self.picked):
+                m.d.sync += row.eq(~row)
+        return m
+
+
+class _ConfusesTheLast(_Confuses):
+    WRONG = 1
+
+
+@pytest.mark.thorough
+@pytest.mark.proof
+@pytest.mark.parametrize("faulty", [_Confuses, _ConfusesTheLast])
+def test_a_fault_of_any_tag_has_a_counterexample(tmp_path, faulty):
+    """The proof follows no tag of its own."""
+    block = catalogue.load().find("dram.reorder_core")
+    claim = dataclasses.replace(block.properties[0], checker=Covered, depth=8,
+                                induction=None, declares={}, top=on_small_part(faulty))
+    found = prove(block, claim, {**claim.instances[0], "entries": 2, "cap": 1}, folder=tmp_path)
+    assert found.status == "failed"
+    assert found.detail.startswith("a request leaves in another form")
