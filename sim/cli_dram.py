@@ -1,6 +1,8 @@
 """Commands about DRAM requests: their commands, cycle by cycle, and their issue delay."""
 
+import bisect
 import functools
+import itertools
 import json
 import random
 import re
@@ -17,6 +19,7 @@ from cyclebound.golden.dram import bounds
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide
 from cyclebound.golden.dram.command_arbiter import Schedule, schedule
 from cyclebound.golden.dram.controller import MOST_OWED
+from cyclebound.golden.dram.index_bounds import indexed_issue_delay
 from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.request import (
     ADDRESS_BITS,
@@ -236,6 +239,34 @@ def use(words: Annotated[int, typer.Argument(
                           str(use.bursts), str(use.delay), *(
                               f"{100 * float(share):.1f} %"
                               for share in (use.share, use.with_refresh, use.limit)))
+    print_table(table, console())
+
+
+@dram.command()
+def crossover(words: Annotated[int, typer.Option(
+                  "--words", metavar="WORDS", min=1, max=1 << 16,
+                  help="Words that a request moves: one for each item.")] = 1024,
+              part: PartName = _DEFAULT) -> None:
+    """The largest buffer that a snoopy transfer streams no slower than one index by index takes.
+
+    The latter at its worst, a row cycle for each word; sizes by Eq. 15 and 16 as printed, and by
+    this project's bounds, which the first are below for long tiles (docs/dram.md, errata).
+    """
+    device = _part(part)
+    table = Table(title=f"{device.name}: {words} words", title_justify="left")
+    for column in ("transfer", "bounds", "index by index", "bursts", "MiB"):
+        table.add_column(column, justify="right" if column in ("bursts", "MiB") else "left")
+    pairs = {"Eq. 15, 16": (bounds.eq15, bounds.eq16),
+             "ours": (bounds.tile_issue_delay, indexed_issue_delay)}
+    for writes, (name, (tile, indexed)) in itertools.product((0, 1), pairs.items()):
+        limit = indexed(part=device, bursts=words, rows=device.banks + 1, write=writes)
+        most = min(device.bursts, limit // device.nCCD_S)  # a burst takes nCCD_S at least
+        bursts = bisect.bisect_right(
+            range(1, most + 1), limit,
+            key=lambda count, tile=tile, writes=writes: tile(
+                part=device, bursts=count, write=writes))
+        table.add_row("write" if writes else "read", name, f"{limit:,} clocks", f"{bursts:,}",
+                      f"{bursts * BURST_WORDS * WORD_BYTES / (1 << 20):.3f}")
     print_table(table, console())
 
 

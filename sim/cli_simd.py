@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.isa import Instruction, decode, encode
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import INSTRUCTIONS, Program
@@ -19,16 +20,19 @@ from cyclebound.sim.cli_simd_published import adversary, errata, published, tabl
 from cyclebound.sim.cli_simd_wcet import tightness, wcet
 from cyclebound.sim.drawing import FORMATS, write
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.simd_authors import FullSize, full_size
 from cyclebound.sim.simd_files import load_memory, load_program, write_results
 from cyclebound.sim.simd_options import (
     GridText,
     KernelFile,
+    KernelsFolder,
     MachineName,
     PartName,
     Sizes,
     Timing,
     Width,
     numbered,
+    policy_named,
     sizes_of,
     timed_grid,
 )
@@ -36,6 +40,8 @@ from cyclebound.sim.simd_run import SimdRun, check_covers, grid_of, run_kernel
 from cyclebound.tools.simd import disassembler, isa_page
 from cyclebound.tools.simd.kernel_cases import fill
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path
+
+_PART = "ddr4-3200aa-x16"  # of Table 4
 
 simd = Commands(no_args_is_help=True, help=GROUPS["simd"][1])
 app.add_typer(simd, name="simd")
@@ -126,31 +132,56 @@ def table(
     policies: Annotated[list[str] | None, typer.Option(
         "--policy", "-p", metavar="POLICY", help="Once for each column; the default is "
         "unconstrained, access and compute.")] = None,
+    kernels: KernelsFolder = None,
 ) -> None:
-    """Cycles of installed kernels on the cycle model at full size, beside Sim-D's Table 4."""
+    """Cycles of installed kernels on the cycle model at full size, beside Sim-D's Table 4.
+
+        cyclebound simd table --kernels Sim-D/src/kernels -p unconstrained -p pairwise -p compute
+
+    With --kernels, the authors' kernels on the cycle model with their DRAM front end; policies are
+    then compared as in Figure 7. Exit status 2: a kernel cannot be run; the message says why.
+    """
     chosen = names or [name for name in KERNELS if REFERENCES[name].cycles]
-    columns = policies or ["unconstrained", "access", "compute"]
+    columns = [policy_named(name).value
+               for name in policies or ("unconstrained", "access", "compute")]
     print(f"| kernel | items | Table 4 | {' | '.join(columns)} | ratio |")
     print("| --- | --- | --- |" + " --- |" * (len(columns) + 1))
+    compared, failed = [], False
     with progress_bars() as tell:
         for name in chosen:
-            counts = [_full_size(name, policy, tell) for policy in columns]
+            try:
+                kernel = full_size(name, kernels)
+                counts = [_cycles(kernel, policy, tell) for policy in columns]
+            except UserError as error:
+                if kernels is None:
+                    raise
+                print(f"cyclebound: {error}", file=sys.stderr)
+                failed = True
+                continue
+            if kernel.program.scratchpad_buffers:
+                compared.append(counts)
             reference = REFERENCES[name]
             paper = f"{reference.cycles:,}" if reference.cycles else ""
             ratio = f"{counts[0] / reference.cycles:.2f}" if reference.cycles else ""
             cycles = " | ".join(f"{cycles:,}" for cycles in counts)
-            print(f"| `{name}` | {reference.x} x {reference.y} | {paper} | {cycles} | {ratio} |",
-                  flush=True)
+            print(f"| `{name}` | {kernel.grid.x} x {kernel.grid.y} | {paper} | {cycles} | "
+                  f"{ratio} |", flush=True)
+    if kernels and compared and columns[0] == "unconstrained":
+        print(f"\nperformance lost to policies, of {len(compared)} kernels with a scratchpad:")
+        for policy, *cycles in zip(columns, *compared, strict=True):
+            lost = [100 * (1 - row[0] / own) for own, row in zip(cycles, compared, strict=True)]
+            if policy != columns[0]:
+                print(f"{policy:9} {np.mean(lost):5.1f} % on average, {min(lost):.1f} to "
+                      f"{max(lost):.1f} %")
+    if failed:
+        raise typer.Exit(2)
 
 
-def _full_size(name: str, policy: str, tell: Progress) -> int:
-    """Cycles of an installed kernel at its full size, on random content."""
-    program = load_program(name)
-    items = grid_of(program, None, None, "paper")
-    memory = load_memory(program, {})
-    fill(name, memory, items, np.random.default_rng(1))
-    ran = run_kernel(program, items, memory, model="cycle", policy=policy, keep=False,
-                     tell=lambda step, done, total: tell(f"{name}, {policy}", done, total))
+def _cycles(kernel: FullSize, policy: str, tell: Progress) -> int:
+    """Cycles of a kernel on the part of Table 4."""
+    ran = run_kernel(kernel.program, kernel.grid, kernel.content(), model="cycle", policy=policy,
+                     part=_PART, keep=False, timeline=kernel.timeline(part_named(_PART)),
+                     tell=lambda step, done, total: tell(f"{kernel.name}, {policy}", done, total))
     assert ran.timed is not None
     return ran.timed.cycles
 
@@ -161,14 +192,15 @@ def run(
     grid: GridText = None,
     width: Width = None,
     data: Annotated[list[str] | None, typer.Option(
-        "--data", "-d", metavar="BUFFER=FILE", help="A buffer's content: .npy, .csv (floats), or "
-        "raw 32-bit words. Once for each buffer; others have what .data names, or zeros.")] = None,
+        "--data", "-d", metavar="BUFFER=FILE", help="A buffer's content: .npy, .csv or .txt "
+        "(floats), or raw 32-bit words. Once for each buffer; others have what .data names, or "
+        "zeros.")] = None,
     sizes: Sizes = None,
     policy: Annotated[str, typer.Option(
         "--policy", "-p", metavar="POLICY", help="What may run at the same time: unconstrained, "
         "pairwise, access (scratchpads count as DRAM), compute (scratchpads count as compute), "
-        "hold (compute, and after a scratchpad transfer its work-group continues before the "
-        "other one).")] = "unconstrained",
+        "yield (compute, but after a scratchpad transfer the other work-group is first).")
+        ] = "unconstrained",
     model: Annotated[str, typer.Option(
         "--model", "-m", metavar="MODEL", help="golden: the result. cycle: the result, and the "
         "cycles of each phase. rtl: the same from the hardware, simulated.")] = "golden",

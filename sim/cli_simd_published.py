@@ -1,6 +1,7 @@
 """Commands about the published WCET analysis of the SIMD accelerator, and the adversary."""
 
 import json
+import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -21,10 +22,12 @@ from cyclebound.sim.simd_files import load_program
 from cyclebound.sim.simd_options import (
     GridText,
     KernelFile,
+    KernelsFolder,
     MachineName,
     PartName,
     Timing,
     Width,
+    policy_named,
 )
 from cyclebound.sim.simd_published import ANALYSES, compared, markdown
 from cyclebound.sim.simd_run import grid_of
@@ -97,6 +100,10 @@ def errata(as_json: AsJson = False) -> None:
             "witnesses": [{**asdict(witness.witness), "policy": witness.witness.policy.value,
                            "measured": witness.measured, "published": witness.published,
                            "refused": witness.refused} for witness in witnessed],
+            "yields": [{"name": point.name, "published": point.published().compute,
+                        **{policy.value: point.run(policy).cycles
+                           for policy in (Policy.COMPUTE, Policy.YIELD)}}
+                       for point in witnesses.YIELDS],
             "safe": [{"name": point.name, "place": point.place, "says": point.says, "cases": cases,
                       "left": left} for point, cases, left in safe]}, indent=2))
     else:
@@ -114,6 +121,13 @@ def errata(as_json: AsJson = False) -> None:
         print()
         for point in witnesses.SAFE:
             print(f"* `{point.name}`: {point.says}")
+        print()
+        print(markdown(("kernel", "work-groups", "published, compute", "measured, compute",
+                        "measured, yield", "yield over published"), (
+            (f"`{finding.witness.name}`", finding.witness.work_groups, finding.published,
+             finding.witness.run(Policy.COMPUTE).cycles, finding.measured,
+             f"{finding.measured / finding.published:.3f}")
+            for finding in map(witnesses.find, witnesses.YIELDS))))
     if not all(witness.exceeded for witness in witnessed) or any(left < 0 for _, _, left in safe):
         raise typer.Exit(1)
 
@@ -124,12 +138,16 @@ def table_5(
     part: PartName = "ddr4-3200aa-x16",
     measure: Annotated[bool, typer.Option(
         "--measure", help="Run them on the cycle model, too, which takes minutes.")] = False,
+    kernels: KernelsFolder = None,
     chart: Annotated[Path | None, typer.Option(
         "--chart", metavar="FILE", help="Draw Figure 8: .svg, .png or .pdf.")] = None,
 ) -> None:
     """Sim-D's Table 5 and Figure 8: the paper's numbers, its formula recomputed, and our bounds.
 
         cyclebound simd table5 --chart figure8.svg
+
+    With --kernels, the authors' kernels; --measure runs them with their DRAM front end. Exit status
+    2: a kernel cannot be read; the message says why.
     """
     if chart is not None and chart.suffix not in FORMATS:
         raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
@@ -137,19 +155,27 @@ def table_5(
         if name not in KERNELS:
             raise unknown("kernel", name, KERNELS)
     chosen = names or [name for name in KERNELS if REFERENCES[name].cycles]
+    rows, failed = [], False
     with progress_bars() as tell:
-        rows = [compared(name, part, measure=measure, tell=tell) for name in chosen]
+        for name in chosen:
+            try:
+                rows.append(compared(name, part, measure=measure, tell=tell, kernels=kernels))
+            except UserError as error:
+                if kernels is None:
+                    raise
+                print(f"cyclebound: {error}", file=sys.stderr)
+                failed = True
     access, compute = POLICIES
     heads = ["kernel", "paper: lower", "paper: upper", "paper: access", "paper: compute",
              "formula: lower", "formula: upper", "formula: access", "formula: compute",
-             "ours: access", "ours: compute", "ours: hold"]
+             "ours: access", "ours: compute"]
     heads += ["measured: access", "measured: compute"] * measure
     print(markdown(heads, (
         (f"`{row.kernel}`{' (*)' if row.outside else ''}",
          *((row.printed.lower, row.printed.upper, row.printed.access, row.printed.compute)
            if row.printed else (None,) * 4),
          row.published.lower, row.published.upper, row.published.access,
-         row.published.compute, row.own[access], row.own[compute], row.held,
+         row.published.compute, row.own[access], row.own[compute],
          *((row.measured[access], row.measured[compute]) if measure else ()))
         for row in rows)))
     if any(row.outside for row in rows):
@@ -158,14 +184,19 @@ def table_5(
         from cyclebound.sim.pictures.simd_wcet import figure  # matplotlib takes a second
 
         write(figure(rows), chart, "--chart")
+    if failed:
+        raise typer.Exit(2)
 
 
 def adversary(
     count: Annotated[int, typer.Option("--count", "-n", min=1, help="Random kernels.")] = 200,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first one.")] = 0,
     analysis: Annotated[str, typer.Option(
-        "--analysis", metavar="NAME", help="own: this project's; hold: the same with policy hold; "
-        "published: Sim-D's, only in its scope.")] = "own",
+        "--analysis", metavar="NAME", help="own: this project's; published: Sim-D's, only in its "
+        "scope.")] = "own",
+    policies: Annotated[list[str] | None, typer.Option(
+        "--policy", "-p", metavar="POLICY", help="access, compute or yield, of which each kernel "
+        "has one; the default is the first two. Once for each.")] = None,
     machine: MachineName = "small",
     part: PartName = "ddr4-3200aa-x16",
     timing: Timing = "rtl",
@@ -184,6 +215,8 @@ def adversary(
     """
     if chart is not None and chart.suffix not in FORMATS:
         raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
+    chosen = ([policy_named(name, (*POLICIES, Policy.YIELD)) for name in policies] if policies
+              else POLICIES)
     if analysis not in ANALYSES:
         raise unknown("analysis", analysis, ANALYSES)
     if machine not in MACHINES:
@@ -197,10 +230,11 @@ def adversary(
         raise unknown("timing", timing, TIMINGS)
     used = TIMINGS[timing if own else "sim-d"].machine(MACHINES[machine])
     bench = Bench(used, device, Mix(True, own, own, own, rows=own),
-                  policies=(Policy.HOLD,) if analysis == "hold" else POLICIES,
+                  policies=chosen,
                   **({"buses": BUSES} if own else {"lookup": 0, "lead": witnesses.AUTHORS_LEAD}))
     store = KeptAttacks(kept, {"analysis": analysis, "machine": machine, "part": part,
-                               "timing": timing})
+                               "timing": timing,
+                               "policies": ", ".join(policy.value for policy in chosen)})
     attacks = []
     with progress_bars() as tell:
         for number in range(seed, seed + count):

@@ -26,6 +26,7 @@ from cyclebound.sim.simd_options import (
     Sizes,
     Timing,
     Width,
+    policy_named,
     sizes_of,
     timed_grid,
 )
@@ -38,12 +39,12 @@ from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.chains import STARTS, Chained
 from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS
 from cyclebound.tools.simd.wcet.graph import WcetError
-from cyclebound.tools.simd.wcet.held import HeldAnalysis
 from cyclebound.tools.simd.wcet.timings import TIMINGS
+from cyclebound.tools.simd.wcet_adversary import POLICIES
 
 __all__ = ["tightness", "wcet"]
 
-POLICIES = ("access", "compute")
+_BOUNDED = (*POLICIES, Policy.YIELD, Policy.PAIRWISE)
 _DRAWN = 120  # phases of a chart, if nothing else is asked for
 _TRACED = 1 << 16  # of a trace
 
@@ -55,9 +56,9 @@ def wcet(
     sizes: Sizes = None,
     policies: Annotated[list[str] | None, typer.Option(
         "--policy", "-p", metavar="POLICY", help="access (scratchpads count as DRAM), compute (as "
-        "compute), hold (compute, and after a scratchpad transfer its work-group continues "
-        "before the other one), pairwise (kernels without scratchpad accesses). The default is the "
-        "first three.")] = None,
+        "compute), yield (compute, but after a scratchpad transfer the other work-group is "
+        "first), pairwise (kernels without scratchpad accesses). The default is the first two.")
+        ] = None,
     machine: MachineName = "paper",
     part: PartName = "ddr4-3200aa-x16",
     timing: Timing = "rtl",
@@ -104,10 +105,7 @@ def wcet(
         raise unknown("timing", timing, (*TIMINGS, "published"))
     if start not in STARTS:
         raise unknown("start", start, STARTS)
-    chosen = policies or [*POLICIES, "hold"]
-    for policy in chosen:
-        if policy not in (*POLICIES, "hold", "pairwise"):
-            raise unknown("policy", policy, (*POLICIES, "hold", "pairwise"))
+    chosen = [policy_named(name, _BOUNDED) for name in policies] if policies else POLICIES
     if chart is not None and chart.suffix not in FORMATS:
         raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
     program = load_program(kernel)
@@ -117,10 +115,7 @@ def wcet(
         device = part_named(part)
         items = timed_grid(grid_of(program, grid, width, machine), timing)
         analysis = Analysis(program, items, device, start, most_words)
-        held = (HeldAnalysis(program, items, device, start, most_words)
-                if "hold" in chosen and analysis.uses_scratchpad else analysis)
-        bounds = {policy: (held if policy == "hold" else analysis).wcet(Policy(policy))
-                  for policy in chosen}
+        bounds = {policy.value: analysis.wcet(policy) for policy in chosen}
     except (WcetError, ValueError) as error:
         raise UserError(str(error)) from None
     better = min(bounds, key=lambda policy: bounds[policy].cycles)
@@ -287,14 +282,15 @@ def tightness(
             begun = time.process_time()
             try:
                 analysis = Analysis(program, grid, device, start, most_words)
-                bound = analysis.wcet(Policy(policy))
+                bound = analysis.wcet(policy)
             except WcetError as error:
                 raise UserError(str(error)) from None
             took = time.process_time() - begun
             if timed is None or analysis.uses_scratchpad:  # else policies do not differ
                 copied = {number: words.copy() for number, words in memory.items()}
-                timed = run_kernel(program, grid, copied, model="cycle", policy=policy, part=part,
-                                   keep=False).timed
+                timed = run_kernel(program, grid, copied, model="cycle", policy=policy.value,
+                                   part=part, keep=False).timed
             assert timed is not None
-            print(f"| `{name}` | {grid.count} | {policy} | {timed.cycles:,} | {bound.cycles:,} | "
-                  f"{timed.cycles / bound.cycles:.3f} | {took:.2f} |", flush=True)
+            print(f"| `{name}` | {grid.count} | {policy.value} | {timed.cycles:,} | "
+                  f"{bound.cycles:,} | {timed.cycles / bound.cycles:.3f} | {took:.2f} |",
+                  flush=True)

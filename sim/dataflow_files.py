@@ -49,14 +49,15 @@ def load_kernel(path: str | Path, name: str | None = None) -> Kernel:
 
 
 def read_array(path: str | Path, *, floats: bool) -> np.ndarray:
-    """An array from a file: .npy, or .csv with numbers between commas and line ends, which are
-    rounded to single precision if they are floats. Raises `UserError`."""
+    """An array from a file: .npy, or .csv or .txt with numbers between commas and line ends, which
+    are rounded to single precision if they are floats; a line may end in a comma. Raises
+    `UserError`."""
     path = Path(path)
     try:
         if path.suffix == ".npy":
             return array_in(path)
-        if path.suffix != ".csv":
-            raise UserError(f"{path} must be an .npy or a .csv file")
+        if path.suffix not in (".csv", ".txt"):
+            raise UserError(f"{path} must be an .npy, a .csv or a .txt file")
         lines = text_in(path).splitlines()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
@@ -64,7 +65,8 @@ def read_array(path: str | Path, *, floats: bool) -> np.ndarray:
         raise UserError(f"cannot read {path}: {error}") from None
     numbers = []
     for place, line in enumerate(lines, 1):
-        for cell in line.split(",") if line.strip() else ():
+        *cells, last = line.split(",")
+        for cell in (*cells, last) if last.strip() else cells:
             try:
                 numbers.append(float(cell) if floats else int(cell))
             except ValueError:

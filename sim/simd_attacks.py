@@ -12,7 +12,7 @@ from cyclebound.tools.simd.wcet_adversary import Attack
 __all__ = ["KeptAttacks", "kept_attacks"]
 
 _CODE = tuple(f"cyclebound.tools.simd.{name}" for name in (
-    "wcet_adversary", "wcet.analysis", "wcet.held", "published.analysis"))
+    "wcet_adversary", "wcet.analysis", "published.analysis"))
 
 
 class KeptAttacks:

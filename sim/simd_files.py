@@ -52,10 +52,11 @@ def _path(kernel: str) -> Path:
 def read_words(path: Path, form: str = "") -> np.ndarray:
     """The 32-bit words of a file, in one line.
 
-    ``.npy``: floats, rounded to single precision, or integers of 32 bits; ``.csv`` (form ``d``):
-    floats; anything else (form ``f``): raw words, the lowest byte first. Raises `UserError`.
+    ``.npy``: floats, rounded to single precision, or integers of 32 bits; ``.csv`` and ``.txt``
+    (form ``d``): floats; anything else (form ``f``): raw words, the lowest byte first. Raises
+    `UserError`.
     """
-    form = form or {".npy": "n", ".csv": "d"}.get(path.suffix, "f")
+    form = form or {".npy": "n", ".csv": "d", ".txt": "d"}.get(path.suffix, "f")
     if form in ("d", "n"):
         return _words_of(read_array(path, floats=True), path)
     try:
@@ -86,8 +87,10 @@ def _words_of(values: np.ndarray, path: Path) -> np.ndarray:
 def load_memory(program: Program, given: Mapping[int, Path], source: Path | None = None) -> Memory:
     """The content of a program's buffers: given files, else those that ``.data`` names, else zeros.
 
-    A file may be shorter than its buffer, which then ends in zeros, but not longer. ``source`` is
-    the folder that ``.data`` counts from. Raises `UserError`.
+    A file may be shorter than its buffer, which then ends in zeros, and a given one not longer.
+    ``source`` is the kernel's folder: what ``.data`` names is there, or below the nearest folder
+    above it that has it, as where kernels and data are two folders of one project; of what is
+    longer than its buffer, the beginning is taken, with a note. Raises `UserError`.
     """
     memory = memory_of(program)
     for number in given:
@@ -98,15 +101,25 @@ def load_memory(program: Program, given: Mapping[int, Path], source: Path | None
         if number in given:
             path, words = given[number], read_words(given[number])
         elif buffer.form != "n" and source is not None:
-            path = source / buffer.source
+            path = _found(source, buffer.source)
             words = read_words(path, buffer.form)
         else:
             continue
+        if len(words) > buffer.words and number not in given:
+            print(f"{path} has {len(words)} words, of which buffer {number} has the first "
+                  f"{buffer.words}", file=sys.stderr)
+            words = words[:buffer.words]
         if len(words) > buffer.words:
             raise UserError(f"{path} has {len(words)} words, and buffer {number} only "
                             f"{buffer.x} x {buffer.y}; another size is --size {number}=X,Y")
         memory[number].reshape(-1)[:len(words)] = words
     return memory
+
+
+def _found(folder: Path, name: str) -> Path:
+    """A file that a kernel in a folder names."""
+    above = (folder / name, *(parent / name for parent in folder.resolve().parents))
+    return next((path for path in above if path.exists()), folder / name)
 
 
 def write_results(memory: Memory, numbers: Sequence[int], integers: Sequence[int], folder: Path

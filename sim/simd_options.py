@@ -1,20 +1,27 @@
 """Arguments and options that the commands about kernels share."""
 
+from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cyclebound.golden.simd.machine import Grid
+from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tools.simd.wcet.timings import TIMINGS
 
-__all__ = ["GridText", "KernelFile", "MachineName", "MostWords", "PartName", "Sizes", "Timing",
-           "Width", "numbered", "sizes_of", "timed_grid"]
+__all__ = ["GridText", "KernelFile", "KernelsFolder", "MachineName", "MostWords", "PartName",
+           "Sizes", "Timing", "Width", "numbered", "policy_named", "sizes_of", "timed_grid"]
 
 KernelFile = Annotated[str, typer.Argument(
     metavar="KERNEL", help="A .sas file, or the name of a kernel that is installed "
     "(`cyclebound simd kernels`).")]
+
+KernelsFolder = Annotated[Path | None, typer.Option(
+    "--kernels", metavar="DIR", help="The folder with the .sas files of Sim-D's authors, in a copy "
+    "of their sources (github.com/RSpliet/Sim-D: src/kernels): take theirs instead of ours.")]
 
 GridText = Annotated[str | None, typer.Option(
     "--grid", "-g", metavar="X[,Y]", help="Items; an installed kernel has a grid of its own.")]
@@ -43,6 +50,17 @@ MostWords = Annotated[int, typer.Option(
     "--follow", metavar="WORDS", min=0, help="Words of accesses index by index that are followed "
     "one by one, where indexes follow from a work-item's place. Of accesses beyond that, each "
     "word is assumed to miss its row.")]
+
+
+def policy_named(name: str, known: Iterable[Policy] = Policy) -> Policy:
+    """One of these policies. Raises `UserError`, for the former name of one with its name."""
+    if name == "hold":
+        raise UserError("policy hold is now named compute, as Sim-D's paper names it; what was "
+                        "named compute before is yield")
+    names = [policy.value for policy in known]
+    if name not in names:
+        raise unknown("policy", name, names)
+    return Policy(name)
 
 
 def timed_grid(grid: Grid, timing: str) -> Grid:

@@ -3,26 +3,23 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-
-import numpy as np
+from pathlib import Path
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Program
-from cyclebound.sim.simd_files import load_memory, load_program
+from cyclebound.sim.simd_authors import full_size
 from cyclebound.sim.simd_options import timed_grid
-from cyclebound.sim.simd_run import grid_of, run_kernel
-from cyclebound.tools.simd.kernel_cases import fill
+from cyclebound.sim.simd_run import run_kernel
 from cyclebound.tools.simd.published.analysis import Published, published_wcet
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.graph import WcetError
-from cyclebound.tools.simd.wcet.held import HeldAnalysis
 from cyclebound.tools.simd.wcet_adversary import POLICIES
 
-__all__ = ["ANALYSES", "TABLE_5", "Compared", "Printed", "compared", "held_cycles", "markdown",
-           "own_cycles", "published_cycles"]
+__all__ = ["ANALYSES", "TABLE_5", "Compared", "Printed", "compared", "markdown", "own_cycles",
+           "published_cycles"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +45,9 @@ TABLE_5 = {
 
 def published_cycles(program: Program, grid: Grid, part: Part, policy: Policy) -> int:
     """The published WCET. Raises `NotCovered` outside its scope."""
+    if policy not in POLICIES:
+        raise NotCovered(f"the published analysis is of {' and '.join(p.value for p in POLICIES)}, "
+                         f"and not of {policy.value}")
     result = published_wcet(program, grid, part)
     return result.access if policy is Policy.ACCESS else result.compute
 
@@ -61,16 +61,8 @@ def own_cycles(program: Program, grid: Grid, part: Part, policy: Policy, start: 
         raise NotCovered(str(error)) from error
 
 
-def held_cycles(program: Program, grid: Grid, part: Part, policy: Policy) -> int:
-    """The project's WCET with the scheduler that holds the compute unit. Raises `NotCovered`."""
-    try:
-        return HeldAnalysis(program, grid, part).wcet().cycles
-    except WcetError as error:
-        raise NotCovered(str(error)) from error
-
-
 ANALYSES: dict[str, Callable[[Program, Grid, Part, Policy], int]] = {
-    "own": own_cycles, "hold": held_cycles, "published": published_cycles}
+    "own": own_cycles, "published": published_cycles}
 """The analyses that the adversary attacks, by name."""
 
 
@@ -80,13 +72,12 @@ class Compared:
     the accelerator as it is built.
 
     ``published`` is unchecked: ``outside`` says why it is no bound. ``own`` and ``measured`` are by
-    policy; ``held`` is ours with the scheduler that holds the compute unit.
+    policy, the paper's two.
     """
 
     kernel: str
     published: Published
     own: dict[Policy, int | None]
-    held: int | None
     measured: dict[Policy, int]
 
     @property
@@ -99,25 +90,23 @@ class Compared:
         return TABLE_5.get(self.kernel)
 
 
-def compared(name: str, part: str, *, measure: bool, tell: Callable[[str, int, int], None]
-             ) -> Compared:
-    """An installed kernel by both analyses, and, if asked, on the cycle model."""
-    program = load_program(name)
-    grid = grid_of(program, None, None, "paper")
-    device = part_named(part)
+def compared(name: str, part: str, *, measure: bool, tell: Callable[[str, int, int], None],
+             kernels: Path | None = None) -> Compared:
+    """An installed kernel by both analyses, and, if asked, on the cycle model; or the authors' own,
+    of their folder ``kernels``, with their DRAM front end. Raises `UserError`."""
+    kernel, device = full_size(name, kernels), part_named(part)
+    program, grid = kernel.program, kernel.grid
     built = timed_grid(grid, "rtl")
     own = {policy: _or_none(own_cycles, program, built, device, policy) for policy in POLICIES}
     measured = {}
-    for policy in POLICIES:
-        if measure:
-            memory = load_memory(program, {})
-            fill(name, memory, grid, np.random.default_rng(1))
-            ran = run_kernel(program, built, memory, model="cycle", policy=policy.value, part=part,
-                             keep=False, tell=partial(_told, tell, f"{name}, {policy.value}"))
-            assert ran.timed is not None
-            measured[policy] = ran.timed.cycles
-    return Compared(name, published_wcet(program, grid, device, unchecked=True), own,
-                    _or_none(held_cycles, program, built, device, Policy.HOLD), measured)
+    for policy in POLICIES if measure else ():
+        ran = run_kernel(program, built if kernels is None else grid, kernel.content(),
+                         model="cycle", policy=policy.value, part=part, keep=False,
+                         timeline=kernel.timeline(device),
+                         tell=partial(_told, tell, f"{name}, {policy.value}"))
+        assert ran.timed is not None
+        measured[policy] = ran.timed.cycles
+    return Compared(name, published_wcet(program, grid, device, unchecked=True), own, measured)
 
 
 def _or_none(analysis: Callable[[Program, Grid, Part, Policy], int], program: Program, grid: Grid,

@@ -7,12 +7,14 @@ import numpy as np
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd import functional
-from cyclebound.golden.simd.accelerator import CycleModel, Policy, Timed
+from cyclebound.golden.simd.accelerator import CycleModel, Timed
 from cyclebound.golden.simd.machine import MACHINES, Grid, machine_named
+from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import KernelFault, Memory
 from cyclebound.sim.errors import UserError, unknown
+from cyclebound.sim.simd_options import policy_named
 from cyclebound.tools.simd.wcet.graph import WcetError
 from cyclebound.tools.simd.wcet.observed import Annotations, checked_code
 
@@ -101,16 +103,16 @@ def _annotations(program: Program) -> Callable[[list[int]], None] | None:
 
 def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "golden",
                policy: str = "unconstrained", part: str = "ddr4-3200aa-x16", most: int = 1 << 40,
-               check: bool = False, keep: bool = True, printed: Callable[[str], None] = print,
+               check: bool = False, keep: bool = True, timeline: DramTimeline | None = None,
+               printed: Callable[[str], None] = print,
                tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> SimdRun:
     """Run a kernel; ``memory`` is changed in place. ``keep``: the phases, too, of a model that has
-    them. ``most`` and ``printed`` are the models'. Raises `UserError`, also for a fault, and for a
-    loop that comes back more often than its ``#bound branchcycle`` says, or a greater value than
-    ``#bound value`` says."""
+    them. ``most``, ``timeline`` and ``printed`` are the models'. Raises `UserError`, also for a
+    fault, and for a loop that comes back more often than its ``#bound branchcycle`` says, or a
+    greater value than ``#bound value`` says."""
     if model not in MODELS:
         raise unknown("model", model, MODELS)
-    if policy not in {choice.value for choice in Policy}:
-        raise unknown("policy", policy, [choice.value for choice in Policy])
+    chosen = policy_named(policy)
     try:
         device = part_named(part)
     except ValueError as error:
@@ -146,8 +148,9 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
             if machine.one_clock and machine.compute_ps < device.tck_ps:
                 raise UserError(f"a compute clock of {machine.compute_ps} ps is faster than DRAM's "
                                 f"of {device.tck_ps} ps, and the accelerator has one clock")
-            timed = CycleModel(program, grid, memory, policy=Policy(policy), part=device,
-                               code=code).run(keep=keep, most=most, tell=told, traced=traced)
+            timed = CycleModel(program, grid, memory, policy=chosen, part=device,
+                               timeline=timeline, code=code).run(
+                keep=keep, most=most, tell=told, traced=traced)
             operations = timed.operations
     except KernelFault as fault:
         raise UserError(str(fault)) from None

@@ -29,7 +29,7 @@ from cyclebound.golden.simd.work_group import Code, Memory, WorkGroup
 
 __all__ = ["CycleModel", "Phase", "Policy", "Timed"]
 
-_EXCLUSIVE = (Policy.COMPUTE, Policy.HOLD)  # nothing issues while a scratchpad transfers
+_EXCLUSIVE = (Policy.COMPUTE, Policy.YIELD)  # nothing issues while a scratchpad transfers
 
 
 class Phase(NamedTuple):
@@ -203,7 +203,7 @@ class CycleModel:
         access = group.advance(trace)
         if self._traced is not None:
             slot.trace += trace
-        self._held = (self._policy is Policy.HOLD and access is not None
+        self._held = (self._policy is Policy.COMPUTE and access is not None
                       and access.resource == "scratchpad")
         free = start + self._pipeline.length(trace) if trace else start + 1
         self._occupied("compute", number, start, free, keep)

@@ -26,8 +26,8 @@ class Policy(enum.Enum):
     UNCONSTRAINED = "unconstrained"
     PAIRWISE = "pairwise"
     ACCESS = "access"    # scratchpads count as DRAM: accesses one after the other, as committed
-    COMPUTE = "compute"  # scratchpads count as compute: nothing issues while one transfers
-    HOLD = "hold"        # as COMPUTE, and after a scratchpad transfer its work-group runs first
+    YIELD = "yield"      # nothing issues while a scratchpad transfers; then the other one is first
+    COMPUTE = "compute"  # scratchpads count as compute: after a transfer its work-group goes on
 
 
 CODES = tuple(Policy)

@@ -36,7 +36,7 @@ from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.access_setup import BufferSize, ScratchpadBuffer
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout, LaunchLayout
-from cyclebound.hdl.simd.scheduler import COMPUTE, HOLD, WorkGroupScheduler
+from cyclebound.hdl.simd.scheduler import COMPUTE, YIELD, WorkGroupScheduler
 from cyclebound.hdl.simd.transfer_unit import TransferUnit
 
 __all__ = ["Accelerator", "clock_steps"]
@@ -288,8 +288,8 @@ class Accelerator(wiring.Component):
             scheduler.start.payload.policy.eq(kernel.policy),
             compute.start.eq(offered), compute.grid.eq(kernel.grid),
             compute.length.eq(kernel.instructions),
-            compute.exclusive.eq(kernel.policy.matches(COMPUTE, HOLD)),
-            compute.hold.eq(kernel.policy == HOLD),
+            compute.exclusive.eq(kernel.policy.matches(YIELD, COMPUTE)),
+            compute.hold.eq(kernel.policy == COMPUTE),
             transfers.grid.eq(kernel.grid),
         ]
 

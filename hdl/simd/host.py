@@ -17,7 +17,7 @@ from cyclebound.hdl.dram.layouts import Mapping
 from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.access_setup import ScratchpadBuffer
 from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout
-from cyclebound.hdl.simd.scheduler import HOLD
+from cyclebound.hdl.simd.scheduler import COMPUTE
 
 __all__ = ["AXI_LITE", "HostInterface"]
 
@@ -129,7 +129,7 @@ class HostInterface(wiring.Component):
         widths = kept[Register.WIDTH].matches(*(width.bit_length() - 1
                                                 for width in self.machine.widths))
         bad_map = ~self.idle | wide
-        bad_start = (~self.idle | empty | vast | ~widths | (kept[Register.POLICY] > HOLD)
+        bad_start = (~self.idle | empty | vast | ~widths | (kept[Register.POLICY] > COMPUTE)
                      | kept[Register.PROGRAM][:4].any())
         return bad_map, bad_start
 

@@ -17,10 +17,10 @@ does not. Cycle numbers are compute cycles, those of `golden/simd/accelerator.py
 ``program``        In(Strobe(ProgramWrite))      program load; in every cycle, as ``transfer``
 ``length``         In(12)                        instructions of the program
 ``grid``           In(GridLayout)                of the kernel
-``exclusive``      In(1)                         policy *compute*: nothing issues while an access
-                                                 to a scratchpad is under way
-``hold``           In(1)                         policy *hold*: after such an access its work-group
-                                                 issues before the other one, if it is ready
+``exclusive``      In(1)                         policies *compute* and *yield*: nothing issues
+                                                 while a scratchpad's access is under way
+``hold``           In(1)                         policy *compute*: after such an access its
+                                                 work-group issues first, if it is ready
 ``start``          In(1)                         a new kernel: slots free, fault forgotten
 ``launch``         In(Strobe(LaunchLayout))      into a slot that is not occupied
 ``occupied``       Out(2)                        slots that have a work-group

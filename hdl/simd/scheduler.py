@@ -20,15 +20,15 @@ from cyclebound.hdl.simd.interfaces import (
 __all__ = [
     "ACCESS",
     "COMPUTE",
-    "HOLD",
     "PAIRWISE",
     "UNCONSTRAINED",
+    "YIELD",
     "SlotEvent",
     "StartLayout",
     "WorkGroupScheduler",
 ]
 
-UNCONSTRAINED, PAIRWISE, ACCESS, COMPUTE, HOLD = range(5)
+UNCONSTRAINED, PAIRWISE, ACCESS, YIELD, COMPUTE = range(5)
 """Policies as the host names them, which refuses other numbers; here these are as pairwise."""
 
 
@@ -63,9 +63,10 @@ class WorkGroupScheduler(wiring.Component):
 
     Policies, by number: 0 unconstrained; 1 pairwise: work-groups 2k and 2k + 1 start when all
     before them have begun their last store or have ended; 2 access: the same, and scratchpads take
-    turns with DRAM in the order of the commits; 3 compute and 4 hold: as 1 here. What these two add
-    is in the compute unit: it issues nothing while a scratchpad transfers, and with 4 it resumes
-    the work-group whose transfer it was. Other numbers are as 1.
+    turns with DRAM in the order of the commits; 3 yield and 4 compute: as 1 here. What these two
+    add is in the compute unit: it issues nothing while a scratchpad transfers; then with 3 the
+    other work-group is first, and with 4 the one whose transfer it was goes on. Other numbers are
+    as 1.
 
     Parameters
     ----------

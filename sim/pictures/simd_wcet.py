@@ -32,12 +32,9 @@ def figure(rows: Sequence[Compared]) -> Figure:
                 axes.plot(at, own / unit, "o", color=colour)
             if policy in row.measured:
                 axes.plot(at, row.measured[policy] / unit, "x", color="black")
-        if row.held is not None and row.held != row.own[POLICIES[1]]:
-            axes.plot(place, row.held / unit, "D", color="#228833")
     for name, colour in _MARKS.items():
         axes.plot([], [], "s", mfc="none", mec=colour, label=f"published, {name}")
         axes.plot([], [], "o", color=colour, label=f"this project, {name}")
-    axes.plot([], [], "D", color="#228833", label="this project, compute with hold")
     if any(row.measured for row in rows):
         axes.plot([], [], "x", color="black", label="cycle model")
     axes.bar(0, 0, color="#dddddd", label="published bounds of any scheduler")

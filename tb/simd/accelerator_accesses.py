@@ -212,7 +212,7 @@ async def scratchpads_snooped(bench: Bench) -> None:
         for name in ("ldspbidx", "stspbidx"):
             bench.declare("scratchpad_snooped", words=width * count)
             await play(scene, snooped_scratchpad(width, count, name),
-                       Grid(2 * machine.items, 1, machine), Policy.COMPUTE)
+                       Grid(2 * machine.items, 1, machine), Policy.YIELD)
             bench.undeclare("scratchpad_snooped")
 
 
@@ -238,7 +238,7 @@ async def scratchpads(bench: Bench) -> None:
         program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 40 1\n.text\n"
                            f"smovssp sc.sd_words, {words}\n{body}exit\n")
         bench.declare("scratchpad", words=words, gap=0, count=1, restart=0)
-        await play(scene, program, Grid(1, 1, machine), Policy.COMPUTE)
+        await play(scene, program, Grid(1, 1, machine), Policy.YIELD)
         bench.undeclare("scratchpad")
 
 

@@ -125,7 +125,7 @@ async def an_index_outside(bench: Bench) -> None:
     for beyond in (words_of(scene.machine.items), 1 << 20):
         program = faulty(f"mov v0, vc.lid_x\niadd v0, v0, {beyond - 5}\n"
                           "movvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n", scene.machine.items)
-        for policy in (Policy.UNCONSTRAINED, Policy.COMPUTE):
+        for policy in (Policy.UNCONSTRAINED, Policy.YIELD):
             await stopped(scene, program, filled(program, bench), policy, cause=Cause.ACCESS,
                           index=FIRST + 3)
 

@@ -91,7 +91,7 @@ WRONG = {
     "dataflow run polynomial.py --data x=nowhere.npy":
         "cannot read nowhere.npy: No such file or directory",
     "dataflow run polynomial.py --data x=polynomial.py":
-        "polynomial.py must be an .npy or a .csv file",
+        "polynomial.py must be an .npy, a .csv or a .txt file",
     "dataflow run polynomial.py --data x=words.csv":
         "words.csv, line 2: 'three' is no number",
     "dataflow run polynomial.py --data x=huge.csv":

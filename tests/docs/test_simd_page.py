@@ -5,13 +5,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
 from cyclebound.golden.simd.accelerator import Policy
 from cyclebound.golden.simd.host_registers import Register
 from cyclebound.golden.simd.machine import machine_named
+from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.sim import catalogue
+from cyclebound.sim.simd_authors import AUTHORS
+from cyclebound.sim.simd_published import TABLE_5
 from cyclebound.tools.simd.kernels import KERNELS
 from kit.pages import Page, results
 
@@ -62,6 +66,42 @@ def test_cycles_beside_table_4(call, name):
 
 
 @pytest.mark.unit
+def test_cycles_of_the_authors_kernels():
+    """What follows from the table, which a user with their sources prints."""
+    lost = {"pairwise": [], "access": [], "compute": []}
+    for name, items, paper, *cycles, ratio in TEXT.rows(
+            "| kernel | items | Table 4 | unconstrained | pairwise |"):
+        kernel, reference = AUTHORS[name.strip("`")], REFERENCES[name.strip("`")]
+        assert (items, paper) == (f"{kernel.x} x {kernel.y}", f"{reference.cycles:,}")
+        first, *others = (int(cell.replace(",", "")) for cell in cycles)
+        assert ratio == f"{first / reference.cycles:.2f}"
+        if name not in ("`compute_phi_mag`", "`srad2`"):  # without a scratchpad
+            for policy, own in zip(lost, others, strict=True):
+                lost[policy].append(100 * (1 - first / own))
+        if name == "`depth2vertex`":
+            yields = 391_525
+            assert TEXT.says(f"here {-lost['compute'][-1]:.1f} %. Under `yield` it takes "
+                             f"{yields:,} cycles, {100 * (1 - first / yields):.1f} % less")
+    means = {policy: f"{mean(shares):.1f} %" for policy, shares in lost.items()}
+    assert len(lost["access"]) == 7
+    assert TEXT.says(f"The seven with scratchpads lose {means['pairwise']} of their performance to "
+                     f"pairing, {max(lost['pairwise']):.1f} % at most, {means['access']} to "
+                     f"`access` and {means['compute']} to `compute`")
+
+
+def test_wcets_of_the_authors_kernels():
+    worst = 0.0
+    for name, *cells in TEXT.rows("| kernel | paper: lower |"):
+        numbers = [int(cell.replace(",", "") or 0) for cell in cells]
+        known = TABLE_5.get(name.split("`")[1])
+        if known:
+            assert numbers[:4] == [known.lower, known.upper, known.access, known.compute]
+            worst = max(worst, *(abs(own / printed - 1) for printed, own in zip(
+                numbers[:4], numbers[4:8], strict=True)))
+    assert 0.0005 < worst < 0.001
+    assert TEXT.says("The formula as computed here is within 0.1 % of the printed numbers")
+
+
 def test_issue_cycles_are_what_the_rtl_takes():
     """The numbers of 3 + 5 stages, as the compute unit's bounds, exact in the quick level."""
     exact = {row[2]: cells for row, cells in results().items() if row[0] == "simd.compute_unit"}

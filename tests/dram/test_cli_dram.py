@@ -1,11 +1,13 @@
 """The command line for DRAM requests."""
 
+import functools
 import json
 from pathlib import Path
 
 import pytest
 
 from cyclebound.golden.dram import index_bounds
+from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.sim import cli_dram
 
 pytestmark = pytest.mark.system
@@ -70,6 +72,23 @@ def test_what_any_4_kib_use_of_the_data_bus(cyclebound):
                     ["read", "anywhere", "65", "325", "78.8 %", "75.2 %", "82.1 %"],
                     ["write", "with a burst", "64", "350", "73.1 %", "69.9 %", "75.3 %"],
                     ["write", "anywhere", "65", "357", "71.7 %", "68.5 %", "74.4 %"]]
+
+
+def test_up_to_which_size_a_buffer_is_better_streamed(cyclebound):
+    """The last size at which a tile takes no longer than a row cycle for each of 24 words."""
+    done = cyclebound("dram", "crossover", "--words", "24")
+    assert done.returncode == 0, done.stderr
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines()
+            if line.startswith("│")]
+    part = "ddr4-3200aa-x16"
+    assert [row[:3] for row in rows] == [
+        [transfer, name, f"{24 * cycle:,} clocks"]
+        for transfer, cycle in (("read", 74), ("write", 88)) for name in ("Eq. 15, 16", "ours")]
+    for write, row in enumerate(rows[1::2]):
+        bursts = int(row[3])
+        delay = functools.partial(tile_issue_delay.function, part=part, write=write)
+        assert delay(bursts=bursts) <= 24 * (74, 88)[write] < delay(bursts=bursts + 1)
+        assert row[4] == f"{bursts / (1 << 14):.3f}"
 
 
 def test_lines_and_their_bound(cyclebound):

@@ -67,7 +67,8 @@ def test_kernels_have_their_results_whatever_the_policy(name, policy):
 def no_overlap(ran, policy):
     """Resources are used by one work-group at a time, and by no more than the policy allows."""
     kinds = {Policy.ACCESS: [("dram", "scratchpad"), ("compute",)],
-             Policy.COMPUTE: [("compute", "scratchpad"), ("dram",)]}.get(
+             Policy.COMPUTE: [("compute", "scratchpad"), ("dram",)],
+             Policy.YIELD: [("compute", "scratchpad"), ("dram",)]}.get(
         policy, [("compute",), ("dram",)])
     for resources in kinds:
         phases = sorted((phase for phase in ran.phases if phase.resource in resources),
@@ -86,8 +87,9 @@ def test_policies_differ_where_scratchpads_are_used():
         cycles[policy] = CycleModel(found.program, found.grid, found.memory, policy=policy,
                                     part=PART).run().cycles
     assert cycles[Policy.UNCONSTRAINED] < cycles[Policy.PAIRWISE]
-    assert cycles[Policy.PAIRWISE] < min(cycles[Policy.ACCESS], cycles[Policy.COMPUTE])
-    assert cycles[Policy.ACCESS] != cycles[Policy.COMPUTE]
+    constrained = {cycles[policy] for policy in (Policy.ACCESS, Policy.COMPUTE, Policy.YIELD)}
+    assert cycles[Policy.PAIRWISE] < min(constrained)
+    assert len(constrained) == 3
 
 
 def test_work_groups_come_in_pairs_and_pairs_are_counted():

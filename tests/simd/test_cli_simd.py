@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from cyclebound.tools.simd.kernels import kernel_path
+
 pytestmark = pytest.mark.system
 
 
@@ -78,6 +80,56 @@ def test_a_kernel_of_ones_own_from_source_to_result(call, tmp_path):
     found = np.load(tmp_path / "out" / "buffer-1.npy")
     assert found.dtype == np.float32
     assert found.ravel()[:5].tolist() == [2, 4, 6, 9, 0]
+
+
+def test_kernels_and_data_in_two_folders_of_a_project(call, tmp_path):
+    """As in the authors' sources: names count from the project's folder, CSV ends in commas."""
+    kernels, data = tmp_path / "project/src/kernels", tmp_path / "project/data/k"
+    kernels.mkdir(parents=True)
+    data.mkdir(parents=True)
+    (kernels / "k.sas").write_text("""
+        .data
+        0 0x0   8 1 d "data/k/in.txt"
+        1 0x100 8 1 d "data/k/empty.txt"
+        2 0x200 8 1 f "/dev/null"
+        3 0x300 8 3
+        .text
+        ldglin v0, 0
+        ldglin v1, 1
+        ldglin v2, 2
+        stglin v0, 3
+        stglin v1, 3, 0, 1
+        stglin v2, 3, 0, 2
+        exit
+        """)
+    (data / "in.txt").write_text("1, -2.5, 3,\n4, ")
+    (data / "empty.txt").write_text("")
+    said = call("simd", "run", "project/src/kernels/k.sas", "--grid", "8", "--machine", "small",
+                "-o", "out")
+    assert said.returncode == 0, said.stderr
+    found = np.load(tmp_path / "out" / "buffer-3.npy")
+    assert found.tolist() == [[1, -2.5, 3, 4, 0, 0, 0, 0], [0] * 8, [0] * 8]
+    (data / "in.txt").write_text("1,2,3,4,5,6,7,8,9,")
+    said = call("simd", "run", "project/src/kernels/k.sas", "--grid", "8", "--machine", "small")
+    assert said.returncode == 0
+    assert said.stderr.endswith("in.txt has 9 words, of which buffer 0 has the first 8\n")
+    (data / "in.txt").write_text("1,,2\n")
+    said = call("simd", "run", "project/src/kernels/k.sas", "--grid", "8", "--machine", "small")
+    assert said.returncode == 2
+    assert said.stderr.endswith("in.txt, line 1: '' is no number\n")
+    (data / "in.txt").unlink()
+    said = call("simd", "run", "project/src/kernels/k.sas", "--grid", "8", "--machine", "small")
+    assert said.returncode == 2
+    assert "cannot read project/src/kernels/data/k/in.txt: No such file" in said.stderr
+
+
+def test_a_sub_operation_that_there_is_not_is_refused_by_line(call, tmp_path):
+    """A kernel of the authors' has it, and their assembler drops the line."""
+    (tmp_path / "k.sas").write_text(".sp_data\n0 0 64 1\n.text\nldsplin.vec2 v1, 0\nexit\n")
+    said = call("simd", "asm", "k.sas")
+    assert said.returncode == 2
+    assert said.stderr.startswith("k.sas:4:1: opcode: the sub-operation of ldsplin must be one of "
+                                  "none, not 'vec2'\n")
 
 
 def test_an_installed_kernel_checked_on_both_models(call):
@@ -213,6 +265,44 @@ def test_cycles_beside_the_paper(call):
     assert call("simd", "table", "compute_phi").returncode == 2
 
 
+def test_kernels_of_the_authors(call, tmp_path):
+    """A user's copy of their sources: here one file of that name, and one that does not assemble.
+    """
+    (tmp_path / "mriq_computePhiMag.sas").write_text(kernel_path("compute_phi_mag").read_text())
+    (tmp_path / "srad_reduce.sas").write_text(".text\nldsplin.vec2 v1, 0\nexit\n")
+    said = call("simd", "table", "compute_phi_mag", "srad_reduce", "--kernels", ".")
+    assert said.returncode == 2
+    assert said.stdout.splitlines()[2:] == [
+        "| `compute_phi_mag` | 2048 x 1 | 1,291 | 1,285 | 1,285 | 1,285 | 1.00 |"]
+    assert "srad_reduce.sas:2:1: opcode: the sub-operation of ldsplin" in said.stderr
+    said = call("simd", "table5", "compute_phi_mag", "fft", "--kernels", ".", "--measure")
+    assert said.returncode == 2
+    assert said.stdout.splitlines()[2:] == [
+        ("| `compute_phi_mag` | 1,669 | 1,777 | 1,687 | 1,687 | 1,669 | 1,777 | 1,687 | 1,687 | "
+         "1,657 | 1,657 | 1,285 | 1,285 |")]
+    assert "there is no file fft_ldsp_stsp.sas" in said.stderr
+    for folder, name, says in (("none", "fft", "there is no folder none"),
+                               (".", "saxpy", "no kernel of Table 4 'saxpy'")):
+        said = call("simd", "table", name, "--kernels", folder)
+        assert (said.returncode, says in said.stderr) == (2, True)
+
+
+def test_what_policies_cost_the_authors_kernels(call, tmp_path):
+    """As Figure 7 has it, of kernels with a scratchpad."""
+    (tmp_path / "fft_ldsp_stsp.sas").write_text(
+        ".data\n0 0 512 1024\n.sp_data\n0 0 1024 1\n.text\nstsplin v0, 0\nrcp v0, v1\n"
+        "stglin v0, 0\nexit\n")
+    said = call("simd", "table", "fft", "--kernels", ".", "-p", "unconstrained", "-p", "pairwise",
+                "-p", "access")
+    row = said.stdout.splitlines()[2].split("|")
+    base, *others = (int(cell.replace(",", "")) for cell in row[4:7])
+    assert said.stdout.splitlines()[4:] == [
+        "performance lost to policies, of 1 kernels with a scratchpad:", *(
+            f"{policy:9} {lost:5.1f} % on average, {lost:.1f} to {lost:.1f} %"
+            for policy, own in zip(("pairwise", "access"), others, strict=True)
+            for lost in [100 * (1 - base / own)])]
+
+
 def test_published_analysis_and_its_scope(call):
     said = call("simd", "published", "compute_phi_mag")
     assert "| 1,669 | 1,777 | 1,687 | 1,687 | 49 |" in said.stdout
@@ -233,9 +323,9 @@ def test_table_5(call, tmp_path):
     assert said.returncode == 2
 
 
-@pytest.mark.parametrize("analysis", ["own", "hold", "published"])
-def test_adversary(call, analysis):
-    said = call("simd", "adversary", "--count", "3", "--analysis", analysis)
+@pytest.mark.parametrize("words", [("own",), ("own", "--policy", "yield"), ("published",)])
+def test_adversary(call, words):
+    said = call("simd", "adversary", "--count", "3", "--analysis", *words)
     assert said.returncode == 0, said.stdout
     assert "3 kernels with a bound, 0 without" in said.stdout
     assert "0 violations" in said.stdout
@@ -244,7 +334,18 @@ def test_adversary(call, analysis):
 def test_adversary_of_no_analysis(call):
     said = call("simd", "adversary", "--analysis", "mine")
     assert said.returncode == 2
-    assert "known are hold, own, published" in said.stderr
+    assert "known are own, published" in said.stderr
+    said = call("simd", "adversary", "--count", "1", "--policy", "pairwise")
+    assert (said.returncode, "known are access, compute, yield" in said.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("words", [
+    ("run", "saxpy", "--model", "cycle"), ("table", "saxpy"), ("wcet", "saxpy"), ("adversary",)])
+def test_the_former_name_of_a_policy(call, words):
+    said = call("simd", *words, "--policy", "hold")
+    assert (said.returncode, said.stderr) == (2, (
+        "cyclebound: policy hold is now named compute, as Sim-D's paper names it; what was named "
+        "compute before is yield\n"))
 
 
 @pytest.mark.thorough

@@ -101,7 +101,7 @@ def stimuli(seed):
         model, slots = SchedulerModel(), Slots(rng, longest=6)
         grid, start = Grid(1280, 1, SMALL), policy
         for cycle in range(10_000):
-            events, stop = slots.events(), policy is Policy.COMPUTE and cycle == 60
+            events, stop = slots.events(), policy is Policy.YIELD and cycle == 60
             offer = (grid, start) if start else None
             found.append((events, offer, stop))
             shown = model.step(events, start=offer, stop=stop)

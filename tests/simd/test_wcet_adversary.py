@@ -9,15 +9,14 @@ from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, as_built
-from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.simd_attacks import KeptAttacks, kept_attacks
-from cyclebound.sim.simd_published import held_cycles, own_cycles, published_cycles
+from cyclebound.sim.simd_published import own_cycles, published_cycles
 from cyclebound.tools.simd import wcet_adversary as adversary
 from cyclebound.tools.simd.kernel_cases import case
 from cyclebound.tools.simd.kernels import KERNELS
 from cyclebound.tools.simd.published.analysis import published_wcet
-from cyclebound.tools.simd.published.witnesses import AUTHORS_LEAD, WITNESSES, authors_timeline
+from cyclebound.tools.simd.published.witnesses import AUTHORS_LEAD, YIELDS, compute_phases
 from cyclebound.tools.simd.random_kernels import Mix
 from cyclebound.tools.simd.wcet import access_costs, followed_indexes
 from cyclebound.tools.simd.wcet.access_costs import AccessCosts
@@ -30,6 +29,7 @@ SHAPED = adversary.Bench(as_built(SMALL), DDR4_3200AA_X16,
                          Mix(branches=True, shapes=True, snoopy=False), buses=adversary.BUSES)
 ROWS = dataclasses.replace(SHAPED, mix=Mix(branches=True, shapes=True, rows=True))
 IN_SCOPE = adversary.Bench(SMALL, DDR4_3200AA_X16, Mix(True, False, False), 0, AUTHORS_LEAD)
+POLICIES = (adversary.POLICIES, (Policy.YIELD,))
 
 pytestmark = pytest.mark.unit
 
@@ -172,47 +172,41 @@ def test_a_histogram_counts_every_kernel_with_a_bound():
 
 
 @pytest.mark.parametrize("name", ["prefix_sum", "stencil", "cnn_convolution"])
-def test_holding_the_compute_unit(name):
-    """Under its bound, and the reduced cases' results are the same."""
+def test_scratchpads_as_compute(name):
+    """Under its bound, and the reduced cases' results are those under ``yield``."""
     found = case(name, SMALL)
-    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.HOLD)
+    bound = own_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.COMPUTE)
     plain = {number: words.copy() for number, words in found.memory.items()}
-    CycleModel(found.program, found.grid, plain, policy=Policy.COMPUTE,
+    CycleModel(found.program, found.grid, plain, policy=Policy.YIELD,
                part=DDR4_3200AA_X16).run()
-    timed = CycleModel(found.program, found.grid, found.memory, policy=Policy.HOLD,
+    timed = CycleModel(found.program, found.grid, found.memory, policy=Policy.COMPUTE,
                        part=DDR4_3200AA_X16).run()
     assert timed.cycles <= bound
     assert all((words == plain[number]).all() for number, words in found.memory.items())
 
 
-@pytest.mark.parametrize("witness", WITNESSES[:2], ids=lambda witness: witness.name)
-def test_holding_makes_the_published_formula_safe(witness):
-    part = DDR4_3200AA_X16
-    timed = CycleModel(witness.program, witness.grid, memory_of(witness.program),
-                       policy=Policy.HOLD, part=part,
-                       timeline=authors_timeline(part, witness.due)).run()
-    assert timed.cycles <= witness.published().compute
+def test_the_published_formula_is_of_compute_and_not_of_yield():
+    assert compute_phases(Policy.COMPUTE)[1] >= 0 > compute_phases(Policy.YIELD)[1]
+    with pytest.raises(NotCovered, match="of access and compute, and not of yield"):
+        published_cycles(YIELDS[0].program, YIELDS[0].grid, DDR4_3200AA_X16, Policy.YIELD)
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", [DDR4_3200AA_X16, DDR4_3200AA_X8], ids=["x16", "x8"])
-@pytest.mark.parametrize("analysis", [own_cycles, held_cycles])
-def test_no_kernel_with_accesses_of_any_shape_exceeds_the_bound(analysis, part):
-    """On the machine as built: 2,500 for each part and analysis, 10,000."""
-    bench = dataclasses.replace(SHAPED, part=part, policies=(Policy.HOLD,)
-                                if analysis is held_cycles else adversary.POLICIES)
-    assert found_in(analysis, bench, range(2500)) is None
+@pytest.mark.parametrize("policies", POLICIES)
+def test_no_kernel_with_accesses_of_any_shape_exceeds_the_bound(policies, part):
+    """On the machine as built: 2,500 for each part and these policies, 10,000."""
+    bench = dataclasses.replace(SHAPED, part=part, policies=policies)
+    assert found_in(own_cycles, bench, range(2500)) is None
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("part", [DDR4_3200AA_X16, DDR4_3200AA_X8], ids=["x16", "x8"])
-@pytest.mark.parametrize("analysis", [own_cycles, held_cycles])
-def test_no_random_kernel_exceeds_the_bound(analysis, part):
-    """2,500 for each part and analysis: 10,000."""
-    bench = adversary.Bench(SMALL, part, Mix(branches=True),
-                            policies=(Policy.HOLD,) if analysis is held_cycles
-                            else adversary.POLICIES)
-    assert found_in(analysis, bench, range(2500)) is None
+@pytest.mark.parametrize("policies", POLICIES)
+def test_no_random_kernel_exceeds_the_bound(policies, part):
+    """2,500 for each part and these policies: 10,000."""
+    bench = adversary.Bench(SMALL, part, Mix(branches=True), policies=policies)
+    assert found_in(own_cycles, bench, range(2500)) is None
 
 
 @pytest.mark.thorough
@@ -223,17 +217,17 @@ def test_in_scope_random_kernels_keep_to_the_published_bound():
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", KERNELS)
-def test_all_kernels_with_hold(name):
+def test_all_kernels_with_scratchpads_as_compute(name):
     found = case(name, SMALL)
-    bound = held_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.HOLD)
-    assert CycleModel(found.program, found.grid, found.memory, policy=Policy.HOLD,
+    bound = own_cycles(found.program, found.grid, DDR4_3200AA_X16, Policy.COMPUTE)
+    assert CycleModel(found.program, found.grid, found.memory, policy=Policy.COMPUTE,
                       part=DDR4_3200AA_X16).run().cycles <= bound
 
 
 def test_one_active_lane_in_an_indexed_request():
     """Found by the adversary: the iterator looks at all lanes before the first command."""
-    for analysis, policies in ((own_cycles, adversary.POLICIES), (held_cycles, (Policy.HOLD,))):
-        bench = dataclasses.replace(BENCH, policies=policies)
-        found = adversary.attack(analysis, 5215, bench)
+    for policy in (Policy.ACCESS, Policy.COMPUTE, Policy.YIELD):
+        bench = dataclasses.replace(BENCH, policies=(policy,))
+        found = adversary.attack(own_cycles, 5215, bench)
         assert found.bound is not None
         assert not found.violated

@@ -13,13 +13,12 @@ from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.wcet import access_costs
 from cyclebound.tools.simd.wcet.analysis import Analysis
-from cyclebound.tools.simd.wcet.held import HeldAnalysis
 
 pytestmark = pytest.mark.unit
 
 BUILT = as_built(MACHINES["small"])
 PART = part_named("ddr4-3200aa-x16")
-POLICIES = (Policy.ACCESS, Policy.COMPUTE, Policy.HOLD)
+POLICIES = (Policy.ACCESS, Policy.YIELD, Policy.COMPUTE)
 
 
 def kernel(text, buffers="0 0 640 4\n1 0x10000 640 4\n"):
@@ -27,8 +26,7 @@ def kernel(text, buffers="0 0 640 4\n1 0x10000 640 4\n"):
 
 
 def bound_of(program, grid, policy, part=PART, start="reset"):
-    made = HeldAnalysis if policy is Policy.HOLD else Analysis
-    return made(program, grid, part, start).wcet(policy).cycles
+    return Analysis(program, grid, part, start).wcet(policy).cycles
 
 
 def measured(program, grid, policy, part=PART, memory=None, due=None, rest=0):
@@ -140,7 +138,7 @@ exit
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_pair_after_one_of_other_kinds_that_ends_otherwise(policy):
-    """Under policy ``compute``, only where the second work-group's load is empty can the first one
+    """Under policy ``yield``, only where the second work-group's load is empty can the first one
     be overtaken, and its store be the pair's last."""
     program = assemble(".data\n0 0 768 16\n1 0x10000 640 4\n.sp_data\n0 0 4 1\n.text\n"
                        + ENDS_BY_KIND, "k.sas")
@@ -276,7 +274,7 @@ def test_a_work_group_that_goes_on_before_the_second_one_is_launched(policy):
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("groups", [4, 10])
 def test_a_transfer_of_the_scratchpad_does_not_wait_for_the_store_before(policy, groups):
-    """Under ``compute`` it is made meanwhile, and the empty load that follows is over when the
+    """Under ``yield`` it is made meanwhile, and the empty load that follows is over when the
     store is."""
     program = assemble(""".data
 0 0 2560 40
@@ -297,5 +295,5 @@ exit
     grid = Grid(groups * 64, 1, BUILT)
     took = measured(program, grid, policy)
     assert took <= bound_of(program, grid, policy)
-    if policy is Policy.COMPUTE:
+    if policy is Policy.YIELD:
         assert took == {4: 1074, 10: 2542}[groups]

@@ -12,7 +12,6 @@ from cyclebound.golden.simd.memory_timing import DramTimeline
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.wcet.analysis import Analysis
-from cyclebound.tools.simd.wcet.held import HeldAnalysis
 
 pytestmark = pytest.mark.unit
 
@@ -33,8 +32,7 @@ exit
 
 def cycles(program, grid, policy, part=DDR4_3200AA_X16, due=None):
     """(measured, bound)."""
-    analysis = (HeldAnalysis if policy is Policy.HOLD else Analysis)(
-        program, grid, part, "reset" if due is None else "idle")
+    analysis = Analysis(program, grid, part, "reset" if due is None else "idle")
     took = CycleModel(program, grid, memory_of(program), policy=policy, part=part,
                       timeline=DramTimeline(part, due=due)).run(keep=False).cycles
     return took, analysis.wcet(policy).cycles
@@ -113,7 +111,7 @@ def exceeds(seed):
     part = rng.choice((DDR4_3200AA_X16, DDR4_3200AA_X16, DDR4_3200AA_X8))
     grid = Grid(rng.choice((8, 24, 33, 64, 100, 128, 200)), rng.choice((1, 8, 9, 17, 24, 40)),
                 BUILT, rng.choice((8, 16, 64)))
-    policy = rng.choice((Policy.ACCESS, Policy.COMPUTE, Policy.HOLD))
+    policy = rng.choice((Policy.ACCESS, Policy.YIELD, Policy.COMPUTE))
     took, bound = cycles(program, grid, policy, part, rng.choice((0, rng.randrange(part.nREFI))))
     return took > bound
 

@@ -33,6 +33,7 @@ Analysis = Callable[[Program, Grid, Part, Policy], int]
 it says nothing."""
 
 POLICIES = (Policy.ACCESS, Policy.COMPUTE)
+"""The paper's policies (Sim-D, section 4.2)."""
 BUSES = (4, 8, 16, 32)  # words of a scratchpad's bus
 MOST_WORK_GROUPS = 9
 _MOST_INSTRUCTIONS = 200_000

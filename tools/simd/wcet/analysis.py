@@ -148,7 +148,7 @@ class Analysis:
 
     def first_accesses(self, policy: Policy) -> set[Node]:
         """The accesses that a work-group may make before any that waits for a store of the pair
-        before: under ``compute``, transfers of its scratchpad do not wait for it."""
+        before: under ``yield``, transfers of its scratchpad do not wait for it."""
         first, waiting, seen = set[Node](), [START], set[PhasePlace]()
         while waiting:
             place = waiting.pop()
@@ -160,7 +160,7 @@ class Analysis:
                     waiting.append(segment.target)
                 elif segment.target[1] is not None:
                     first.add(segment.target[1])
-                    if (policy is Policy.COMPUTE
+                    if (policy is Policy.YIELD
                             and self.costs[segment.target[1]].resource == "scratchpad"):
                         waiting.append(segment.target)
         return first
@@ -179,7 +179,7 @@ class Analysis:
         paired = pair[1] is not None
         overtakes = paired and self.overtakes(pair[0], policy)
         uniform = self.uniform and not overtakes and (
-            policy is not Policy.COMPUTE or not self.uses_scratchpad)
+            policy is not Policy.YIELD or not self.uses_scratchpad)
         kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
         costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
         classes = (0, 1) if paired and self.phases.moving and not uniform else (None,)
@@ -199,14 +199,14 @@ class Analysis:
 
         Raises `WcetError` under ``pairwise``, where transfers of both scratchpads and the DRAM
         overlap in any order, for kernels with scratchpad accesses; and under ``unconstrained``.
-        For such kernels ``hold`` has a class of its own (`held.py`).
         """
-        if policy is Policy.UNCONSTRAINED or (
-                policy in (Policy.PAIRWISE, Policy.HOLD) and self.uses_scratchpad):
+        if policy is Policy.UNCONSTRAINED or (policy is Policy.PAIRWISE and self.uses_scratchpad):
             raise WcetError(f"{self.program.name}: policy {policy.value} has no bound besides that "
                             "of one work-group after the other; ask for access or compute")
         if not self.uses_scratchpad:
             policy = Policy.ACCESS  # policies differ in what waits for a scratchpad
+        if policy is Policy.COMPUTE:
+            return self._scratchpad_as_compute.wcet(Policy.ACCESS)
         if policy not in self._chained:
             setup = self.grid.machine.setup_clocks
             longest = max(-(-self.load * self.clocks.compute // self.clocks.dram),
@@ -220,6 +220,11 @@ class Analysis:
             # it rounds up to an edge of a clock once for each access
             self._chained[policy] = min(chained, self.serial, key=lambda found: found.cycles)
         return self._chained[policy]
+
+    @cached_property
+    def _scratchpad_as_compute(self) -> "Analysis":
+        return _ScratchpadAsCompute(self.program, self.grid, self.part, self.start,
+                                    self._most_words)
 
     # -- what a reader wants to know ---------------------------------------------------------------
 
@@ -273,6 +278,27 @@ class Analysis:
             self.grid.count, lambda group: self.routes[self.kinds[group]].steps(),
             lambda group, node: self.costs_of[self.kinds[group]][node], self.phases.final,
             self.clocks, policy=policy, load=self.load, most=most, until=until)
+
+
+class _ScratchpadAsCompute(Analysis):
+    """`Analysis` with transfers of scratchpads as parts of compute phases: policy ``compute``.
+
+    Nothing issues during a transfer, and then its work-group goes on. So what it computes and
+    transfers up to the next access to DRAM is one phase (Sim-D, section 5.6), and two resources are
+    left, which a pair's work-groups swap in lock-step, as under ``access``.
+    """
+
+    def __init__(self, program: Program, grid: Grid, part: Part, start: str,
+                 most_words: int) -> None:
+        super().__init__(program, grid, part, start, most_words)
+        held = {node: self.clocks.access_time(cost) // grid.machine.compute_ps
+                for node, cost in self.costs.items() if cost.resource == "scratchpad"}
+        self.phases = PhaseGraph(self.loops, self.edge_costs, held)
+
+    @cached_property
+    def uses_scratchpad(self) -> bool:
+        """False: no transfer of a scratchpad is a phase of its own."""
+        return False
 
 
 def longest_of(costs: Iterable[Mapping[Node, AccessCost]]) -> dict[Node, AccessCost]:

@@ -9,8 +9,8 @@ them has a node of its own, because a step takes the later of two sums:
 
 A step is the mover's segment, up to its next access: from either time for the compute unit; and
 meanwhile the other's access: from ``a`` its delay, from ``k`` its lead more. Then the other moves.
-Where scratchpads count as compute, a segment may end in the scratchpad: then the other one moves,
-if its access has ended (``both``), or the mover goes on (``on``); both are in the graph.
+Under policy ``yield``, a segment may end in the scratchpad: then the other one moves, if its access
+has ended (``both``), or the mover goes on (``on``); both are in the graph.
 
 A pair ends when the second one's last store is committed, or it has ended; that is where the next
 pair begins. docs/simd_wcet.md derives the steps from the machine's rules.
@@ -135,7 +135,8 @@ class PairGraph(LoopedGraph):
     clocks : Clocks
         Of machine and DRAM.
     policy : Policy
-        ``access``, ``compute`` or ``pairwise``; pairwise only without scratchpad accesses.
+        ``access``, ``yield`` or ``pairwise``; pairwise only without scratchpad accesses. Under
+        ``compute``, transfers of scratchpads are parts of segments, and the rest is ``access``.
     paired : bool
         There is a second work-group.
     uniform : bool
@@ -196,7 +197,7 @@ class PairGraph(LoopedGraph):
     def _swap(self, role: int, place: Place, other: _Other, trail: tuple | None = None) -> _Turn:
         """A step in which ``role`` computes, and the other one's access is under way."""
         early = 0
-        if self._policy is Policy.COMPUTE and other.access is not None and self._in_chip:
+        if self._policy is Policy.YIELD and other.access is not None and self._in_chip:
             of = 1 - role if other.before is None else 2 + other.before
             least = self._costs[of][other.access].least * self.clocks.dram - self.clocks.slack
             early = self._coarse(least)
@@ -334,7 +335,7 @@ class PairGraph(LoopedGraph):
             return  # the first went round a loop, or left it
         elif segment.target == END:
             yield from self._ended(mode, turn)
-        elif node is not None and self._policy is Policy.COMPUTE \
+        elif node is not None and self._policy is Policy.YIELD \
                 and self._costs.first[node].resource == "scratchpad":
             yield from self._in_scratchpad(mode, turn, segment.target)
         elif node is not None:

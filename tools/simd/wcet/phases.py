@@ -58,7 +58,7 @@ class PhaseGraph:
     """The phase graph of a kernel.
 
     ``held`` are accesses that end no phase, with the compute cycles for which they hold the compute
-    unit (`held.py`).
+    unit (policy ``compute``).
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
         if not waiting:
             break
         start = max(compute_free, min(slot.ready for slot in waiting))
-        if policy in (Policy.COMPUTE, Policy.HOLD):
+        if policy in (Policy.YIELD, Policy.COMPUTE):
             start = max(start, transferred)
         if start >= until:
             break
@@ -72,7 +72,7 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
         cycles, access = next(slot.steps)
         compute_free = start + cycles
         phases.append(Phase("compute", slot.number, slot.group, start, compute_free))
-        held = policy is Policy.HOLD and access is not None and \
+        held = policy is Policy.COMPUTE and access is not None and \
             cost_of(slot.group, access).resource == "scratchpad"
         if access is None:
             last = max(last, compute_free)
