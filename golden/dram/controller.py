@@ -252,11 +252,11 @@ class DramControllerModel:
         over = self._run is not None and self._run.done and now > self._run.last \
             and self._closing is None
         was_busy = self._run is not None or self._closing is not None
-        if self._closing is not None and now >= self._rest:
-            completion, self._closing = self._closing, None
         if over and self._run is not None:
             self._closing, self._rest = self._run.verdict, max(self._rest, self._run.rest)
             self._run = None
+        if self._closing is not None and now >= self._rest:
+            completion, self._closing = self._closing, None
 
         started = refused = False
         if self._lookup is not None and now >= self._lookup[0]:

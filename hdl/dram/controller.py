@@ -205,15 +205,19 @@ class DramController(wiring.Component):
         ]
 
     def _complete(self, m):
-        """A request completes once its banks are closed; a refused one, between two others."""
-        table, closing, verdict = self.table, self._closing, self._verdict
-        done = closing & (self.arbiter.rest == 0)
+        """A request completes once its banks are closed; a refused one, between two others.
+
+        Where banks are closed in the cycle after their precharge, that is the cycle in which the
+        request is over. A refresh that is owed may be chosen in it: the completion must not wait
+        for what holds back commands from then on.
+        """
+        table, closing, kept = self.table, self._closing, self._verdict
+        verdict, done = Signal(3), Signal()
         m.d.comb += [
+            done.eq((self._over | closing) & (self.arbiter.rest == 0)),
+            verdict.eq(Mux(closing, kept, Mux(self._refused, Refusal.INDEX, Refusal.NONE))),
             self.completion.valid.eq(done | (table.refusal.valid & table.refusal.ready)),
             self.completion.payload.eq(Mux(done, verdict, table.refusal.payload)),
             table.refusal.ready.eq(~self._active & ~closing),
         ]
-        with m.If(self._over):
-            m.d.sync += [closing.eq(1), verdict.eq(Mux(self._refused, Refusal.INDEX, Refusal.NONE))]
-        with m.Elif(done):
-            m.d.sync += closing.eq(0)
+        m.d.sync += [closing.eq((self._over | closing) & ~done), kept.eq(verdict)]
