@@ -62,6 +62,26 @@ class DfiPhy:
         for name, least in (("wrlat", 0), ("wrdata", 0), ("rddata_en", 0), ("rdlat", 1)):
             check_integer(name, getattr(self, name), least, _MOST)
 
+    def lag(self, part: Part) -> int:
+        """DRAM clocks by which the PHY holds back commands at least.
+
+        A write's data are on DFI wrlat + wrdata clocks after it, and on the device's pins nCWD
+        clocks after the command is there; they cannot be there sooner than on DFI.
+        """
+        return max(0, self.wrlat + self.wrdata - part.nCWD)
+
+    def check_reads(self, part: Part) -> None:
+        """Raise `ValueError` for a PHY that promises words before the device has sent them.
+
+        A read's first beats are on the pins nCAS clocks after the command, which is there `lag`
+        clocks after it is on DFI; the word that they make is on DFI a clock later at the earliest.
+        """
+        least = self.lag(part) + part.nCAS + 1
+        if self.rddata_en + self.rdlat < least:
+            held = f", held back by {self.lag(part)}" if self.lag(part) else ""
+            raise ValueError(f"rddata_en + rdlat must be at least {least}, for {part.name} sends "
+                             f"after {part.nCAS} clocks{held}, not {self.rddata_en + self.rdlat}")
+
     def turn(self, ratio: int) -> int:
         """Controller clocks from a read to a write so that their data do not meet on the chip.
 
@@ -119,9 +139,11 @@ def dfi_part(part: Part, phy: DfiPhy, *, ratio: int) -> Part:
     precharge of the same open bank (``nWR - nRTP``), since all commands of a request have one
     direction, and the next request finds all banks closed.
 
-    Raises `ValueError` for another ratio than 2 or 4, and a part that is no DDR3.
+    Raises `ValueError` for another ratio than 2 or 4, a part that is no DDR3, and a PHY that is too
+    fast for it.
     """
     _refuse_unless_ddr3(part, ratio)
+    phy.check_reads(part)
     cas, last = CAS_PHASE[ratio], _BURST - _BURST // ratio
 
     def row(clocks: int) -> int:

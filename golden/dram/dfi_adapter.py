@@ -340,10 +340,8 @@ class DfiDevice:
         self.device = DramDevice(part)
         self.record = False
         self.commands: list[DfiCommand] = []
-        self._lag = max(0, phy.wrlat + phy.wrdata - part.nCWD)
-        if phy.rddata_en + phy.rdlat < part.nCAS + self._lag + 1:
-            raise ValueError("t_rddata_en + t_phy_rdlat must be at least "
-                             f"{part.nCAS + self._lag + 1}, not {phy.rddata_en + phy.rdlat}")
+        phy.check_reads(part)
+        self._lag = phy.lag(part)
         self._bytes = BEAT_BYTES // ratio
         self._start: int | None = None  # the device's clock 0
         self._waiting: deque[DfiCommand] = deque()
@@ -417,7 +415,7 @@ class DfiDevice:
             _, latest, first = self._reads.popleft()
             beat = self.device.data_out(now)
             assert beat is not None
-            here = clock + self._lag + 1
+            here = max(clock + self._lag + 1, latest - self.phy.rdlat)  # not before rddata_en
             self._back.append(_Return(here, latest,
                                       int.from_bytes(beat[:self._bytes], "little")))
             if first:

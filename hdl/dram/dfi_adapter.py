@@ -23,6 +23,7 @@ __all__ = ["DfiAdapter", "ModeLayout"]
 
 _BEAT_BITS = BEAT_WORDS * WORD_BITS
 _ADDRESS_BITS = 13  # at least: A10 and A12 have meanings of their own
+_BANK_BITS = 3      # of every DDR3 device: they choose mode registers, too
 _AUTO = 10          # the address pin that says precharge, all banks, or long calibration
 _LEAD = 7           # cycles that the DQ scheduler needs from a write to its first beat
 _ODT_CLOCKS = 6     # ODTH8: termination stays on after a write [JESD79-3F, 5.1]
@@ -122,7 +123,7 @@ class DfiAdapter(wiring.Component):
         for n in range(ratio):
             pins |= {
                 f"dfi_address_p{n}": Out(mode["address"].shape),
-                f"dfi_bank_p{n}": Out((seen.banks - 1).bit_length()),
+                f"dfi_bank_p{n}": Out(_BANK_BITS),
                 **{f"dfi_{name}_p{n}": Out(1, init=1)
                    for name in ("cs_n", "ras_n", "cas_n", "we_n")},
                 **{f"dfi_{name}_p{n}": Out(1)
@@ -173,6 +174,10 @@ class DfiAdapter(wiring.Component):
     def _cas(self, m, head):
         """Phase N/2: reads and writes. Whether beats of reads, and of writes, belong to a cycle:
         to the four from that on in which the first of them is chosen.
+
+        A column's bits are on A0 to A9, and on A11 if it has eleven: A10 says precharge, however
+        few columns there are, and A12, a shorter burst, is not read with bursts of eight
+        [JESD79-3F, table 6, 3.4.2.1].
         """
         ratio, cas = self.ratio, CAS_PHASE[self.ratio]
         apart = BEATS // ratio  # cycles from one read of a burst to the next
@@ -192,7 +197,8 @@ class DfiAdapter(wiring.Component):
             m.d.sync += age.eq(age + 1)  # and from the last to 0
 
         part = Signal(range(ratio))  # which of the burst's reads or writes it is
-        column, low = Signal(len(head.column) + ceil_log2(ratio) + 3), ceil_log2(apart)
+        column = Signal(max(_AUTO, len(head.column) + ceil_log2(ratio) + 3))
+        low = ceil_log2(apart)
         last, write = Signal(), Signal()
         m.d.comb += [
             part.eq(Mux(begins, 0, age >> low)), last.eq(part == ratio - 1),

@@ -77,8 +77,7 @@ class DfiController(wiring.Component):
     Raises
     ------
     TypeError, ValueError
-        As `DfiAdapter` and `DramController` do, and where a read's data would meet those of a write
-        on the chip.
+        As `DfiAdapter` and `DramController` do.
     """
 
     def __init__(self, *, part, ratio, wrlat, wrdata, rddata_en, rdlat, capacity=None, hurry=1):
@@ -86,16 +85,7 @@ class DfiController(wiring.Component):
                                             rddata_en=rddata_en, rdlat=rdlat)
         self.part, self.seen = adapter.part, adapter.seen
         seen = self.seen
-        turn = adapter.read_latency - adapter.write_latency + seen.nBURST
-        if turn > seen.nRTP + seen.nRP + seen.nRCD:
-            raise ValueError(f"{seen.name}: a write must come at least {turn} cycles after a read, "
-                             f"not {seen.nRTP + seen.nRP + seen.nRCD}")
-        bus = dataclasses.replace(
-            seen, nCWD=adapter.write_latency,
-            nCAS=max(adapter.read_latency, adapter.write_latency))
-        if bus.nCAS != adapter.read_latency:
-            raise ValueError(f"{seen.name}: a PHY whose reads return sooner than its writes leave "
-                             "is not served")
+        bus = dataclasses.replace(seen, nCWD=adapter.write_latency, nCAS=adapter.read_latency)
         self.controller = DramController(part=seen, capacity=capacity, bus=bus)
         self.power_up = DfiPowerUp(part=self.part, seen=seen, ratio=ratio, hurry=hurry)
         self.hold = max(0, adapter.read_latency + seen.nBURST + 1 - (seen.nRTP + seen.nRP))

@@ -19,12 +19,13 @@ from cyclebound.golden.dram.dfi_adapter import (
     DfiWord,
 )
 from cyclebound.golden.dram.jedec import jedec_parts
-from cyclebound.golden.dram.rules import CAS, rules
+from cyclebound.golden.dram.rules import CAS, Command, rules
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.dfi_adapter import DfiAdapter
 from cyclebound.sim import catalogue
 from cyclebound.sim.job import Job, simulate
 from kit.faults import edited
+from kit.run_bench import run_bench
 
 unit, cosim, thorough = pytest.mark.unit, pytest.mark.cosim, pytest.mark.thorough
 PART = part_named("ddr3-800e-x16")
@@ -282,8 +283,19 @@ def test_words_that_never_come():
 
 @unit
 def test_a_phy_that_cannot_be():
-    with pytest.raises(ValueError, match=r"^t_rddata_en \+ t_phy_rdlat must be at least 7, not 6$"):
-        DfiDevice(PART, dataclasses.replace(PHY, rdlat=1), ratio=4, rng=random.Random(0))
+    """DDR3-800E sends its first beats 6 clocks after a read; the hardware refuses it as well."""
+    says = (r"^rddata_en \+ rdlat must be at least 7, for DDR3-800E x16 sends after 6 clocks, "
+            "not 6$")
+    early = dataclasses.replace(PHY, rdlat=1)
+    dfi_part(PART, dataclasses.replace(PHY, rdlat=2), ratio=4)
+    for make in (lambda: DfiDevice(PART, early, ratio=4, rng=random.Random(0)),
+                 lambda: DfiAdapter(**{**VALUES, "rdlat": 1}),
+                 lambda: dfi_part(PART, early, ratio=4)):
+        with pytest.raises(ValueError, match=says):
+            make()
+    with pytest.raises(ValueError, match=r"^rddata_en \+ rdlat must be at least 18, for DDR3-800E "
+                       "x16 sends after 6 clocks, held back by 11, not 15$"):
+        dfi_part(PART, dataclasses.replace(PHY, wrlat=15), ratio=4)
 
 
 # The component
@@ -292,6 +304,61 @@ def test_a_phy_that_cannot_be():
 @pytest.mark.parametrize("ratio", [2, 4])
 def test_converts_alone(ratio):
     assert "attribute \\top 1" in rtlil.convert(DfiAdapter(**{**VALUES, "ratio": ratio}))
+
+
+@unit
+@pytest.mark.parametrize("ratio", [2, 4])
+def test_columns_on_the_pins_for_every_column_count(ratio):
+    """A10 says precharge and A12 is 0; A0 to A9, then A11 hold the column [JESD79-3F, table 6]."""
+    for columns in (8 * ratio << power for power in range(12)):
+        if columns > 2048:
+            break
+        part = dataclasses.replace(PART, columns=columns, rows=1 << 10)
+        adapter = DfiAdapter(**{**VALUES, "part": part, "ratio": ratio})
+        assert len(adapter.dfi_address_p0) == 13  # for the rows, 10 would do
+        bursts, rng = adapter.seen.bursts_per_row, random.Random(columns)
+        wanted = [(Command.RD, 0), (Command.RDA, bursts - 1), (Command.WR, bursts - 1),
+                  (Command.WRA, 0), (Command.RDA, rng.randrange(bursts))]
+        seen = []
+
+        async def bench(ctx, adapter=adapter, wanted=wanted, seen=seen):
+            cas = CAS_PHASE[ratio]
+            for cycle in range(4 * len(wanted) + adapter.delay):
+                op, column = wanted[cycle // 4] if cycle % 4 == 0 and cycle < 4 * len(wanted) else (
+                    Command.NOP, 0)
+                ctx.set(adapter.command.op, op)
+                ctx.set(adapter.command.column, column)
+                ctx.set(adapter.command.bank, 5)
+                await ctx.tick()
+                if not ctx.get(adapter._phase("cs_n", cas)):
+                    bank, address = (ctx.get(adapter._phase(name, cas))
+                                     for name in ("bank", "address"))
+                    assert bank == 5
+                    seen.append((bool(address >> 10 & 1), address & 0x3FF | address >> 1 & 0x400,
+                                 address >> 12))
+
+        run_bench(adapter, bench)
+        assert seen == [(op in (Command.RDA, Command.WRA) and number == ratio - 1,
+                         8 * (ratio * column + number), 0)
+                        for op, column in wanted for number in range(ratio)], columns
+
+
+@unit
+@pytest.mark.parametrize("banks", [2, 4, 8])
+def test_mode_registers_are_told_by_the_bank_pins(banks):
+    """Of every device, however few banks a part says it has: register 2 and 3 need BA1."""
+    adapter = DfiAdapter(**{**VALUES, "part": dataclasses.replace(PART, banks=banks)})
+    seen = []
+
+    async def bench(ctx):
+        for number in (2, 3, 1, 0):
+            ctx.set(adapter.mode.valid, 1)
+            ctx.set(adapter.mode.payload.bank, number)
+            await ctx.tick()
+            seen.append(ctx.get(adapter.dfi_bank_p0))
+
+    run_bench(adapter, bench)
+    assert seen == [2, 3, 1, 0]
 
 
 @thorough
