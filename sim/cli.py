@@ -237,6 +237,11 @@ def say(message: str) -> None:
     console(stderr=True).print(cleaned(message), style="red", soft_wrap=True, highlight=False)
 
 
+def with_part(settings: list[str] | None, part: str | None) -> list[str]:
+    """What ``--set`` names, and ``--part``, which is short for one of these."""
+    return [*(settings or ()), *([f"part={part}"] if part else ())]
+
+
 def parameters_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
                 *, more: tuple[str, ...] = ()) -> dict[str, object]:
     """A configuration's parameters, with those that ``--set`` changes. Raises `UserError`."""
@@ -260,7 +265,7 @@ def parameters_of(block: "blocks.Block", configuration: str | None, settings: li
 def changes_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
                part: str | None) -> dict[str, object]:
     """The parameters that ``--set`` and ``--part`` name, with their values. Raises `UserError`."""
-    settings = [*(settings or ()), *([f"part={part}"] if part else ())]
+    settings = with_part(settings, part)
     values = parameters_of(block, configuration, settings)
     return {name: values[name] for name in (setting.partition("=")[0] for setting in settings)}
 
@@ -272,7 +277,7 @@ def blocks_with(names: list[str] | None, settings: list[str] | None, part: str |
     Raises `UserError`."""
     if not names:
         raise UserError("--set and --part take blocks or a family, named before them")
-    wanted = [*(option.partition("=")[0] for option in settings or ()), *(["part"] if part else [])]
+    wanted = [option.partition("=")[0] for option in with_part(settings, part)]
     pairs, chosen = [], the_catalogue().select(names)
     for block in chosen:
         configuration = next((name for name, configuration in block.configurations.items()
@@ -343,24 +348,34 @@ def _evidence(block: "blocks.Block") -> list[str]:
 def bound(name: Annotated[str, typer.Argument(
               metavar="BLOCK", help="A block or a family, as `list` names it.")],
           configuration: ConfigurationName = None, settings: Settings = None,
-          derivation: Annotated[bool, typer.Option(
+          part: PartFile = None, derivation: Annotated[bool, typer.Option(
               "--derivation", help="Quote each claim's derivation.")] = False,
           as_json: AsJson = False) -> None:
     """Claims about latencies: values, formulas and sources, without a simulation.
 
-    For a block, or for all blocks of a family that have what --configuration and --set name. A
-    claim may need parameters of a request besides those of the block: name them with --set, e.g.
-    `cyclebound bound noc.arbiter --set requesters=11`.
+    For a block, or for all blocks of a family that have what --configuration, --set and --part
+    name. A claim may need parameters of a request besides those of the block: name them with --set,
+    e.g. `cyclebound bound noc.arbiter --set requesters=11`.
     """
+    changes = with_part(settings, part)
     chosen = the_catalogue().select([name])
     family = name not in (block.name for block in chosen) and chosen[0].family == name
-    claims_of = {}
+    claims_of, refused = {}, []
     for block in chosen:
-        if family and not _has(block, configuration, settings):
+        if family and not _has(block, configuration, changes):
             continue
-        claims_of[block.name] = _claims(block, configuration, settings)
+        try:
+            claims_of[block.name] = _claims(block, configuration, changes)
+        except UserError as error:
+            if not (family and part):
+                raise
+            refused.append(error)  # no part is for every block
+    if refused and not claims_of:
+        raise refused[0]
+    for error in refused:
+        say(str(error))
     if not claims_of:
-        raise UserError(f"no block of {name} has all that --configuration and --set name")
+        raise UserError(f"no block of {name} has all that --configuration, --set and --part name")
     rows = [row for group in claims_of.values() for row in group]
     if as_json:
         print(json.dumps(rows, indent=2))
@@ -374,17 +389,17 @@ def bound(name: Annotated[str, typer.Argument(
         raise UserError(rows[0]["problem"] + "; give it with --set NAME=VALUE")
 
 
-def _has(block: "blocks.Block", configuration: str | None, settings: list[str] | None) -> bool:
-    """Whether a block has this configuration and all parameters that ``--set`` names."""
+def _has(block: "blocks.Block", configuration: str | None, settings: list[str]) -> bool:
+    """Whether a block has this configuration and all parameters that are to be changed."""
     if configuration is not None and configuration not in block.configurations:
         return False
     names = {*block.configuration(configuration)[1].parameters,
              *(name for binding in block.bounds for name in binding.bound.parameters)}
-    return names >= {option.partition("=")[0] for option in settings or ()}
+    return names >= {option.partition("=")[0] for option in settings}
 
 
 def _claims(block: "blocks.Block", configuration: str | None,
-            settings: list[str] | None) -> list[dict[str, object]]:
+            settings: list[str]) -> list[dict[str, object]]:
     """All claims of a block, as rows for `bound`. Raises `UserError`."""
     more = tuple(dict.fromkeys(p for o in block.bounds for p in o.bound.parameters))
     parameters = parameters_of(block, configuration, settings, more=more)

@@ -26,6 +26,7 @@ from cyclebound.sim.cli import (
     parameters_of,
     progress_bars,
     the_catalogue,
+    with_part,
 )
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.lazy import lazy
@@ -83,8 +84,8 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
     The result is checked with `verilator --lint-only -Wall`. Exit status 1 if that warns.
     """
     the_block = the_catalogue().find(block)
-    settings = [*(settings or ()), *([f"part={part}"] if part else ())]
-    made = verilogs.export(the_block, parameters_of(the_block, configuration, settings))
+    made = verilogs.export(the_block, parameters_of(the_block, configuration,
+                                                    with_part(settings, part)))
     problems = verilogs.lint(made, the_block.unused_inputs)
     for option, path in (("--fusesoc", fusesoc), ("--litex", litex)):
         if path and (str(output) == "-" or output.resolve().parent != path.resolve().parent):

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -384,8 +385,32 @@ def test_bounds_of_a_family(call):
     assert "eq1" in text
     said = call("bound", "sram", "-c", "none")
     assert said.returncode == 2
-    assert said.stderr == ("cyclebound: no block of sram has all that --configuration and --set "
-                           "name\n")
+    assert said.stderr == ("cyclebound: no block of sram has all that --configuration, --set and "
+                           "--part name\n")
+
+
+def test_bounds_for_another_part(call, tmp_path):
+    """As --set part=; of a family, those blocks are left out that are not for such a part."""
+    shipped = Path(__file__).parents[2] / "docs" / "parts" / "ddr4-2400.toml"
+    (tmp_path / "own.toml").write_text(shipped.read_text())
+    request = ("--set", "bursts=1", "--set", "write=0", "--json")
+
+    def values(said):
+        assert said.returncode == 0, said.stderr
+        return {(row["block"], row["what"]): row["cycles"] for row in json.loads(said.stdout)}
+
+    block = "bound", "dram.command_arbiter"
+    own = values(call(*block, "--part", str(tmp_path / "own.toml"), *request))
+    assert own == values(call(*block, "--set", f"part={tmp_path / 'own.toml'}", *request))
+    assert own != values(call(*block, *request))
+    said = call("bound", "dram", "--part", str(tmp_path / "own.toml"), *request)
+    assert {("dram.command_arbiter", what) for _, what in own} <= values(said).keys()
+    assert "dram.dfi_controller: DDR4-2400R x16 (2 bank groups): generation must be" in said.stderr
+    for part, says in (("none.toml", "none.toml: cannot be read"), ("ddr9", "part must be one of")):
+        for name in ("dram", "dram.command_arbiter"):
+            said = call("bound", name, "--part", part)
+            assert (said.returncode, said.stderr.count("\n")) == (2, 1)
+            assert says in said.stderr
 
 
 def test_columns_of_the_environment_count(call, monkeypatch):
