@@ -9,9 +9,9 @@ counts for requests that wait for each other, is in none of these.
 
 from typing import Annotated
 
-from cyclebound.golden.bound import NotCovered, Range, bound, prediction
+from cyclebound.golden.bound import Range, bound, prediction
 from cyclebound.golden.dram import axi_bounds
-from cyclebound.golden.dram.axi_bounds import Beyond, Partial, Size, Transfers
+from cyclebound.golden.dram.axi_bounds import Beyond, First, Partial, Size, Transfers
 from cyclebound.golden.dram.dfi_bounds import (
     Ratio,
     RddataEn,
@@ -27,23 +27,15 @@ __all__ = ["axi_dfi_read", "axi_dfi_read_alone", "axi_dfi_refused_read", "axi_df
            "axi_dfi_write", "axi_dfi_write_alone"]
 
 Bursts = Annotated[int, Range(1, 64, says="bursts of DRAM, 64 bytes each, within 4 KiB")]
-Sibling = Annotated[int, Range(0, 1, says="which bank of its pair has the first")]
 _ANYTHING = ("refreshes fall due in any cycle, the device has been powered up; other bursts wait, "
              "or have been served before; the burst lies anywhere, and is legal or not")
-
-
-def _once(cycles: int, seen: Part) -> int:
-    """So many cycles, if no second refresh falls due within them."""
-    if cycles + seen.nRFC > seen.nREFI:
-        raise NotCovered(f"two refreshes may fall due within {cycles} clocks")
-    return cycles
 
 
 @prediction(formula="LID(bursts) + 22 + transfers + h, of the part in controller clocks",
             source="this project")
 def axi_dfi_read_alone(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
                        rddata_en: RddataEn, rdlat: Rdlat, transfers: Transfers, bursts: Bursts,
-                       sibling: Sibling) -> int:
+                       first: First) -> int:
     """Cycles from taking an AXI read's address to its last word on R, both included.
 
     No refresh is under way, owed or falls due; otherwise as `axi_read_alone`.
@@ -51,14 +43,14 @@ def axi_dfi_read_alone(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: 
     phy: dict = {"part": part, "ratio": ratio, "wrlat": wrlat, "wrdata": wrdata,
                  "rddata_en": rddata_en, "rdlat": rdlat}
     return dfi_completion_delay(**phy) + axi_bounds.axi_read_alone.function(
-        part=dfi_seen(**phy), transfers=transfers, bursts=bursts, sibling=sibling)
+        part=dfi_seen(**phy), transfers=transfers, bursts=bursts, first=first)
 
 
 @prediction(formula="LID_W(bursts) + 19 + h, and where words are written in part, "
                     "LID_R(bursts) + 17 + h more; of the part in controller clocks",
             source="this project")
 def axi_dfi_write_alone(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
-                        rddata_en: RddataEn, rdlat: Rdlat, bursts: Bursts, sibling: Sibling,
+                        rddata_en: RddataEn, rdlat: Rdlat, bursts: Bursts, first: First,
                         partial: Partial) -> int:
     """Cycles from taking the last word of an AXI write to its answer on B, both included.
 
@@ -68,7 +60,7 @@ def axi_dfi_write_alone(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata:
     phy: dict = {"part": part, "ratio": ratio, "wrlat": wrlat, "wrdata": wrdata,
                  "rddata_en": rddata_en, "rdlat": rdlat}
     return dfi_completion_delay(**phy) * (2 if partial else 1) + (
-        axi_bounds.axi_write_alone.function(part=dfi_seen(**phy), bursts=bursts, sibling=sibling,
+        axi_bounds.axi_write_alone.function(part=dfi_seen(**phy), bursts=bursts, first=first,
                                             partial=partial))
 
 
@@ -84,9 +76,8 @@ def axi_dfi_read(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata
     """
     phy: dict = {"part": part, "ratio": ratio, "wrlat": wrlat, "wrdata": wrdata,
                  "rddata_en": rddata_en, "rdlat": rdlat}
-    seen = dfi_seen(**phy)
-    return _once(dfi_completion_delay(**phy) + axi_bounds.axi_read.function(
-        part=seen, transfers=transfers, size=size), seen)
+    return axi_bounds.longest_axi_read(dfi_seen(**phy), transfers, size,
+                                       held=dfi_completion_delay(**phy))
 
 
 @bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID_W(b) + nRFC + 9 "
@@ -101,10 +92,8 @@ def axi_dfi_write(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdat
     """
     phy: dict = {"part": part, "ratio": ratio, "wrlat": wrlat, "wrdata": wrdata,
                  "rddata_en": rddata_en, "rdlat": rdlat}
-    seen = dfi_seen(**phy)
-    held = dfi_completion_delay(**phy) * (2 if partial else 1)
-    return _once(held + axi_bounds.axi_write.function(
-        part=seen, transfers=transfers, size=size, partial=partial), seen)
+    return axi_bounds.longest_axi_write(dfi_seen(**phy), transfers, size, partial,
+                                        held=dfi_completion_delay(**phy))
 
 
 @prediction(formula="transfers + 4, beyond the device + 8 + h more", source="this project")

@@ -66,7 +66,7 @@ class AxiDfiController(wiring.Component):
         m.submodules.port, m.submodules.controller = port, controller = self.port, self.controller
         for name in ("mapping", "request", "completion", "deliver", "fetch"):
             wiring.connect(m, getattr(port, name), getattr(controller, name))
-        m.d.comb += controller.store.eq(port.store)
+        m.d.comb += [controller.store.eq(port.store), port.mapped.eq(controller.mapped)]
         wiring.connect(m, self._axi.of(port, "s_axi"), wiring.flipped(self._axi.of(self, "s_axi")))
         for name, member in controller.signature.members.items():
             if name in self.signature.members:

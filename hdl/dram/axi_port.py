@@ -38,8 +38,8 @@ _OFFSET_BITS, _ROW_BITS = PAGE_BYTES.bit_length() - 1, _ROWS.bit_length() - 1
 _LANE_BITS = _OFFSET_BITS - _ROW_BITS
 _LINE_BITS = LINE_WORDS.bit_length() - 1
 _PINS = ("command", "dq_in", "dq_out", "late")  # of the DRAM controller
-_STATES = ("MAP", "IDLE", "TAKE-READ", "TAKE-WRITE", "DECODE", "COLLECT", "ASK", "WAIT", "ANSWER",
-           "SETTLE", "SEND", "DRAIN")
+_STATES = ("MAP", "MAPPING", "IDLE", "TAKE-READ", "TAKE-WRITE", "DECODE", "COLLECT", "ASK", "WAIT",
+           "ANSWER", "SETTLE", "SEND", "DRAIN")
 
 
 def axi_signature(*, id_width):
@@ -121,8 +121,9 @@ class AxiPort(wiring.Component):
     -------
     s_axi_aw*, s_axi_w*, s_axi_b*, s_axi_ar*, s_axi_r*
         AXI4 by Arm's names: see `axi_signature`.
-    mapping : Out(stream of Mapping)
-        After reset, all of the device becomes buffer 0.
+    mapping, mapped : Out(stream of Mapping), In(1)
+        After reset, all of the device becomes buffer 0. No burst is taken before: its request
+        would wait for the mapping, and take longer than any other.
     request : Out(stream of BufferRequest)
         Lines of that buffer. The target of a word is its place in its 4 KiB.
     completion, deliver, fetch, store
@@ -149,7 +150,7 @@ class AxiPort(wiring.Component):
         self.depth = _ROWS  # of the memories; what they hold decides nothing but data
         super().__init__({
             **self._axi.subordinate_ports("s_axi"),
-            "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
+            "mapping": Out(stream.Signature(data.Layout.cast(Mapping))), "mapped": In(1),
             "request": Out(stream.Signature(data.Layout.cast(BufferRequest))),
             "completion": In(Strobe(unsigned(3))),
             "deliver": In(Strobe(Beat)),
@@ -259,6 +260,9 @@ class AxiPort(wiring.Component):
             with m.State("MAP"):
                 m.d.comb += self.mapping.valid.eq(1)
                 with m.If(self.mapping.ready):
+                    m.next = "MAPPING"
+            with m.State("MAPPING"):
+                with m.If(self.mapped):
                     m.next = "IDLE"
             self._take(m, axi, burst)
             self._collect(m, axi.w, burst, taken)
@@ -391,7 +395,7 @@ class AxiController(wiring.Component):
         m.submodules.port, m.submodules.controller = port, controller = self.port, self.controller
         for name in ("mapping", "request", "completion", "deliver", "fetch"):
             wiring.connect(m, getattr(port, name), getattr(controller, name))
-        m.d.comb += controller.store.eq(port.store)
+        m.d.comb += [controller.store.eq(port.store), port.mapped.eq(controller.mapped)]
         wiring.connect(m, self._axi.of(port, "s_axi"), wiring.flipped(self._axi.of(self, "s_axi")))
         for name in _PINS:
             ours, theirs = getattr(self, name), getattr(controller, name)

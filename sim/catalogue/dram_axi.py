@@ -66,7 +66,7 @@ BLOCKS = (
                      "passed over twice; whatever the controller behind the port does",
                 checker=AxiPortProof,
                 instances=({"id_width": 1, "words": 1 << 19},),
-                depth=8,
+                depth=9,
                 induction=2,
                 top=small_port,
             ),

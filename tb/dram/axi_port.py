@@ -215,6 +215,32 @@ async def refreshes(bench: Bench) -> None:
 
 
 @testbench
+async def first_after_reset(bench: Bench) -> None:
+    """A burst of each kind on offer from each of the first cycles after a reset on.
+
+    On DFI also from each cycle around that in which the device is ready.
+    """
+    scene = Scene.of(bench, master=False)
+    ready = await scene.until_ready()
+    size, beyond, rows = 4, scene.device_bytes, (1 << DATA_BYTES) - 1
+    bursts = [(AxiBurst(0, 1, size), False, 0), (AxiBurst(DATA_BYTES, 0, size), True, rows),
+              (AxiBurst(0, 2, size), True, rows >> 1), (AxiBurst(0, 0, size + 1), False, 0)]
+    if beyond < 1 << 32:
+        bursts += [(AxiBurst(beyond, 1, size), write, rows) for write in (False, True)]
+    offers = sorted({*range(3), *range(max(0, ready - 3), ready + 14)})
+    for offset, (burst, write, strobe) in itertools.product(offers, bursts):
+        scene.stop()
+        bench.forget()
+        await bench.reset()
+        scene = Scene.of(bench, master=False)
+        if offset:
+            await scene.cycles(offset)
+        await scene.offer(burst, write=write, strobe=strobe)
+        assert scene.counts["reads" if not write else "writes"] == 1
+        await scene.finish()
+
+
+@testbench
 async def reset_in_mid_run(bench: Bench) -> None:
     """Reads and writes that a reset cuts off; after the last reset, traffic to its end."""
     rng = bench.rng

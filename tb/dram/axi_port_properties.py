@@ -170,7 +170,8 @@ class AxiPortProof(AxiRules):
         m = super().elaborate(platform)
         port, busy, write, left = self._port, self.busy, self.write, self.left
         at, fetched, shown = port.state, port.fetched, self.of("r", "valid")
-        outside = at["MAP"] | at["IDLE"] | at["TAKE-READ"] | at["TAKE-WRITE"]
+        outside = (at["MAP"] | at["MAPPING"] | at["IDLE"] | at["TAKE-READ"]
+                   | at["TAKE-WRITE"])
         sending = at["SEND"] | at["DRAIN"]
         facts = {
             "one state": sum(at.values()) == 1,

@@ -11,6 +11,7 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster
 
 from cyclebound.golden.dram.address import place_of
+from cyclebound.golden.dram.axi_bounds import first_of
 from cyclebound.golden.dram.axi_dfi_bounds import axi_dfi_read, axi_dfi_write
 from cyclebound.golden.dram.axi_port import (
     DATA_BYTES,
@@ -99,9 +100,14 @@ class Scene:
         self._task = cocotb.start_soon(self._run())
 
     @classmethod
+    def of(cls, bench: Bench, *, master: bool = True) -> "Scene":
+        """A scene that begins with this cycle, the first after a reset."""
+        return (DfiScene if "ratio" in bench.parameters else cls)(bench, master=master)
+
+    @classmethod
     async def ready(cls, bench: Bench, *, master: bool = True) -> "Scene":
         """A scene in which the block has mapped its buffer, as it does after a reset."""
-        scene = (DfiScene if "ratio" in bench.parameters else cls)(bench, master=master)
+        scene = cls.of(bench, master=master)
         await scene.until_ready()
         await scene.cycles(16)
         return scene
@@ -114,8 +120,9 @@ class Scene:
         self.device = DramDevice(part)
         return part
 
-    async def until_ready(self) -> None:
-        """Wait until the device takes requests."""
+    async def until_ready(self) -> int:
+        """Wait until the device takes requests; the cycles from the reset to then."""
+        return 0
 
     def _offered(self, now: int) -> dict[str, int]:
         """Inputs that the device drives in this cycle; random bits where it sends no data."""
@@ -144,8 +151,9 @@ class Scene:
 
     def _undisturbed(self, burst: AxiBurst, write: bool, partial: bool) -> bool:
         """Whether no refresh is under way or owed, and none falls due before the burst's end."""
-        since = (self.bench.cycle - self._reset) % self.part.nREFI
-        return _LONGEST + self.part.nRFC < since < self.part.nREFI - _LONGEST
+        intervals, since = divmod(self.bench.cycle - self._reset, self.part.nREFI)
+        return ((intervals == 0 or since > _LONGEST + self.part.nRFC)
+                and since < self.part.nREFI - _LONGEST)
 
     def _finished(self) -> None:
         """The device's last cycle."""
@@ -296,7 +304,8 @@ class Scene:
         self.bench.undeclare(refused)
         touched = burst.dram_bursts
         if self._undisturbed(burst, direction == "write", bool(kind.get("partial"))):
-            self.bench.declare(alone, bursts=len(touched), sibling=touched[0] % 2, **kind)
+            self.bench.declare(alone, bursts=len(touched),
+                               first=first_of(self.part, touched[0]), **kind)
         else:
             self.bench.undeclare(alone)
 
@@ -312,10 +321,40 @@ class Scene:
         assert answer.resp == AxiResponse.OKAY, f"read of {address:#x} was answered {answer.resp!r}"
         return answer.data
 
+    async def offer(self, burst: AxiBurst, *, write: bool, strobe: int) -> None:
+        """Offer a burst from this very cycle on, without a client, until it is answered.
+
+        Its words are on offer from the same cycle on, each with ``strobe``.
+        """
+        def put(channel: str, **values: int) -> None:
+            for name, value in values.items():
+                self.pins.put(self.bench.inputs[f"s_axi_{channel}{name}"], value)
+
+        def taken(channel: str) -> bool:
+            return all(self._field[f"s_axi_{channel}{name}"].of(word) for name, word in (
+                ("valid", self.pins.driven), ("ready", self.pins.seen)))
+
+        address, edge = "aw" if write else "ar", RisingEdge(self.bench.dut.clk)
+        put(address, valid=1, addr=burst.address, len=burst.length, size=burst.size,
+            burst=burst.type)
+        put("w", valid=int(write), data=self.bench.rng.getrandbits(8 * DATA_BYTES), strb=strobe,
+            last=burst.length == 0)
+        put("b" if write else "r", ready=1)
+        answered, left = self.counts["reads"] + self.counts["writes"], burst.length
+        while self.counts["reads"] + self.counts["writes"] == answered:
+            await edge
+            if taken(address):
+                put(address, valid=0)
+            if taken("w"):
+                left -= 1
+                put("w", valid=int(left >= 0), last=left == 0)
+
     def stop(self) -> None:
         """Nothing of the scene moves from here on, whatever is under way."""
         self._task.cancel()
         self.pins.release()  # the inputs stay until the reset: nothing is withdrawn before
+        if self.master is None:
+            return
         write, read = self.master.write_if, self.master.read_if
         for client in (write, read, write.aw_channel, write.w_channel, write.b_channel,
                        read.ar_channel, read.r_channel):
@@ -350,9 +389,10 @@ class DfiScene(Scene):
         self._refreshes = 0
         return dfi_part(part, DfiPhy(*numbers), ratio=ratio)
 
-    async def until_ready(self) -> None:
+    async def until_ready(self) -> int:
         while not self._begun:
             await self.cycles(1)
+        return self._begun - self._reset
 
     async def skip_to(self, cycle: int) -> None:
         """Wait until then; the checker sees every cycle."""
@@ -384,9 +424,9 @@ class DfiScene(Scene):
                                       "transfers": burst.length + 1, "size": burst.size}
         longest = axi_dfi_write.function(**phy, partial=partial) if write else (
             axi_dfi_read.function(**phy))
-        since = (now - self._begun) % self.part.nREFI
-        return (self._begun > 0 and since > _MARGIN and now - self._refreshed > self.part.nRFC
-                and self._refreshes == (now - self._begun) // self.part.nREFI
+        intervals, since = divmod(now - self._begun, self.part.nREFI)
+        return (self._begun > 0 and (intervals == 0 or since > _MARGIN)
+                and now - self._refreshed > self.part.nRFC and self._refreshes == intervals
                 and since + longest + _MARGIN < self.part.nREFI)
 
     def _finished(self) -> None:

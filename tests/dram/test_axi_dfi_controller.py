@@ -27,7 +27,7 @@ def test_one_burst_by_hand():
     words = dfi_bounds.dfi_read.function(**{name: PHY[name] for name in PHY if name != "part"})
     held = dfi_bounds.dfi_completion_delay(**PHY)
     assert (words, held) == (16, 9)
-    one = {**PHY, "bursts": 1, "sibling": 0}
+    one = {**PHY, "bursts": 1, "first": 0}
     # 19 clocks until ACT is chosen, nRCD, the words, one to keep them, three to R
     assert bounds.axi_dfi_read_alone.function(transfers=1, **one) == 19 + 1 + words + 1 + 4
     written = 1 + 8 + 2 + 19 + held

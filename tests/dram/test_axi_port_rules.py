@@ -182,3 +182,17 @@ def test_a_port_that_overwrites_what_it_should_keep(tmp_path):
     assert re.fullmatch(r"any_burst_and_strobe: (cycle \d+: s_axi_rdata is \d+, expected \d+|"
                         r"byte 0x[0-9a-f]+ in the device)(?s:.*)", outcome.reason)
 
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_a_port_that_takes_bursts_before_its_buffer_is_mapped(tmp_path):
+    """Their request waits for the mapping: the first read after a reset takes three cycles more."""
+    block = catalogue.load().find("dram.axi_port")
+    module = edited(axi_port, ('m.next = "MAPPING"', 'm.next = "IDLE"'))
+    faulty = dataclasses.replace(block, component=module.AxiController)
+    outcome = simulate(faulty, Job("dram.axi_port", "small", "axi", 1, str(tmp_path),
+                                  test="first_after_reset"))
+    assert outcome.passed, outcome.reason
+    late = [group.latency - axi_read_alone(part="ddr4-1866m-x16", **group.parameters)
+            for group in outcome.groups if group.what == "read_alone"]
+    assert sorted(late) == [0, 1, 2, 3]
