@@ -167,8 +167,8 @@ def longest_axi_write(part: Part, transfers: int, size: int, partial: int, *, he
     return cycles
 
 
-@bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID(b) + nRFC + 12 "
-               "+ transfers", source="this project", environment=_ANYTHING)
+@bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID(b) + 22 "
+               "+ transfers + max(nRFC - 10, 1)", source="this project", environment=_ANYTHING)
 def axi_read(*, part: Part | str, transfers: Transfers, size: Size) -> int:
     """Cycles from taking an AXI read's address to its last word on R, both included.
 
@@ -180,8 +180,8 @@ def axi_read(*, part: Part | str, transfers: Transfers, size: Size) -> int:
     return longest_axi_read(part_named(part), transfers, size)
 
 
-@bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID_W(b) + nRFC + 9, "
-               "and where words are written in part, LID_R(b) + 17 more", source="this project",
+@bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID_W(b) + 19 + "
+               "max(nRFC - 10, 1), and where words are written in part, LID_R(b) + 17 more", source="this project",
        environment=_ANYTHING)
 def axi_write(*, part: Part | str, transfers: Transfers, size: Size, partial: Partial) -> int:
     """Cycles from taking the last word of an AXI write to its answer on B, both included.

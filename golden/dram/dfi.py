@@ -70,17 +70,21 @@ class DfiPhy:
         """
         return max(0, self.wrlat + self.wrdata - part.nCWD)
 
-    def check_reads(self, part: Part) -> None:
+    def check_reads(self, part: Part, ratio: int) -> None:
         """Raise `ValueError` for a PHY that promises words before the device has sent them.
 
-        A read's first beats are on the pins nCAS clocks after the command, which is there `lag`
-        clocks after it is on DFI; the word that they make is on DFI a clock later at the earliest.
+        A read in phase c of clock 0 has its first beats on the pins in DRAM clock
+        ``x = c + lag + nCAS``. All words of a controller clock are on DFI from its beginning, and
+        each burst begins with w0: so the first N words are there in the clock after that of the
+        last of them, ``x + N - 1``, at the earliest, which is clock ``ceil(x / N) + 1``. The latest
+        that the PHY promises, ``floor((c + rddata_en + rdlat) / N)``, must not be before.
         """
-        least = self.lag(part) + part.nCAS + 1
+        cas, lag = CAS_PHASE[ratio], self.lag(part)
+        least = ratio * (-(-(cas + lag + part.nCAS) // ratio) + 1) - cas
         if self.rddata_en + self.rdlat < least:
-            held = f", held back by {self.lag(part)}" if self.lag(part) else ""
-            raise ValueError(f"rddata_en + rdlat must be at least {least}, for {part.name} sends "
-                             f"after {part.nCAS} clocks{held}, not {self.rddata_en + self.rdlat}")
+            held = f" and commands held back by {lag}" if lag else ""
+            raise ValueError(f"rddata_en + rdlat must be at least {least} for nCAS {part.nCAS} of "
+                             f"{part.name} at 1:{ratio}{held}, not {self.rddata_en + self.rdlat}")
 
     def turn(self, ratio: int) -> int:
         """Controller clocks from a read to a write so that their data do not meet on the chip.
@@ -143,7 +147,7 @@ def dfi_part(part: Part, phy: DfiPhy, *, ratio: int) -> Part:
     fast for it.
     """
     _refuse_unless_ddr3(part, ratio)
-    phy.check_reads(part)
+    phy.check_reads(part, ratio)
     cas, last = CAS_PHASE[ratio], _BURST - _BURST // ratio
 
     def row(clocks: int) -> int:

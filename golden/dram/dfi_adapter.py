@@ -340,7 +340,7 @@ class DfiDevice:
         self.device = DramDevice(part)
         self.record = False
         self.commands: list[DfiCommand] = []
-        phy.check_reads(part)
+        phy.check_reads(part, ratio)
         self._lag = phy.lag(part)
         self._bytes = BEAT_BYTES // ratio
         self._start: int | None = None  # the device's clock 0

@@ -10,6 +10,7 @@ import cocotb
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster
 
+from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.address import place_of
 from cyclebound.golden.dram.axi_bounds import first_of
 from cyclebound.golden.dram.axi_dfi_bounds import axi_dfi_read, axi_dfi_write
@@ -422,8 +423,11 @@ class DfiScene(Scene):
     def _undisturbed(self, burst: AxiBurst, write: bool, partial: bool) -> bool:
         now, phy = self.bench.cycle, {"part": self.bench.parameters["part"], **self._phy,
                                       "transfers": burst.length + 1, "size": burst.size}
-        longest = axi_dfi_write.function(**phy, partial=partial) if write else (
-            axi_dfi_read.function(**phy))
+        try:
+            longest = axi_dfi_write.function(**phy, partial=partial) if write else (
+                axi_dfi_read.function(**phy))
+        except NotCovered:  # refreshes come too often
+            return False
         intervals, since = divmod(now - self._begun, self.part.nREFI)
         return (self._begun > 0 and (intervals == 0 or since > _MARGIN)
                 and now - self._refreshed > self.part.nRFC and self._refreshes == intervals

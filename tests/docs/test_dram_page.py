@@ -95,7 +95,7 @@ def test_the_port_for_axi4():
         assert [numbers(row[column])[0] for row in held] == [
             axi_bounds.axi_read(**size), axi_bounds.axi_write(**size, partial=0),
             axi_bounds.axi_write(**size, partial=1)]
-        alone = {"part": part, "bursts": bursts, "sibling": 0}
+        alone = {"part": part, "bursts": bursts, "first": 0}
         assert [numbers(row[column])[0] for row in right] == [
             axi_bounds.axi_read_alone(**alone, transfers=transfers),
             axi_bounds.axi_write_alone(**alone, partial=0),

@@ -284,18 +284,18 @@ def test_words_that_never_come():
 @unit
 def test_a_phy_that_cannot_be():
     """DDR3-800E sends its first beats 6 clocks after a read; the hardware refuses it as well."""
-    says = (r"^rddata_en \+ rdlat must be at least 7, for DDR3-800E x16 sends after 6 clocks, "
-            "not 6$")
-    early = dataclasses.replace(PHY, rdlat=1)
-    dfi_part(PART, dataclasses.replace(PHY, rdlat=2), ratio=4)
+    says = (r"^rddata_en \+ rdlat must be at least 10 for nCAS 6 of DDR3-800E x16 at 1:4, not 9$")
+    early = dataclasses.replace(PHY, rdlat=4)
+    dfi_part(PART, dataclasses.replace(PHY, rdlat=5), ratio=4)
+    dfi_part(PART, dataclasses.replace(PHY, rdlat=4), ratio=2)
     for make in (lambda: DfiDevice(PART, early, ratio=4, rng=random.Random(0)),
-                 lambda: DfiAdapter(**{**VALUES, "rdlat": 1}),
+                 lambda: DfiAdapter(**{**VALUES, "rdlat": 4}),
                  lambda: dfi_part(PART, early, ratio=4)):
         with pytest.raises(ValueError, match=says):
             make()
-    with pytest.raises(ValueError, match=r"^rddata_en \+ rdlat must be at least 18, for DDR3-800E "
-                       "x16 sends after 6 clocks, held back by 11, not 15$"):
-        dfi_part(PART, dataclasses.replace(PHY, wrlat=15), ratio=4)
+    with pytest.raises(ValueError, match=r"at least 26 for nCAS 6 of DDR3-800E x16 at 1:4 and "
+                       r"commands held back by 14, not 15$"):
+        dfi_part(PART, dataclasses.replace(PHY, wrlat=18), ratio=4)
 
 
 # The component

@@ -52,8 +52,8 @@ def test_completions_are_held_back_as_long_as_the_bound_says():
     ({"hurry": 1.5}, TypeError, r"^hurry must be an integer, not 1\.5$"),
     ({"ratio": 8}, ValueError, r"^ratio must be one of 2, 4, not 8$"),
     ({"rddata_en": 0, "rdlat": 1, "wrlat": 60}, ValueError,
-     (r"^rddata_en \+ rdlat must be at least 63, for DDR3-800E x16 sends after 6 clocks, held back "
-      r"by 56, not 1$")),
+     (r"^rddata_en \+ rdlat must be at least 66 for nCAS 6 of DDR3-800E x16 at 1:4 and "
+      "commands held back by 56, not 1$")),
 ])
 def test_refuses(changes, kind, message):
     with pytest.raises(kind, match=message):
