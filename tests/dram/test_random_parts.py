@@ -8,7 +8,6 @@ import random
 
 import pytest
 
-from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import axi_bounds
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
 from cyclebound.golden.dram.controller import DramControllerModel
@@ -67,6 +66,8 @@ def late(part, rng, requests):
                                     + rng.randrange(65 - bursts))
         return bursts, first, rng.random() < 0.5
 
+    if axi_bounds._page_delay(part, 64, 0, True) + 40 + part.nRFC > part.nREFI:
+        return  # two refreshes may add to one request, which no bound covers
     for _ in range(requests):
         before, after = one(), one()
         lasts = 17 + axi_bounds._page_delay(part, *before)
@@ -74,10 +75,6 @@ def late(part, rng, requests):
         gap = rng.choice((3, 6, 10, rng.randint(3, 40)))
         found = carried_out(part, ((*before, 0), (*after, gap)), begin)[1]
         allowed = 17 + axi_bounds._page_delay(part, *after) + axi_bounds.axi_refresh(part)
-        try:
-            axi_bounds.longest_axi_write(part, 1, 4, 0)
-        except NotCovered:
-            return
         if found > allowed:
             yield found - allowed, before, after, begin, gap
 
