@@ -181,8 +181,8 @@ def axi_read(*, part: Part | str, transfers: Transfers, size: Size) -> int:
 
 
 @bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID_W(b) + 19 + "
-               "max(nRFC - 10, 1), and where words are written in part, LID_R(b) + 17 more", source="this project",
-       environment=_ANYTHING)
+               "max(nRFC - 10, 1), and where words are written in part, LID_R(b) + 17 more",
+       source="this project", environment=_ANYTHING)
 def axi_write(*, part: Part | str, transfers: Transfers, size: Size, partial: Partial) -> int:
     """Cycles from taking the last word of an AXI write to its answer on B, both included.
 
