@@ -106,7 +106,7 @@ def axi_refresh(part: Part | str) -> int:
     At worst it falls due in the cycle in which the request would have entered the front end, 10
     before its first command was chosen. The refresh is chosen in that cycle, and the request enters
     such that its first command is chosen nRFC later; but not in the same cycle, however soon the
-    refresh is over. Only one refresh does so (`check_refreshes`).
+    refresh is over. Only one refresh does so: where two may, `axi_read` raises `NotCovered`.
     """
     return max(part_named(part).nRFC - 10, 1)
 
