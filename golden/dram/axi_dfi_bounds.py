@@ -82,7 +82,8 @@ def axi_dfi_read(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata
 
 @bound(formula="max over b up to 1 + ceil((transfers - 1) * 2^size / 64) of LID_W(b) + 19 "
                "+ max(nRFC - 10, 1) + h, and where words are written in part, LID_R(b) + 17 + h "
-               "more; of the part in controller clocks", source="this project", environment=_ANYTHING)
+               "more; of the part in controller clocks",
+       source="this project", environment=_ANYTHING)
 def axi_dfi_write(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata: Wrdata,
                   rddata_en: RddataEn, rdlat: Rdlat, transfers: Transfers, size: Size,
                   partial: Partial) -> int:
