@@ -28,7 +28,7 @@ __all__ = ["DramTimeline", "bus_lines_of", "indexed_delay", "load_cycles", "scra
 
 _INSTRUCTION_BYTES = 8
 _KEPT = 2048  # delays of requests index by index, of about 8 KiB each
-_INDEX_END = 6  # cycles from the start to completion, besides the lanes, if no index is legal
+_INDEX_END = 5  # cycles from the start to completion, besides the lanes, if no index is legal
 
 
 class DramTimeline:

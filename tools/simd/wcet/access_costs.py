@@ -41,7 +41,7 @@ _FEW = 256         # tiles that are told apart by their addresses
 _MOST_PLACES = 4096  # columns or lines of work-groups in which an access is looked at for its edge
 _MOST_STEPS = 1 << 16  # values that a loop counts to, one by one
 _MOST_CUTS = 3     # of the columns, and of the lines
-_NO_INDEX = 6      # clocks of an indexed request besides its lanes, if no index is legal
+_NO_INDEX = 5      # clocks of an indexed request besides its lanes, if no index is legal
 _SD = tuple(SCALAR_SPECIAL.index(name) for name in ("sd_words", "sd_period", "sd_period_cnt"))
 
 
@@ -396,8 +396,8 @@ class AccessCosts:
                            words=buffer.words)
             longest = _longest_indexed(self._part, min(rows, followed.rows or rows), write, items,
                                        min(lanes, followed.lanes or lanes))
-        return AccessCost("dram", max(longest, items + _NO_INDEX - INDEX_LEAD),
-                          _LOOKUP + INDEX_LEAD, items - 1)
+        nothing = items + _NO_INDEX - INDEX_LEAD
+        return AccessCost("dram", max(longest, nothing), _LOOKUP + INDEX_LEAD, nothing)
 
 
 @cache
