@@ -181,7 +181,9 @@ def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None =
              replicas: Sequence[Replica] = ()) -> None:
     """Compile what Verilator has written; with ``main`` as its program, without cocotb."""
     # models have precompiled headers that know of no other's
-    models = [[*sorted(folder.glob("Vtop*.cpp")), main or _MAIN],
+    program = folder / (main or _MAIN).name
+    shutil.copyfile(main or _MAIN, program)
+    models = [[*sorted(folder.glob("Vtop*.cpp")), program],
               *([*sorted(folder.glob(f"{replica.prefix}*.cpp"))] for replica in replicas),
               *[[folder / "replicas.cpp"]] * bool(replicas)]
     flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread",
@@ -190,7 +192,8 @@ def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None =
     def one(job: tuple[int, tuple[str, list[Path]]]) -> str:
         number, (optimisation, group) = job
         unit = folder / f"unit{number}.cpp"
-        unit.write_text("".join(f'#include "{path}"\n' for path in group))
+        # by names alone: a folder may be called anything, a quotation mark in it
+        unit.write_text("".join(f'#include "{path.name}"\n' for path in group))
         _run([compiler(), optimisation, *flags, "-c", str(unit), "-o", f"unit{number}.o"], folder)
         return f"unit{number}.o"
 

@@ -9,6 +9,7 @@ Of what is evidence, entries that are older than a moment can be left out (`made
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -29,6 +30,8 @@ _MANIFEST = "manifest.json"
 _EVIDENCE = {"content", "dram-table", "drawing", "fpga", "icarus", "job", "linked", "outcome",
              "picture", "proof", "runtime", "verilator", "verilog-module"}
 _since = [0.0]  # s
+_ROOM = 1 << 16  # bytes: with less, a tool that fails may have failed for that
+_FULL = errno.ENOSPC, errno.EDQUOT
 
 
 def key_of(*parts: object) -> str:
@@ -105,6 +108,21 @@ def find_entry(kind: str, key: str) -> Path | None:
     return folder if _there(kind, folder) else None
 
 
+@contextlib.contextmanager
+def _room(parent: Path) -> Iterator[None]:
+    """Raise `UserError` for whatever fails here because there is no room, in the words of each
+    tool: of some only the last one, of others none."""
+    try:
+        yield
+    except (RuntimeError, UserError) as error:  # what tools say; other reasons are their own
+        if shutil.disk_usage(parent).free >= _ROOM and not any(
+                os.strerror(number) in str(error) for number in _FULL):
+            raise
+        raise UserError(f"there is no room to write the cache {parent}, or temporary files in "
+                        f"{tempfile.gettempdir()}; set CYCLEBOUND_CACHE, or TMPDIR, to a folder "
+                        "with room") from error
+
+
 def _unwritable(parent: Path, error: OSError) -> UserError:
     return UserError(f"cannot write the cache {parent}: {error.strerror or error}; "
                      "set CYCLEBOUND_CACHE to a folder with room")
@@ -128,7 +146,7 @@ def find_or_make(kind: str, key: str, make: Callable[[Path], object]) -> tuple[P
             _sweep(parent, key)
             work = Path(tempfile.mkdtemp(prefix=f"{key}.", dir=parent))
             try:
-                with guarded(work):
+                with guarded(work), _room(parent):
                     make(work)
                 manifest = {path.name: _hash(path) for path in work.iterdir() if path.is_file()}
                 (work / _MANIFEST).write_text(json.dumps(manifest))

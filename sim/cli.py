@@ -1,7 +1,6 @@
 """The command line ``cyclebound``."""
 
 import contextlib
-import importlib
 import importlib.metadata
 import inspect
 import json
@@ -22,7 +21,7 @@ from rich.text import Text
 
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim.errors import UserError, unknown
-from cyclebound.sim.lazy import lazy
+from cyclebound.sim.lazy import import_whole, lazy
 from cyclebound.sim.shape import cleaned
 
 blocks = lazy("cyclebound.sim.block")
@@ -532,14 +531,15 @@ def main() -> None:
 
 
 def _add_commands(words: list[str]) -> None:
-    """Import the modules that add commands; of a family's, only if the command line names it."""
-    importlib.import_module("cyclebound.sim.cli_run")
-    importlib.import_module("cyclebound.sim.cli_evidence")
-    importlib.import_module("cyclebound.sim.cli_mutate")
-    importlib.import_module("cyclebound.sim.cli_check")
+    """Import the modules that add commands; of a family's, only if the command line names it.
+
+    Raises `UserError` if a package is broken.
+    """
+    for own in ("cli_run", "cli_evidence", "cli_mutate", "cli_check"):
+        import_whole(f"cyclebound.sim.{own}")
     for name, (module, says) in GROUPS.items():
         if name in words:
-            importlib.import_module(module)
+            import_whole(module)
         elif name not in {group.name for group in app.registered_groups}:
             app.add_typer(Commands(help=says), name=name)
 

@@ -1,6 +1,7 @@
 import errno
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 
@@ -178,6 +179,23 @@ def test_a_full_disk(monkeypatch, root, code):
                                         r"set CYCLEBOUND_CACHE to a folder with room$"):
         find_or_make("kind", "key", Maker())
     monkeypatch.undo()
+    assert [path.name for path in (root / "kind").iterdir()] == ["key.lock"]
+
+
+@pytest.mark.parametrize(("error", "free", "says"), [
+    (RuntimeError("g++ failed: cannot write x.o: No space left on device"), 10**9, "no room"),
+    (UserError("compilation terminated."), 0, "no room"),
+    (UserError("compilation terminated."), 10**9, "^compilation terminated.$"),
+    (KeyError("No space left on device"), 0, "No space left on device")])
+def test_a_tool_for_which_there_is_no_room(monkeypatch, root, error, free, says):
+    """Whatever it says; what is no tool's keeps its reason."""
+    def make(folder):
+        raise error
+
+    usage = shutil.disk_usage(root.parent)._replace(free=free)
+    monkeypatch.setattr(cache.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(UserError if isinstance(error, RuntimeError) else type(error), match=says):
+        find_or_make("kind", "key", make)
     assert [path.name for path in (root / "kind").iterdir()] == ["key.lock"]
 
 
