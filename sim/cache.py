@@ -2,8 +2,10 @@
 
 An entry is a folder with a manifest that holds the hash of each of its files. It is made in a
 folder of its own and renamed into place, so that a half-made entry is never seen; a damaged one is
-noticed by its hashes and made again; two processes that want the same key take turns. What a
-killed process leaves half made is removed at once (`cyclebound.sim.guard`), or by the next maker.
+noticed by its hashes and made again. So is one that somebody else has made, or edited: beside the
+manifest lies a code that only its user can make (`cyclebound.sim.secret`). Two processes that want
+the same key take turns. What a killed process leaves half made is removed at once
+(`cyclebound.sim.guard`), or by the next maker.
 
 Of what is evidence, entries that are older than a moment can be left out (`made_since`).
 """
@@ -21,11 +23,13 @@ from pathlib import Path
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.guard import guarded
+from cyclebound.sim.secret import mac, made_here
 from cyclebound.sim.toolchain import cache_root
 
 __all__ = ["find_entry", "find_or_make", "key_of", "made_since"]
 
 _MANIFEST = "manifest.json"
+_CODE = "manifest.mac"  # of kind, key and manifest
 # the kinds of entries that say something of hardware, or from which that follows
 _EVIDENCE = {"content", "dram-table", "drawing", "fpga", "icarus", "job", "linked", "outcome",
              "picture", "proof", "runtime", "verilator", "verilog-module"}
@@ -47,7 +51,10 @@ def _hash(path: Path) -> str:
 
 def _sound(folder: Path) -> bool:
     try:
-        manifest = json.loads((folder / _MANIFEST).read_text())
+        text = (folder / _MANIFEST).read_text()
+        if not made_here((folder / _CODE).read_text(), folder.parent.name, folder.name, text):
+            return False
+        manifest = json.loads(text)
         return bool(manifest) and all(_hash(folder / name) == digest
                                       for name, digest in manifest.items())
     except (OSError, ValueError, AttributeError):
@@ -149,7 +156,9 @@ def find_or_make(kind: str, key: str, make: Callable[[Path], object]) -> tuple[P
                 with guarded(work), _room(parent):
                     make(work)
                 manifest = {path.name: _hash(path) for path in work.iterdir() if path.is_file()}
-                (work / _MANIFEST).write_text(json.dumps(manifest))
+                text = json.dumps(manifest)
+                (work / _MANIFEST).write_text(text)
+                (work / _CODE).write_text(mac(kind, key, text))
                 os.replace(work, folder)
             finally:
                 shutil.rmtree(work, ignore_errors=True)

@@ -20,14 +20,14 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
 from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.identity import identity
-from cyclebound.sim.installed import compiler_content, everything
+from cyclebound.sim.installed import compiler_content, everything, unchanged
 from cyclebound.sim.job import Job, Outcome
 from cyclebound.sim.outcomes import outcome_of_job
 from cyclebound.sim.plan import Claim, Plan, check, jobs_of, left_out, proofs_of
 from cyclebound.sim.pool import Report, completed, pool_of
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
-from cyclebound.sim.sources import commit, sources
+from cyclebound.sim.sources import all_files, began, commit, settled, sources
 from cyclebound.sim.toolchain import versions
 from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict, judge
@@ -163,7 +163,9 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                         tell(result)
                         continue
                     assert isinstance(asked, Job)
-                    results.finished(asked, result, _content(asked))
+                    # of what has changed since this process read it, nothing is known
+                    known = settled(files=all_files()) and unchanged(began())
+                    results.finished(asked, result, _content(asked) if known else "")
                     if not result.passed:
                         tell(result)
                     place = asked.block, asked.configuration
@@ -197,6 +199,7 @@ def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> Non
     if meta.get("code") != code:
         results.forget()
         meta.pop("planned", None)
+    results.distrust()
     if plan.changes.part_file:  # for a command that runs one of its requests again
         (plan.folder / plan.changes.part_name).write_text(plan.changes.part_file)
     planned = [*dict.fromkeys([*meta.get("planned", ()), *(job.name for job in jobs)])]

@@ -23,6 +23,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Group, Job, Outcome
 from cyclebound.sim.prove import Proof
+from cyclebound.sim.secret import mac, made_here
 from cyclebound.sim.shape import cleaned, fields_of, misfit, row_misfit, shown
 from cyclebound.sim.verdict import VERDICTS, Verdict
 
@@ -110,6 +111,11 @@ class _Tightest:
     latency: int
     allowed: int
     parameters: dict
+
+
+def _seals(*facts: object) -> tuple[str, ...]:
+    """What the code of a job is of: its name, content, and all that it showed."""
+    return "job", json.dumps(facts, default=str)
 
 
 class Results:
@@ -206,7 +212,17 @@ class Results:
                              [(key, json.dumps(value)) for key, value in values.items()])
 
     def finished(self, job: Job, outcome: Outcome, content: str) -> None:
-        """Keep a job's outcome. ``content`` identifies what ran, for a run that is resumed."""
+        """Keep a job's outcome. ``content`` identifies what ran, for a run that is resumed.
+
+        With it goes a code over all that the job showed: what was edited since, or was kept by
+        someone else, is not `done`.
+        """
+        groups = [(group.what, json.dumps(group.parameters, sort_keys=True), group.latency,
+                   group.count, group.first, group.last, group.test) for group in outcome.groups]
+        tests = json.dumps(outcome.tests)
+        if content:
+            facts = job.name, content, outcome.compared, outcome.cycles, tests, groups
+            content = f"{content}.{mac(*_seals(*facts))}"
         with self._writing() as base:
             base.execute("DELETE FROM job WHERE name = ?", (job.name,))
             base.execute(
@@ -214,11 +230,9 @@ class Results:
                 (job.name, job.block, job.configuration, job.testbench, job.seed, content,
                  outcome.passed, outcome.reason, outcome.compared, outcome.cycles,
                  outcome.build_seconds, outcome.run_seconds, outcome.cached, job.folder,
-                 outcome.waveform, json.dumps(outcome.tests), outcome.ran, outcome.content))
-            base.executemany(
-                "INSERT INTO observation VALUES (?,?,?,?,?,?,?,?)",
-                [(job.name, g.what, json.dumps(g.parameters, sort_keys=True), g.latency, g.count,
-                  g.first, g.last, g.test) for g in outcome.groups])
+                 outcome.waveform, tests, outcome.ran, outcome.content))
+            base.executemany("INSERT INTO observation VALUES (?,?,?,?,?,?,?,?)",
+                             [(job.name, *group) for group in groups])
 
     def _keep(self, table: str, keys: tuple, row: Any) -> None:
         marks = ",".join("?" * (len(keys) + 1))
@@ -248,7 +262,25 @@ class Results:
     def proof(self, row) -> None:
         """Keep a `cyclebound.sim.prove.Proof`."""
         instance = json.dumps(row.parameters, sort_keys=True)
+        own = self._proofs_are_own()
         self._keep("proof", (row.block, row.property, instance), row)
+        if own:
+            self.note(proofs=mac("proofs", self._all_proofs()))
+
+    def _all_proofs(self) -> str:
+        return json.dumps([*self._rows(
+            "SELECT * FROM proof ORDER BY block, property, instance")])
+
+    def _proofs_are_own(self) -> bool:
+        code, proofs = str(self.meta.get("proofs", "")), self._all_proofs()
+        return proofs == "[]" or made_here(code, "proofs", proofs)
+
+    def distrust(self) -> None:
+        """Drop the proofs, if another user has proved them, or they were edited: a run that is
+        resumed proves them again."""
+        if not self._proofs_are_own():
+            with self._writing() as base:
+                base.execute("DELETE FROM proof")
 
     def fpga(self, row) -> None:
         """Keep a `cyclebound.sim.fpga.Figures`."""
@@ -310,6 +342,7 @@ class Results:
                     raise self._refuse(f"{name} of {thing} must be 0 or 1, "
                                        f"not {shown(fields[name])}")
                 fields[name] = bool(fields[name])
+            fields["content"] = str(fields["content"]).partition(".")[0]
             fields["tests"] = self._decoded(fields["tests"], f"tests of {thing}")
             wrong = (row_misfit(fields, JobRow, thing)
                      or misfit(fields["tests"], list[tuple[str, bool]], f"tests of {thing}"))
@@ -323,8 +356,16 @@ class Results:
         return rows
 
     def done(self) -> dict[str, str]:
-        """Names of the jobs that passed, each with its content."""
-        return dict(self._rows("SELECT name, content FROM job WHERE passed = 1"))
+        """Names of the jobs that passed, as this user ran them, each with its content."""
+        found = {}
+        for name, whole, *facts in self._rows(
+                "SELECT name, content, compared, cycles, tests FROM job WHERE passed = 1"):
+            content, _, code = str(whole).partition(".")
+            groups = [*self._rows("SELECT what, parameters, latency, count, first, last, test FROM "
+                                  "observation WHERE job = ? ORDER BY rowid", name)]
+            if made_here(code, *_seals(name, content, *facts, groups)):
+                found[name] = content
+        return found
 
     def observations(self, block: str, configuration: str) -> Iterator[tuple[str, Group]]:
         """All groups of requests, each with its job's name."""

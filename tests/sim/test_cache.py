@@ -35,7 +35,7 @@ class Maker:
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()
-            if path.name != "manifest.json"}
+            if not path.name.startswith("manifest.")}
 
 
 EXPECTED = {"one": b"first", "two": bytes(range(256))}

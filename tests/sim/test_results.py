@@ -229,3 +229,44 @@ def test_a_proof_that_did_not_close_is_a_problem(results):
     suite = ElementTree.parse(results.folder / "junit.xml").getroot()
     assert [case.get("name") for case in suite if case.find("failure") is not None] == [
         "open (n=2)", "wrong (n=2)"]
+
+
+# -- whose results they are ------------------------------------------------------------------------
+
+
+@unit
+@pytest.mark.parametrize("statement", [
+    "UPDATE observation SET latency = 1", "UPDATE observation SET count = count + 1",
+    "DELETE FROM observation", "UPDATE job SET content = 'other'", "UPDATE job SET cycles = 1",
+    "UPDATE job SET content = 'content.' || hex(randomblob(32))",
+    "INSERT INTO observation SELECT * FROM observation",
+    """UPDATE job SET tests = '[["t", true], ["u", true]]'"""])
+def test_a_job_that_was_edited_is_not_done(results, statement):
+    results.finished(job(), outcome(), "content")
+    assert results.done() == {job().name: "content"}
+    with results._base as base:
+        base.execute(statement)
+    assert results.done() == {}
+
+
+@unit
+def test_jobs_and_proofs_of_another_user_are_not_done(results, tmp_path, monkeypatch):
+    results.finished(job(), outcome(), "content")
+    for name in ("p", "q"):
+        results.proof(Proof("a.b", name, "it holds", status="proved"))
+    results.distrust()
+    assert len([*results.rows("proof")]) == 2
+    monkeypatch.setenv("CYCLEBOUND_CONFIG", str(tmp_path / "config"))
+    assert results.done() == {}
+    results.proof(Proof("a.b", "r", "it holds", status="proved"))  # does not make the others ours
+    results.distrust()
+    assert [*results.rows("proof")] == []
+
+
+@unit
+def test_a_proof_that_was_edited_is_dropped(results):
+    results.proof(Proof("a.b", "p", "it holds", status="bounded"))
+    with results._base as base:
+        base.execute("""UPDATE proof SET row = replace(row, '"bounded"', '"proved"')""")
+    results.distrust()
+    assert [*results.rows("proof")] == []
