@@ -27,6 +27,8 @@ __all__ = [
     "mixed_write",
     "pipelined_hop",
     "pipelined_instruction",
+    "pipelined_mixed_read",
+    "pipelined_mixed_write",
     "pipelined_read_lifetime",
     "pipelined_write_lifetime",
     "read_lifetime",
@@ -362,3 +364,50 @@ def pipelined_instruction(*, bypass: Bypass, operation: Runs, links: Links) -> i
     if operation == Operation.READ:
         return 1 + fetch + pipelined_read_lifetime(links=links)
     return 1 + fetch + (1 if operation == Operation.WRITE else 0)
+
+
+_ACCESS = TO_MEMORY_CYCLES + MEMORY_CYCLES + RELEASE_CYCLES  # of the RAM, one after the other
+_QUEUE = 2  # packets of an input, and of an output
+
+
+@bound(formula="7 + 6 (h + 1), with others at other inputs + 5 (n + 1) + 1, with others at its own "
+               "+ 5 (n (f + 4) + 1) + 1",
+       source="this project",
+       environment=_MIXED.format("this master's own writes have landed, and "))
+def pipelined_mixed_read(*, links: Links, sharing: Sharing, inputs: Inputs) -> int:
+    """A read of a RAM that several masters read and write, with pipelined routers.
+
+    Counted as `read_lifetime`, with the parameters of `shared_read`.
+
+    Derivation: the RAM takes 5 cycles for an access, and begins with the next one at once while its
+    router has one. So after the cycle in which the read would have come to it alone, the RAM rests
+    only once nothing is before the read any more, and what the read waits is 5 cycles for each
+    packet that goes first, and the last cycle of one in the RAM. Which are these? Two are in the
+    output's queue. Alone at its input (f = 1), the read then waits for each other input once. Else
+    it asks in the router before, when two packets may be in the input's queue and two in that of
+    the output before it, and each other input there goes first once: with itself, f + 4 packets
+    pass this input, and each other input of the RAM's router goes before each of them once. Answers
+    are 5 cycles apart, and wait for nothing.
+    """
+    mine = 1 if sharing == 1 else 2 * _QUEUE + sharing
+    waits = _ACCESS * (inputs * mine - 1 + _QUEUE) + 1
+    return pipelined_read_lifetime(links=links) + (waits if inputs > 1 or sharing > 1 else 0)
+
+
+@bound(formula="2 + 3 (h + 1) + 5 (n (f (4 h - 1) + 4) + 1) + 1, and without a link, "
+               "2 + 3 + 5 (3 n + 1) + 1",
+       source="this project", environment=_MIXED.format(""))
+def pipelined_mixed_write(*, links: Links, sharing: Sharing, inputs: Inputs) -> int:
+    """A write to a RAM that several masters read and write, with pipelined routers.
+
+    Counted as `write_lifetime`, with the parameters of `shared_write`.
+
+    Derivation: as `pipelined_mixed_read`, with this master's own writes before it. Two are in the
+    queue of its own router's input, and with each link more before the router in which masters
+    meet, two in an output's queue and two in the next input's: 4 h - 2 of them at that router, each
+    of which lets each other input there go first once, as this write does. Four packets more may be
+    in the two queues after it.
+    """
+    own = 1 + _QUEUE + 2 * _QUEUE * max(0, links - 1)
+    mine = own if links == 0 else sharing * own + 2 * _QUEUE
+    return pipelined_write_lifetime(links=links) + _ACCESS * (inputs * mine - 1 + _QUEUE) + 1

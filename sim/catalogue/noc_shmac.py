@@ -1,5 +1,7 @@
 """SHMAC's routers."""
 
+import dataclasses
+
 from cyclebound.golden.noc import shmac_bounds as bounds
 from cyclebound.golden.noc.shmac_packet import ShmacPort
 from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
@@ -189,12 +191,19 @@ BLOCKS = (
             "grid": Configuration({**_GIVEN, "rows": 3, "columns": 3, "words": 16}),
             "pair": Configuration({**_GIVEN, "rows": 1, "columns": 2, "words": 16}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh", quick=("pair",),
-                               fixed=_THESIS),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh", quick=("pair",), fixed=_THESIS),
+            Testbench("search", "cyclebound.tb.noc.pipelined_mesh_search", searches=True,
+                      thorough=True, fixed=_THESIS),
+        ),
         bounds=(
             BoundBinding("read", bounds.pipelined_read_lifetime, probe=_READ),
             BoundBinding("write", bounds.pipelined_write_lifetime, probe=_WRITE),
             BoundBinding("instruction", bounds.pipelined_instruction, probe=_INSTRUCTION),
+            BoundBinding("mixed_read", bounds.pipelined_mixed_read, probe=_READ),
+            # more of a core's writes fit into these routers' queues
+            BoundBinding("mixed_write", bounds.pipelined_mixed_write,
+                         probe=dataclasses.replace(_WRITE, in_flight=32)),
         ),
         signals=_TILES,
     ),

@@ -4,7 +4,7 @@ The thesis' micro-benchmarks (SHMACsim, 4.4, 4.5, 5.1.2) run as they are, and th
 by 1 to 8 cores as badly as they can.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel, TileEvents
 from cyclebound.golden.noc.packet import COORDINATE_BITS
@@ -235,10 +235,10 @@ async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) 
                 f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")
 
 
-def input_of(tile: Tile, target: Tile) -> tuple[bool, bool]:
+def input_of(tile: Tile, target: Tile) -> tuple[bool, int]:
     """The input by which a tile's requests reach the target; they go along the row first."""
     across = tile[0] == target[0]
-    return across, tile > target
+    return across, (tile > target) - (tile < target)
 
 
 @testbench
@@ -307,29 +307,34 @@ async def worst_writes(bench: Bench) -> None:
     await bench.reset()
 
 
-@testbench
-async def reads_among_writes(bench: Bench) -> None:
-    """One core reads while the others write to the same RAM without a pause, and the other way
-    round; for each pair of an input of its own, and a shared one."""
-    tiles = GridScene(bench).tiles
-    target = CENTRE if CENTRE in tiles else (0, 1)
-    pairs = (((0, 1), (1, 2)), ((0, 1), (0, 0))) if CENTRE in tiles else (
-        ((0, 0), (0, 2)), ((0, 2), (0, 3)))
-    for cores in (pair for pair in pairs if {*pair} <= {*tiles}):
+async def among(scene_of: type[GridScene], bench: Bench, target: Tile,
+                pairs: Sequence[tuple[Tile, Tile]]) -> None:
+    """Of each of these pairs, one core reads while the other writes to the same RAM without a
+    pause, and the other way round."""
+    for cores in (pair for pair in pairs if {*pair} <= {*scene_of(bench).tiles}):
         for victim, other in (cores, cores[::-1]):
-            kind = {"links": links(victim, target), "inputs": len({input_of(tile, target)
-                                                                    for tile in cores})}
-            kind["sharing"] = 3 - kind["inputs"]
+            entries = [input_of(tile, target) for tile in cores]
+            kind = {"links": links(victim, target), "inputs": len({*entries}),
+                    "sharing": entries.count(input_of(victim, target))}
             for what, mine, theirs in (("mixed_read", Operation.READ, Operation.WRITE),
                                        ("mixed_write", Operation.WRITE, Operation.READ)):
                 bench.undeclare("mixed_read")
                 bench.undeclare("mixed_write")
-                scene = await GridScene.fresh(bench)
+                scene = await scene_of.fresh(bench)
                 bench.declare(what, at=scene.place(victim), **kind)
                 for _ in range(200):
                     await scene.cycle({victim: Kernel(True, operation=mine, target=target),
                                        other: Kernel(True, operation=theirs, target=target)})
     await bench.reset()
+
+
+@testbench
+async def reads_among_writes(bench: Bench) -> None:
+    """A pair with an input each, and one that shares an input."""
+    if CENTRE in GridScene(bench).tiles:
+        await among(GridScene, bench, CENTRE, (((0, 1), (1, 2)), ((0, 1), (0, 0))))
+    else:
+        await among(GridScene, bench, (0, 1), (((0, 0), (0, 2)), ((0, 2), (0, 3))))
 
 
 async def _stops(bench: Bench, kernels: Mapping[Tile, Kernel], cycles: int) -> bool:

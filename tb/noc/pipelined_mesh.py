@@ -5,7 +5,15 @@ from collections.abc import Callable
 from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel
 from cyclebound.golden.noc.pipelined_mesh import PipelinedMeshModel
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, GridScene, alone, reads, writes
+from cyclebound.tb.noc.handshake_mesh import (
+    AROUND,
+    CENTRE,
+    GridScene,
+    alone,
+    among,
+    reads,
+    writes,
+)
 
 # mean CPI: of reads they stay flat up to 4 masters; writes are bound by the memory's 5 cycles
 SHARED = {("read", 3): 33, ("read", 4): 33, ("read", 8): 40.5,
@@ -34,3 +42,13 @@ async def masters_on_one_ram(bench: Bench) -> None:
         mean = sum(cpi.values()) / len(cpi)
         assert abs(mean - expected) < 0.02 * expected, (
             f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")
+
+
+@testbench
+async def reads_among_writes(bench: Bench) -> None:
+    """A pair with an input each, and one that shares an input; of two tiles, the RAM's own core is
+    one of the pair."""
+    if CENTRE in PipelinedGridScene(bench).tiles:
+        await among(PipelinedGridScene, bench, CENTRE, (((0, 1), (1, 2)), ((0, 1), (0, 0))))
+    else:
+        await among(PipelinedGridScene, bench, (0, 1), (((0, 0), (0, 1)),))

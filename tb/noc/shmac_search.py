@@ -15,7 +15,8 @@ from cyclebound.tb.bench import Bench
 from cyclebound.tb.noc.handshake_mesh import GridScene, input_of, links
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
-__all__ = ["IDLE", "READ", "WRITE", "Accesses", "Plan", "search", "slowest"]
+__all__ = ["IDLE", "READ", "WRITE", "Accesses", "Adversary", "Plan", "doing", "lives", "search",
+           "slowest"]
 
 CYCLES = 420           # of each candidate
 TRIES, PATIENCE = 150, 60
@@ -91,6 +92,19 @@ class Adversary:
         return plan
 
 
+def doing(plan: Plan) -> list[dict[Tile, Operation]]:
+    """By cycle, what the cores that are not idle may begin with."""
+    operations = {READ: Operation.READ, WRITE: Operation.WRITE}
+    cycles: list[dict[Tile, Operation]] = [{} for _ in range(CYCLES)]
+    for tile, periods in plan.items():
+        first = 0
+        for what, length in periods:
+            for cycle in cycles[first:first + length] if what != IDLE else ():
+                cycle[tile] = operations[what]
+            first += length
+    return cycles
+
+
 def lives(words: Sequence[int], fields: dict[str, int]) -> dict[str, int]:
     """The longest read and write of a core, from the grid's outputs in each cycle.
 
@@ -123,19 +137,12 @@ async def slowest(bench: Bench, scene: GridScene, accesses: Accesses, target: Ti
     number = scene.tiles.index(accesses.victim)
     fields = {name: bench.outputs[f"{name}.{number}"].mask
               for name in ("requests", "writes", "landed", "operated")}
-    operations = {READ: Operation.READ, WRITE: Operation.WRITE}
 
     async def value(plan: Plan) -> int | None:
         await bench.reset()
         bench.declare(what, at=scene.place(accesses.victim), **kind)
-        doing = {tile: [did for did, length in periods for _ in range(length)][:CYCLES]
-                 for tile, periods in plan.items()}
-        words = []
-        for cycle in range(CYCLES):
-            kernels = {tile: Kernel(True, operation=operations[did[cycle]], target=target)
-                       for tile, did in doing.items()
-                       if cycle < len(did) and did[cycle] != IDLE}
-            words.append(scene.word(kernels))
+        words = [scene.word({tile: Kernel(True, operation=operation, target=target)
+                             for tile, operation in cores.items()}) for cores in doing(plan)]
         found = lives(await bench.play(words), fields)
         bench.undeclare(what)
         return found.get(which)

@@ -140,6 +140,9 @@ def test_the_slowest_among_both():
         [claim(**kind) for claim in (bounds.shared_read, bounds.mixed_read, bounds.shared_write,
                                      bounds.mixed_write)] for kind in kinds]
     assert all(int(cell.split()[0]) <= int(cell.split()[-1]) for row in rows for cell in row[1:])
+    pair = {"links": 1, "sharing": 1, "inputs": 2}
+    assert PAGE.says(f"28 of {bounds.pipelined_mixed_read(**pair)} cycles for a read, and 75 of "
+                     f"{bounds.pipelined_mixed_write(**pair)} for a write")
     two = {"links": 1, "sharing": 2, "inputs": 1}
     assert PAGE.says(f"two masters at one input take {bounds.shared_read(**two, late=True)} cycles "
                      f"for a read, where `shared_read` allowed {bounds.shared_read(**two)} before")

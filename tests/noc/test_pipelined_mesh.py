@@ -23,3 +23,14 @@ def test_bounds():
     assert [bounds.pipelined_instruction(bypass=1, operation=kind, links=1)
             for kind in (0, 1, 2)] == [8, 27, 9]
 
+
+
+@pytest.mark.unit
+def test_bounds_among_other_masters():
+    """Alone it is the lifetime; other inputs, and masters at the own one, cost services."""
+    alone = {"sharing": 1, "inputs": 1}
+    assert bounds.pipelined_mixed_read(links=2, **alone) == bounds.pipelined_read_lifetime(links=2)
+    assert [bounds.pipelined_mixed_read(links=1, sharing=f, inputs=n)
+            for f, n in ((1, 2), (2, 1), (2, 2))] == [35, 55, 85]
+    assert [bounds.pipelined_mixed_write(links=h, sharing=f, inputs=n)
+            for h, f, n in ((0, 1, 2), (1, 1, 2), (2, 2, 1))] == [41, 84, 107]
