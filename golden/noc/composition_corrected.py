@@ -8,13 +8,15 @@ The stages, and what each is assumed to do:
    as long as the packet takes to cross;
 4. a packet is N_req^pk requests to DDR3. While requests of this master wait, each of its requests
    crosses the front end within N_trans issues, and leaves the reorder queue within 2n - 1 more
-   (which takes an age cap); an issue takes t_req at most.
+   (which takes an age cap); an issue takes t_req at most, and t_RFC more after a refresh.
 """
 
+import math
 from dataclasses import dataclass
 
 from cyclebound.golden.noc.composition import Transaction
 from cyclebound.golden.noc.units import Duration
+from cyclebound.golden.noc.visible_timing import DDR, refreshed
 
 __all__ = ["Stages", "arrivals", "end_to_end", "packets_in_window", "wait_for_packet"]
 
@@ -83,10 +85,12 @@ def arrivals(transaction: Transaction, ready: int) -> list[int]:
     return cycles
 
 
-def end_to_end(transaction: Transaction, request: Duration, *, signal: int = 1) -> Stages:
+def end_to_end(transaction: Transaction, request: Duration, *, signal: int = 1,
+               refreshes: bool = True) -> Stages:
     """Worst time of a transaction from the core's first word to DDR3, by stages.
 
-    ``request`` is t_req; ``signal`` is t_2 in NoC cycles.
+    ``request`` is t_req; ``signal`` is t_2 in NoC cycles. Without ``refreshes`` none is counted, as
+    in the paper from its section IV on.
 
     Derivation: the first packet has been read t_1 + t_2 + t_pk^SRAM after the core began, in any
     cycle of the period; from there `arrivals` follows the rules of the module. Let packet k be
@@ -96,13 +100,21 @@ def end_to_end(transaction: Transaction, request: Duration, *, signal: int = 1) 
     arrival_k + ((N_pk - k + 1) N_req^pk N_trans + 2n - 1) t_req, for some k, and the bound is the
     greatest of these over k and over the period. No case distinction is left: DDR3 that keeps up
     has its maximum at a late k, DDR3 that does not at k = 1.
+
+    DDR3's busy period from packet k on is a sequence to which `refreshed` (Eq. 2, corrected) adds
+    as many refreshes as can fall into it, one that is under way at its beginning among them: an
+    issue that a refresh precedes takes t_RFC more than t_req, whose precharge it shares. In whole
+    DDR cycles.
     """
     path = transaction.path
     noc = path.noc
     late = [max(cycles) for cycles in zip(*(arrivals(transaction, ready)
                                             for ready in range(path.period)), strict=True)]
-    waits = [((transaction.rounds((transaction.packets - k) * path.requests_per_packet)
-                + 2 * path.queue - 1) * request).to(noc) for k in range(transaction.packets)]
+    waits = [(transaction.rounds((transaction.packets - k) * path.requests_per_packet)
+              + 2 * path.queue - 1) * request for k in range(transaction.packets)]
+    if refreshes:
+        waits = [DDR(refreshed(cycles=math.ceil(wait.to(DDR).amount))) for wait in waits]
+    waits = [wait.to(noc) for wait in waits]
     worst = max(((noc(arrival), memory) for arrival, memory in zip(late, waits, strict=True)),
                 key=lambda parts: (parts[0] + parts[1]).amount)
     return Stages(transaction.t1.to(noc) + noc(signal), transaction.packet_read.to(noc), *worst)

@@ -5,9 +5,11 @@ these: 600 MHz with three, as in the paper. Stages of network and local memory a
 the whole is in DDR cycles: `span` is the one place where cycles of one become cycles of the other.
 """
 
+import math
 from typing import Annotated
 
-from cyclebound.golden.bound import Range, bound, check_count
+from cyclebound.golden.bound import NotCovered, Range, bound, check_count
+from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.noc.composition import Path, Transaction
 from cyclebound.golden.noc.end_to_end_data import AHEAD, WORD_BYTES, word
@@ -19,6 +21,7 @@ __all__ = [
     "fill",
     "first_packet",
     "flow",
+    "place",
     "span",
     "stages",
     "total",
@@ -130,34 +133,82 @@ def flow(*, requesters: int, nbytes: int, delta: int, window: Length, period: Pe
     return max(arrivals(path, ready)[-1] for ready in range(period))
 
 
+def place(cycles: int, phase: int, quarters: int) -> int:
+    """DDR cycles from the first to the last of ``cycles`` cycles of the network, if the first is
+    number ``phase`` of the ``quarters`` in a row; both included. `span` is the greatest of these.
+    """
+    last = phase + cycles - 1
+    return last // quarters * 4 + last % quarters - phase + 1
+
+
 def written(path: Transaction, ready: int, *, quarters: int, cap: int, part: Part | str) -> int:
     """DDR cycles from the core's first word on offer to the last beat on DDR3's bus, at most.
 
     ``ready`` is the place in the period of the cycle in which the first packet can begin. For the
-    derivation see `total`.
+    derivation see `total`. Raises `NotCovered` for a part whose refreshes are too close.
     """
     p, parts, masters = part_named(part), path.path.requests_per_packet, path.competitors
+    words = path.path.payload_flits // parts  # of a request
+    least = 3 * (row_change(p) + refresh_delay(p)) + 2 * words
+    if p.nREFI < least:
+        raise NotCovered(f"{p.name}: nREFI must be at least {least}, for what a refresh delays to "
+                         f"be over before the next, not {p.nREFI}")
+    if 2 * p.nCCD_S > words:
+        raise NotCovered(f"{p.name}: nCCD must be at most {words // 2}, half of the time in which "
+                         f"a request comes, not {p.nCCD_S}")
     before = fill(nbytes=path.nbytes, requesters=path.requesters) + first_packet(
         requesters=path.requesters)
-    words = path.path.payload_flits // parts  # of a request
-    whole = [span(before + arrival + _RECEIVED + words * number, quarters)
-             for arrival in arrivals(path, ready) for number in range(1, parts + 1)]
+    cycles = [before + arrival + _RECEIVED + words * number
+              for arrival in arrivals(path, ready) for number in range(1, parts + 1)]
     if masters == 1:
-        return whole[-1] + _ASKED + _REGISTERS + _LOOKS + p.nCWD + p.nBURST - 1
-    conflict, queue = p.nWR + p.nRP + p.nRCD + p.nCWD + p.nBURST, path.path.queue
+        return p.nCWD + p.nBURST - 1 + max(
+            _alone([place(cycle, phase, quarters) for cycle in cycles], phase, p)
+            for phase in range(quarters))
+    return _ASKED - _GRANTED + p.nCWD + p.nBURST + max(
+        span(cycle, quarters) + _waited(path, number, cap, p)
+        for number, cycle in enumerate(cycles))
+
+
+def _alone(whole: list[int], phase: int, part: Part) -> int:
+    """When the last request is written, if all are in DDR cycles ``whole``, with one refresh.
+
+    Cycles count from 1, in which the network has cycle ``phase`` of those in a row.
+    """
+    change, aligned = row_change(part), math.gcd(part.nREFI, 4)
+    latest = when = 0
+    for left, cycle in zip(reversed(range(len(whole))), whole, strict=True):
+        before, first = when, when == 0
+        when = max(cycle + _ASKED + _REGISTERS + _LOOKS, before + part.nCCD_S)
+        early = (phase + when - 2) % aligned  # since a cycle in which a refresh may fall due
+        late = max(when - early + part.nRP + part.nRCD, 0 if first else before + change)
+        latest = max(latest, late + refresh_delay(part) + left * part.nCCD_S)
+        when += part.nRCD * first
+    return max(latest, when)
+
+
+def _waited(path: Transaction, first: int, cap: int, part: Part) -> int:
+    """Cycles from a grant that request ``first`` just missed to the last one's decision."""
+    masters, queue = path.competitors, path.path.queue
+    change, hit = row_change(part), part.nCCD_S
     row = 1 + (queue - 1) // (masters - 1)  # bursts of the transaction that follow each other
     if cap:
         row = max(1, min(row, cap + 2 - queue))
+    left = path.packets * path.path.requests_per_packet - first
+    alone = (left - 1) % row if first == 0 else 0  # the last one's place among those of a row
+    bursts = left * masters + queue + 2 - alone * (masters - 1)
+    hits = left - -(-left // row)
+    cycles = change * bursts - (change - hit) * hits
+    # between a refresh's due cycle and the last one's, of those that fall into these cycles
+    between = change - (part.nCWD + part.nBURST + part.nWR + part.nRP + part.nRCD)
 
-    def waited(first: int) -> int:
-        """Cycles from a grant that request ``first`` just missed to the last one's decision."""
-        left = len(whole) - first
-        alone = (left - 1) % row if first == 0 else 0  # the last one's place among those of a row
-        bursts = left * masters + queue + 2 - alone * (masters - 1)
-        return conflict * bursts - (conflict - p.nBURST) * (left - -(-left // row))
+    def delayed(refreshes: int) -> int:
+        return refreshes * refresh_delay(part) + min(refreshes, hits) * (change - hit)
 
-    return _ASKED - _GRANTED + p.nCWD + p.nBURST + max(
-        cycle + waited(number) for number, cycle in enumerate(whole))
+    refreshes = 0
+    while refreshes * part.nREFI <= (cycles + delayed(refreshes + 1) - refresh_delay(part)
+                                     + between):
+        refreshes += 1
+    return cycles + delayed(refreshes)
 
 
 def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
@@ -174,10 +225,13 @@ def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
     return {**shares, "dram": whole - sum(shares.values())}
 
 
-@bound(formula="N_trans = 1: span(t_1 + t_2 + read + arrival + 66) + 6 + nCWD + nBURST; else max "
-               "over requests i of span(t_1 + t_2 + read + arrival_i + 2 + 32 (1 or 2)) - 1 + nCWD "
-               "+ nBURST + (m N_trans + n + 2) t_conflict - (m - ceil(m / (1 + h))) (t_conflict - "
-               "nBURST), m = N - i, h = min(floor((n - 1) / (N_trans - 1)), cap + 1 - n)",
+@bound(formula="N_trans = 1: span(t_1 + t_2 + read + arrival + 66) + 6 + nCWD + nBURST + nRP + "
+               "nRFC + nRCD, less 0 to 3; else max over requests i of span(t_1 + t_2 + read + "
+               "arrival_i + 2 + 32 (1 or 2)) - 1 + nCWD + nBURST + W + r nRFC + min(r, hits) "
+               "(t_conflict - nCCD), W = (m N_trans + n + 2) t_conflict - hits (t_conflict - "
+               "nCCD), hits = m - ceil(m / (1 + h)), m = N - i, h = min(floor((n - 1) / "
+               "(N_trans - 1)), cap + 1 - n), r the most with (r - 1) (nREFI - nRFC) <= W + "
+               "min(r, hits) (t_conflict - nCCD)",
        source="this project, from memory-composition, V",
        environment="all requesters ask for the same bank; every other master of the DRAM asks in "
                    "each cycle, and writes another row of the same bank every time")
@@ -187,17 +241,25 @@ def total(*, requesters: int, competitors: Competitors, nbytes: int, delta: int,
 
     In DDR cycles; what is inside of span is in cycles of the network. The other masters are those
     of the system: each asks in every cycle, and writes another row of the same bank every time. For
-    other ones there is `composition_corrected.end_to_end`.
+    other ones there is `composition_corrected.end_to_end`. The core may begin in any cycle.
 
     Derivation: a packet's words come out of the receiver one in a cycle, the last one 66 cycles
     after its last flit; a request is on offer to the front end one DDR cycle after its last word.
 
     Alone, a request finds the row open and everything idle: the one before it is over, as it came
     32 words earlier. It is on offer to the page controller 4 cycles after it was to the front end,
-    on the pins 2 later, and its last beat nCWD + nBURST - 1 after that.
+    on the pins 2 later, and its last beat nCWD + nBURST - 1 after that. A refresh is done when it
+    falls due, each nREFI cycles once eight are owed, unless a request has begun to open its row. It
+    delays the last request most if it falls due in the cycle in which that would be decided on:
+    all banks are precharged then, REF comes nRP later, the row is opened nRFC after it, and the
+    write is on the pins another nRCD later. (Refreshes fall due in cycles that are multiples of
+    nREFI, and the network's cycles have fixed places among every four: where the two never meet so,
+    the refresh begins 1 to 3 cycles before.) One that delays an earlier request delays the last one
+    less: requests come 32 cycles apart or more, and those that wait leave nCCD apart.
 
     Else DDR3 writes another row after each burst, at worst, which makes bursts t_conflict = nWR +
-    nRP + nRCD + nCWD + nBURST apart: 51, not the 54 of a read after a write. A request leaves the
+    nRP + nRCD + nCWD + nBURST apart: 51, not the 54 of a read after a write (`row_change`, for
+    parts with other rules that are longer). A request leaves the
     reorder core's queue in the cycle in which the one before is decided on, nCWD + nBURST cycles
     before that one's last beat; in the cycle after, the next one enters the queue, and the front
     end grants: the others see to it that the queue is full. Let request i be the first since when
@@ -208,14 +270,21 @@ def total(*, requesters: int, competitors: Competitors, nbytes: int, delta: int,
     rows are not open, unless they are the transaction's, whose are as open as its own. So it
     departs n departures later, and is decided on at the one after that.
 
-    A request of the transaction that follows another one finds its row open, and takes nBURST.
+    A request of the transaction that follows another one finds its row open, and takes nCCD.
     The h-th that is granted after one that had to open the row enters h N_trans departures after
     it, and follows, if it is there in time, n + h - 1 departures after it; but the first of the
     others after that one, which has then seen n + h - 2 departures, goes first if these are
     ``cap``. So at least h follow, and of m at most one in 1 + h has to open the row. If i is 0,
     that one is the first, and so each (1 + h)-th; the last one, when it follows a others, departs
     a (N_trans - 1) departures earlier.
-    No refresh falls into it: eight may be postponed.
+
+    A refresh changes no order: the request on offer to the page controller is to open its row
+    again, and those of that row that wait are as good as before. It delays one burst, by nRFC if
+    that had to open a row, since its precharge is that of all banks; else by t_conflict - nCCD
+    more. Of r refreshes that delay bursts between the missed grant and the last decision, the first
+    one was due after the grant's burst had begun to open its row, nRP + nRCD before its decision;
+    the last one nRP + nRFC + nRCD before the last decision at least. So (r - 1) nREFI is W, and all
+    that they add but nRFC, at most. (Eq. 2 of the paper has r = ceil(W / (nREFI - nRFC)) instead.)
     """
     path = transaction(requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta,
                        window=window, period=period, quarters=quarters)

@@ -32,10 +32,11 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.end_to_end"),
             Testbench("sweep", "cyclebound.tb.noc.end_to_end", thorough=True,
+                      max_cycles=50_000_000,
                       tests=("every_number_of_requesters", "every_number_of_rivals",
                              "anywhere_in_the_period")),
             Testbench("search", "cyclebound.tb.noc.end_to_end_search", thorough=True,
-                      max_cycles=20_000_000, searches=True),
+                      max_cycles=50_000_000, searches=True),
         ),
         bounds=(
             BoundBinding("fill", bounds.fill, probe=Probe(

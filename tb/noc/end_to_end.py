@@ -1,8 +1,9 @@
 """Testbench of the end-to-end system: each stage of a write measured, its data in DRAM compared."""
 
+import functools
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,17 +18,21 @@ from cyclebound.tb.bench import Bench, testbench
 STAGES = "stages.json"      # beside the job: what each stage took and may take, by write
 WINDOW, PERIOD = 512, 1024  # section V.B
 _SETTLED = 40               # cycles after which all others are under way, a multiple of four
-# by N_req and N_trans: the place and the cycles from reset from which `end_to_end_search` found the
-# write longest
-SEARCHED = {(1, 1): (423, _SETTLED), (3, 1): (135, _SETTLED), (11, 8): (426, 220)}
+# by N_req and N_trans: the place, the cycles from reset, and the others' turn from which
+# `end_to_end_search` found the write longest
+SEARCHED = {(1, 1): (423, 26_629, 0), (3, 1): (135, 28_052, 0), (11, 8): (443, 27_824, 0)}
+_TOGETHER = 256             # cycles that are simulated without a look at events
 _FIRST_OPEN = 2             # cycles from reset, and the offset, to the first window
 _HEADER = 2                 # from a packet's last word to its header on offer
+_NEAR, _EVENLY = 7, 8       # starts that a sweep tries: so many on either side, and in an interval
+_ANY_START = 30, 25_000     # cycles of the network from reset: with none of the refreshes, or all
+_REST = "quarters", "cap", "part"  # parameters of the bound that are not the path's
 
 
 @dataclass
 class Events:
-    """Cycles in which something was seen, from reset; ``written`` in DDR cycles, the others in
-    those of the network.
+    """Cycles in which something was seen, from reset; ``written`` and ``refreshes`` (of those since
+    the first word) in DDR cycles, the others in those of the network.
     """
 
     writing: int | None = None
@@ -36,6 +41,7 @@ class Events:
     headers: list[int] = field(default_factory=list)
     arrived: list[int] = field(default_factory=list)
     written: list[int] = field(default_factory=list)
+    refreshes: list[int] = field(default_factory=list)
     begun: int = 0  # the DDR cycle of ``writing``
 
     @property
@@ -67,12 +73,14 @@ class Scene:
         self._any = (sum(mask for mask, _ in self._lists) | self._writing | self._filled
                      | self._op | self._valid)
 
-    async def cycle(self, word: int) -> None:
-        """One cycle with these inputs."""
+    async def run(self, words: Sequence[int]) -> None:
+        """A cycle with each of these inputs."""
         now = self.bench.cycle - self.start
-        seen = await self.bench.step(word)
-        if not seen & self._any:
-            return
+        for cycle, seen in enumerate(await self.bench.play(words), now):
+            if seen & self._any:
+                self._seen(cycle, seen)
+
+    def _seen(self, now: int, seen: int) -> None:
         events = self.events
         cycle = network_cycle(now, self.quarters)
         for mask, cycles in self._lists:
@@ -91,7 +99,8 @@ class Scene:
         o = self.bench.outputs
         bank, row, column = (o[f"command.{name}"].of(seen) for name in ("bank", "row", "column"))
         command = Command(o["command.op"].of(seen))
-        assert command is not Command.REF, "no refresh was to fall into the transaction"
+        if command is Command.REF and self.events.writing is not None:
+            self.events.refreshes.append(now)
         for device in self.devices:
             device.command(now, command, bank, row, 8 * column)
 
@@ -118,8 +127,12 @@ class Scene:
 
 
 async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
-                until_ready: bool = False, settled: int = _SETTLED) -> Events:
-    """One transaction after ``settled`` cycles, with so many at local memory and at DDR3."""
+                until_ready: bool = False, settled: int = _SETTLED, turn: int = 0) -> Events:
+    """One transaction after ``settled`` cycles, with so many at local memory and at DDR3.
+
+    The others ask for local memory from the network's cycle ``turn`` on: where its round robin is
+    when the core begins depends on that.
+    """
     await bench.reset()
     values = {"window.period": PERIOD, "window.offset": offset, "window.length": WINDOW,
               "window.crossing": 4 * (bench.parameters["delta"] + 1),
@@ -133,13 +146,14 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
     bench.declare("flow", requesters=requesters, **window)
     bench.declare("total", requesters=requesters, competitors=competitors, **window)
     scene = Scene(bench)
-    for _ in range(settled):  # all begin to send, the reorder core fills
-        await scene.cycle(word)
-    assert (bench.cycle - scene.start) % 4 == 0  # a cycle of the network
-    await scene.cycle(bench.inputs.pack({**values, "start": 1}))
+    assert settled % 4 < scene.quarters         # a cycle of the network
+    idle = network_start(turn, bench)
+    await scene.run([bench.inputs.pack({**values, "saturate": 0})] * idle)
+    await scene.run([word] * (settled - idle))  # all begin to send, the reorder core fills
+    await scene.run([bench.inputs.pack({**values, "start": 1})])
     while len(scene.events.reads) < 64 or (
             not until_ready and len(scene.events.written) < scene.slots):
-        await scene.cycle(word)
+        await scene.run([word] * _TOGETHER)
     if not until_ready:
         assert scene.stored == bounds.contents(bench.parameters["nbytes"])
     return scene.events
@@ -153,12 +167,38 @@ def path_of(requesters: int, competitors: int, bench: Bench) -> Transaction:
                               quarters=p["quarters"])
 
 
-def worst_places(requesters: int, competitors: int, bench: Bench) -> Iterable[int]:
-    """A place of the period in which, by the bounds, it is worst that the first packet is ready."""
-    path, p = path_of(requesters, competitors, bench), bench.parameters
-    ends = [bounds.written(path, ready, **{name: p[name] for name in ("quarters", "cap", "part")})
+@functools.cache
+def _ends(requesters: int, competitors: int, **parameters) -> list[int]:
+    """What the bound allows, by the place of the period in which the first packet is ready."""
+    path = bounds.transaction(
+        requesters=requesters, competitors=competitors, window=WINDOW, period=PERIOD,
+        **{name: parameters[name] for name in ("nbytes", "delta", "quarters")})
+    return [bounds.written(path, ready, **{name: parameters[name] for name in _REST})
             for ready in range(PERIOD)]
-    yield ends.index(max(ends))
+
+
+def ends(requesters: int, competitors: int, bench: Bench) -> list[int]:
+    """`_ends` of the system that is simulated."""
+    return _ends(requesters, competitors, **{
+        name: bench.parameters[name] for name in ("nbytes", "delta", *_REST)})
+
+
+def worst_place(requesters: int, competitors: int, bench: Bench) -> int:
+    """A place of the period in which, by the bounds, it is worst that the first packet is ready."""
+    found = ends(requesters, competitors, bench)
+    return found.index(max(found))
+
+
+def network_start(number: int, bench: Bench) -> int:
+    """The DDR cycle from reset in which the network has its cycle of that number."""
+    return number // bench.parameters["quarters"] * 4 + number % bench.parameters["quarters"]
+
+
+def starts_in_interval(bench: Bench) -> range:
+    """The network's cycles from one refresh to the next, as soon as each interval has one."""
+    quarters, part = bench.parameters["quarters"], part_named(bench.parameters["part"])
+    first = network_cycle(8 * part.nREFI, quarters)
+    return range(first, network_cycle(9 * part.nREFI, quarters))
 
 
 async def from_searched(bench: Bench, requesters: int, competitors: int) -> list[dict]:
@@ -166,41 +206,31 @@ async def from_searched(bench: Bench, requesters: int, competitors: int) -> list
 
     Of other systems than the one that was searched, from where the bound is greatest.
     """
-    place, settled = SEARCHED.get((requesters, competitors), (
-        next(iter(worst_places(requesters, competitors, bench))), _SETTLED))
-    return await measure(bench, requesters, competitors, (bench.rng.randrange(PERIOD), place),
-                         settled=settled)
+    place, settled, turn = SEARCHED.get((requesters, competitors), (
+        worst_place(requesters, competitors, bench),
+        network_start(starts_in_interval(bench)[0], bench), 0))
+    await measure(bench, requesters, competitors, bench.rng.randrange(PERIOD),
+                  4 * bench.rng.randrange(_SETTLED // 4, _SETTLED))
+    if settled % 4 >= bench.parameters["quarters"]:  # no cycle of the network
+        settled -= settled % 4
+    return [await measure(bench, requesters, competitors, place, settled, turn)]
 
 
-async def measure(bench: Bench, requesters: int, competitors: int, places: Iterable[int], *,
-                  settled: int = _SETTLED) -> list[dict]:
-    """The write with the first packet ready in these places of the period; observed.
+async def measure(bench: Bench, requesters: int, competitors: int, place: int,
+                  settled: int = _SETTLED, turn: int = 0) -> dict:
+    """The write with the first packet ready in this place of the period, begun so many cycles after
+    reset, in this turn of the others (`write`); observed.
 
-    For each: N_req, N_trans, and by stage what was measured and what is allowed, in cycles of the
-    network.
+    N_req, N_trans, and by stage what was measured and what is allowed, in cycles of the network;
+    and ``took``, the DDR cycles of the whole, with ``refreshes`` in them.
     """
-    early = await write(bench, requesters, competitors, 0, until_ready=True, settled=settled)
-    return [await measure_one(bench, requesters, competitors, place, early.ready, settled=settled)
-            for place in places]
-
-
-def total_of(bench: Bench, requesters: int, competitors: int) -> int:
-    """The bound of the whole write, in DDR cycles."""
-    p = bench.parameters
-    return bounds.total(requesters=requesters, competitors=competitors, window=WINDOW,
-                        period=PERIOD, **{name: p[name] for name in (
-                            "nbytes", "delta", "quarters", "cap", "part")})
-
-
-async def measure_one(bench: Bench, requesters: int, competitors: int, place: int, ready: int,
-                      *, settled: int = _SETTLED) -> dict:
-    """One of `measure`, if the first packet is ready in cycle ``ready``, wherever the window is;
-    and ``took``, the DDR cycles of the whole."""
     p = bench.parameters
     quarters = p["quarters"]
-    path = path_of(requesters, competitors, bench)
+    early = await write(bench, requesters, competitors, 0, until_ready=True, settled=settled,
+                        turn=turn)
+    ready, path = early.ready, path_of(requesters, competitors, bench)
     events = await write(bench, requesters, competitors,
-                         (ready - place - _FIRST_OPEN) % PERIOD, settled=settled)
+                         (ready - place - _FIRST_OPEN) % PERIOD, settled=settled, turn=turn)
     assert events.ready == ready
     late = bounds.arrivals(path, place)
     assert all(seen - events.ready < latest
@@ -208,15 +238,42 @@ async def measure_one(bench: Bench, requesters: int, competitors: int, place: in
     told = events.filled + 1
     last, end = events.arrived[-1], events.written[-1]
     whole = end - events.begun + 1
+    refreshes = sum(events.begun <= cycle <= end for cycle in events.refreshes)
     bench.dut._log.info(
-        "N_req %d, N_trans %d, place %d: fill %d, first packet %d, flow %d; in all %d DDR cycles; "
-        "bound %d", requesters, competitors, place, told - events.writing + 1, ready - told - 1,
-        last - ready + 1, whole, total_of(bench, requesters, competitors))
+        "N_req %d, N_trans %d, place %d, from cycle %d, turn %d: fill %d, first packet %d, flow "
+        "%d; in all %d DDR cycles with %d refreshes; bound %d", requesters, competitors, place,
+        settled, turn,
+        told - events.writing + 1, ready - told - 1, last - ready + 1, whole, refreshes,
+        max(ends(requesters, competitors, bench)))
     took = {"fill": told - events.writing + 1, "first_packet": ready - told - 1,
             "flow": last - ready + 1}
     took["dram"] = whole * quarters / 4 - sum(took.values())
     return {"requesters": requesters, "competitors": competitors, "measured": took, "took": whole,
+            "refreshes": refreshes,
             "bound": bounds.stages(path, place, quarters=quarters, cap=p["cap"], part=p["part"])}
+
+
+async def worst_turn(bench: Bench, requesters: int, competitors: int, start: int) -> int:
+    """The others' turn in which the core that begins in this cycle of the network waits longest."""
+    waits = []
+    for turn in range(requesters):
+        early = await write(bench, requesters, competitors, 0, until_ready=True,
+                            settled=network_start(start, bench), turn=turn)
+        waits.append(early.ready - early.writing)
+    return waits.index(max(waits))
+
+
+def met_by_a_refresh(row: dict, start: int, bench: Bench) -> Iterable[int]:
+    """Starts near the one from which a refresh falls due when the last request is looked at.
+
+    ``row`` is the write from ``start`` without one; in cycles of the network.
+    """
+    part, interval = part_named(bench.parameters["part"]), starts_in_interval(bench)
+    end = start + network_cycle(row["took"] - part.nCWD - part.nBURST, bench.parameters["quarters"])
+    near = interval[0] + start - end
+    while near < interval[0]:
+        near += len(interval)
+    return range(near - _NEAR, near + _NEAR + 1)
 
 
 def keep(rows: Iterable[dict]) -> None:
@@ -240,24 +297,39 @@ async def all_at_once(bench: Bench) -> None:
     keep(await from_searched(bench, most, masters))
 
 
+async def sweep(bench: Bench, requesters: int, competitors: int) -> None:
+    """The longest of some starts: alone, of those that a refresh makes longest; with others, of
+    some that lie evenly between two refreshes. And ``plain``: what it takes before the first one.
+    """
+    place, interval = worst_place(requesters, competitors, bench), starts_in_interval(bench)
+    first = network_cycle(_SETTLED, bench.parameters["quarters"])
+    turn = await worst_turn(bench, requesters, competitors, first)
+    plain = await measure(bench, requesters, competitors, place, _SETTLED, turn)
+    starts = (met_by_a_refresh(plain, first, bench) if competitors == 1
+              else interval[::-(-len(interval) // _EVENLY)])
+    rows = [await measure(bench, requesters, competitors, place, network_start(start, bench),
+                          (turn + start - first) % requesters) for start in starts]
+    keep([{**max(rows, key=lambda row: row["took"]), "plain": plain["took"]}])
+
+
 @testbench
 async def every_number_of_requesters(bench: Bench) -> None:
     for requesters in range(1, bench.parameters["requesters"] + 1):
         for competitors in sorted({1, 1 + bench.parameters["rivals"]}):
-            keep(await measure(bench, requesters, competitors,
-                               worst_places(requesters, competitors, bench)))
+            await sweep(bench, requesters, competitors)
 
 
 @testbench
 async def every_number_of_rivals(bench: Bench) -> None:
-    for competitors in range(1, 2 + bench.parameters["rivals"]):
-        keep(await measure(bench, 1, competitors, worst_places(1, competitors, bench)))
+    for competitors in range(2, 1 + bench.parameters["rivals"]):
+        await sweep(bench, 1, competitors)
 
 
 @testbench
 async def anywhere_in_the_period(bench: Bench) -> None:
-    """Any number of either, the first packet ready in any place."""
+    """Any number of either, the first packet ready in any place, begun in any cycle."""
     for _ in range(8):
         await measure(bench, bench.rng.randint(1, bench.parameters["requesters"]),
                       bench.rng.randint(1, 1 + bench.parameters["rivals"]),
-                      (bench.rng.randrange(PERIOD), bench.rng.randrange(PERIOD)))
+                      bench.rng.randrange(PERIOD),
+                      network_start(bench.rng.randrange(*_ANY_START), bench))

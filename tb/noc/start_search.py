@@ -6,8 +6,10 @@ It knows nothing of what it searches but values that it has seen: no formula cho
 import random
 from collections.abc import Callable, Generator
 
-__all__ = ["longest_start", "starts"]
+__all__ = ["APART", "OTHERS", "longest_start", "starts"]
 
+APART, OTHERS = 96, 8  # of starts between two refreshes, in cycles of the network: a refresh delays
+                       # for longer; and starts at random
 TEETH = 3  # of the best starts, so many are refined
 
 

@@ -52,13 +52,15 @@ class ScoreboardCheck(MachineWatcher):
             early.append(here & same & (left > stage))
         early.append(self.implicit & (followed.file == File.SCALAR_SPECIAL) & (left != 0))
         names = Cat((self.reads[0] == followed) & here, left != 0)
-        others = Cat(read.file != File.NONE for read in self.reads[1:]).any() | self.implicit
+        for operand, read in enumerate(self.reads):
+            others = Cat(other.file != File.NONE for number, other in enumerate(self.reads)
+                         if number != operand).any() | self.implicit
+            m.d.sync += Assert(~self.wait | others | (read != followed) | ~here | (left != 0),
+                               f"operand {operand} is not on its way, and it waits")
         m.d.sync += [
             Assume(~(self.issue & self.wait), "a token issues that should wait"),
             Assert(~issues | ~Cat(early).any(), "an operand is read before it is written"),
             Assert(~Cat(early).any() | self.wait, "an operand would be read before it is written"),
-            Assert(~self.wait | others | (self.reads[0] != followed) | ~here | (left != 0),
-                   "nothing is on its way, and it waits"),
             Cover(names.all() & self.wait, "it waits"),
             Assert(left < depth, "a write takes longer than the pipeline"),
             Cover(issues & written & (self.reads[1] == followed) & here, "it is read"),

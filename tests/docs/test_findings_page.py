@@ -115,11 +115,11 @@ def test_eq_7():
         "| N_req | N_trans | t_1, t_2 | first packet |")}
     four, eight = rows["1", "4"], rows["1", "8"]
     assert PAGE.says(
-        f"(N_trans = 4) takes {four[6].strip('*')} network cycles where the printed bound allows "
-        f"{four[10].strip('*')}; with eight, {eight[6].strip('*')} and {eight[10].strip('*')}")
+        f"(N_trans = 4) takes {four[7].strip('*')} network cycles where the printed bound allows "
+        f"{four[11].strip('*')}; with eight, {eight[7].strip('*')} and {eight[11].strip('*')}")
     for competitors, row in ((4, four), (8, eight)):
         printed = Transaction(Path(), competitors=competitors)
-        assert numbers(row[10]) == [printed.total(printed.eq7).amount]
+        assert numbers(row[11]) == [printed.total(printed.eq7).amount]
 
 
 def test_the_reorder_core():

@@ -219,14 +219,29 @@ def test_our_bound_is_the_worst_of_a_server_of_that_speed(requesters, competitor
         for arrival in arrivals(transaction, ready):
             free = max(free, arrival) + 2 * competitors * request
         worst = max(worst, free + 15 * request)
-    found = end_to_end(transaction, row_conflict())
+    found = end_to_end(transaction, row_conflict(), refreshes=False)
     assert found.total.amount == worst + transaction.t1.amount + 1 + 32 * requesters
     assert found.fill.amount == 512 * requesters + 1
 
 
+def test_our_bound_with_refreshes_by_hand():
+    """Eq. 2, corrected, of DDR3's busy period from the first packet on: (32 x 8 + 15) x 54 cycles
+    meet 6 refreshes of 208; those of the last packet alone, (2 + 15) x 54, meet one."""
+    for competitors, requests, refreshes in ((8, 32, 6), (1, 2, 1)):
+        transaction = Transaction(PAPER, competitors=competitors)
+        plain, found = (end_to_end(transaction, row_conflict(), refreshes=counted)
+                        for counted in (False, True))
+        cycles = (requests * competitors + 15) * 54
+        assert cycles // 2916 + 1 == refreshes
+        assert (found.total - plain.total).amount * Fraction(4, 3) >= refreshes * 208
+        if competitors == 8:
+            assert (found.total - plain.total).amount * Fraction(4, 3) == refreshes * 208
+            assert found.memory.amount * Fraction(4, 3) == cycles + refreshes * 208
+
+
 def test_the_printed_bound_fails_and_the_other_reading_is_loose():
     one = Transaction(PAPER)
-    ours = end_to_end(one, row_conflict()).total
+    ours = end_to_end(one, row_conflict(), refreshes=False).total
     assert one.total(one.eq7) < ours < one.total(one.eq7_times)
     packet = Transaction(PAPER, nbytes=256)  # printed with N_pk^L = 7 packets of DDR3 time
     assert end_to_end(packet, row_conflict()).total < packet.total(packet.eq7_times)

@@ -1,12 +1,18 @@
 # amaranth: UnusedElaboratable=no
 """End to end: parameters, bounds against the paper's formulas, a small system cycle by cycle."""
 
+import dataclasses
 import json
 import random
 
 import pytest
 from amaranth.back import rtlil
 
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
+from cyclebound.golden.dram.page_controller import PageControllerModel
+from cyclebound.golden.dram.queued_request import QueuedRequest
+from cyclebound.golden.dram.timing import DDR3_1600_MODULE
 from cyclebound.golden.noc import composition_corrected as corrected
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.golden.noc.composition import row_conflict
@@ -18,7 +24,7 @@ from cyclebound.hdl.noc.io_tile import IoTile
 from cyclebound.sim.drawing import write
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.pictures import end_to_end as pictures
-from cyclebound.tb.noc.start_search import longest_start
+from cyclebound.tb.noc.start_search import APART, OTHERS, longest_start
 from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
@@ -73,16 +79,77 @@ def test_one_packet_among_others_by_hand(competitors, cap, bursts, hits):
     network = (32 + 1) + 69 + (512 + 89 + 90) + 2 + 32
     found = bounds.total(**{**PATH, "nbytes": 256}, requesters=1, competitors=competitors,
                          quarters=3, cap=cap, part="ddr3-1600-module")
-    both = bounds.span(network, 3) + 51 * bursts - 47 * hits
+    # one refresh, at worst of the burst that would find its row open
+    both = bounds.span(network, 3) + 51 * bursts - 47 * hits + 47 * hits
     second = bounds.span(network + 32, 3) + 51 * (competitors + 10)
-    assert found == max(both, second) - 1 + 8 + 4
+    assert found == max(both, second) + 208 - 1 + 8 + 4
 
 
 @unit
-def test_alone_the_last_request_finds_its_row_open():
-    found = bounds.total(**{**PATH, "nbytes": 256}, requesters=1, competitors=1, quarters=3, cap=9,
-                         part="ddr3-1600-module")
-    assert found == bounds.span((32 + 1) + 69 + (512 + 89 + 90) + 66, 3) + 1 + 4 + 2 + 8 + 4 - 1
+def test_refreshes_among_others_by_hand():
+    """32 requests of a transaction: 259 bursts after 51 cycles, but for 16 after 4. In these 12,457
+    cycles, and what refreshes add, there are five: each adds 208 + 47. Four intervals of 3,124
+    are in 12,457 + 5 x 255 - 208, and five are not in 12,457 + 6 x 255 - 208."""
+    rare = dataclasses.replace(DDR3_1600_MODULE, nREFI=1_000_000)
+    often, seldom = (bounds.total(**PATH, requesters=1, competitors=8, quarters=3, cap=9, part=part)
+                     for part in ("ddr3-1600-module", rare))
+    assert 4 * 3124 <= 12_457 + 5 * 255 - 208 < 5 * 3124 > 12_457 + 6 * 255 - 208
+    assert often - seldom == 4 * 255
+
+
+@unit
+def test_refreshes_must_leave_time_for_the_requests():
+    for changes, says in (
+            ({"nREFI": 840}, "nREFI must be at least 841, for what a refresh delays to be over"),
+            ({"nCCD_S": 17, "nCCD_L": 17}, "nCCD must be at most 16, half of the time in which a")):
+        with pytest.raises(NotCovered, match=says):
+            bounds.total(**PATH, requesters=1, competitors=1, quarters=3, cap=9,
+                         part=dataclasses.replace(DDR3_1600_MODULE, **changes))
+
+
+@unit
+@pytest.mark.parametrize(("nbytes", "interval", "early"), [
+    (256, 3124, 0), (4096, 3124, 1), (4096, 3125, 0)])
+def test_alone_a_refresh_meets_the_last_request(nbytes, interval, early):
+    """It finds its row open without one. An interval that is a multiple of four has refreshes in
+    one of every four cycles; the last request of 4 KiB is decided on a cycle after such a one."""
+    found = bounds.total(**{**PATH, "nbytes": nbytes}, requesters=1, competitors=1, quarters=3,
+                         cap=9, part=dataclasses.replace(DDR3_1600_MODULE, nREFI=interval))
+    alone = 4622 if nbytes == 4096 else (
+        bounds.span((32 + 1) + 69 + (512 + 89 + 90) + 66, 3) + 1 + 4 + 2 + 8 + 4 - 1)
+    assert found == alone + 11 + 208 + 11 - early
+
+
+def last_beat(part, offers, begins):
+    """By the page controller's model: the cycle of the last beat, if writes of one row are on offer
+    from these cycles on, after ``begins``, and refreshes fall due in each multiple of nREFI."""
+    model, waiting, row, end = PageControllerModel(part, close=False, postpone=1), [], True, 0
+    for now in range(begins + offers[-1] + 3 * part.nREFI):
+        waiting += [QueuedRequest(4, True, 0, 0, 0, 0)] * offers.count(now - begins)
+        if row and now == 1:  # one before all, which opens the row
+            waiting, row = [QueuedRequest(4, True, 0, 0, 0, 0)], False
+        taken, _, _, beat, _ = model.step(waiting[0] if waiting else None)
+        waiting = waiting[1:] if taken else waiting
+        end = now if beat is not None and beat.beat == part.nBURST - 1 else end
+    return end - begins
+
+
+@unit
+@pytest.mark.parametrize("changes", [{"nRFC": 40}, {"nRFC": 60, "nCCD_S": 6, "nCCD_L": 6},
+                                     {"nRFC": 30, "nWR": 40}])
+def test_alone_is_the_worst_of_all_alignments_by_a_model(changes):
+    part = dataclasses.replace(DDR3_1600_MODULE, **changes)
+    least = 3 * (row_change(part) + refresh_delay(part)) + 64
+    part = dataclasses.replace(part, nREFI=4 * -(-least // 4))
+    gaps = (32, 60, 32, 32)
+    whole = [100 + sum(gaps[:number]) for number in range(5)]
+    for phase in range(3):
+        # on offer to the page controller 5 cycles after it is whole, which counts from 1
+        offers = [cycle + 5 - 1 for cycle in whole]
+        worst = max(last_beat(part, offers, 2 * part.nREFI - early) for early in
+                    range(whole[0], offers[-1] + 40) if (2 * part.nREFI - early - phase) % 4 == 0)
+        allowed = bounds._alone(whole, phase, part) + part.nCWD + part.nBURST - 1
+        assert worst + 1 == allowed
 
 
 @unit
@@ -101,7 +168,7 @@ def test_reading_two_packets_ahead_is_no_later_than_one(requesters):
 def test_hardware_adds_little_to_the_composition(requesters, competitors):
     """Registers; what is read ahead, and rows that are open, may make up for it."""
     path = bounds.transaction(requesters=requesters, competitors=competitors)
-    ideal = corrected.end_to_end(path, row_conflict()).total
+    ideal = corrected.end_to_end(path, row_conflict()).total  # with refreshes, as ours
     ours = DDR(bounds.total(**PATH, requesters=requesters, competitors=competitors, quarters=3,
                             cap=9, part="ddr3-1600-module")).to(path.path.noc)
     # first packet, reception, front end and reorder core, and the crossing of clocks
@@ -229,6 +296,11 @@ def test_the_write_arrives_on_the_rtl(tmp_path):
     kept = json.loads((tmp_path / "stages.json").read_text())
     assert [(row["requesters"], row["competitors"]) for row in kept] == [(1, 1), (3, 1)]
     assert all(row["measured"] == row["bound"] for row in kept)
+    # what the bounds would be if no refresh were counted: those of a write that none delays
+    without = [4622, 6325]
+    for row, plain in zip(kept, without, strict=True):
+        assert row["refreshes"]
+        assert row["took"] == plain + 11 + 208 + 11 - 1 > plain
 
 
 # The search for the longest start
@@ -275,3 +347,30 @@ def test_the_search_finds_planted_looseness():
         assert (late[place], place) == (allowed + 1, (worst - 1) % 1024)
         late = [cycles + 3 * ((place - worst) % 1024 < 3) for place, cycles in enumerate(took)]
         assert late[searched(late, requesters)[0]] == allowed + 3
+
+
+def delayed_by_refreshes(end, changes=lambda number: 0):
+    """What a write takes of which the last request is decided on ``end`` cycles after its start, by
+    the start: the network's cycle in an interval of refreshes. ``changes`` adds to it."""
+    took = []
+    for number in range(2343):
+        start = number // 3 * 4 + number % 3
+        since = (start + end) % 3124  # the last refresh fell due
+        took.append(end + max(0, 230 - since) + changes(number))
+    return took
+
+
+@unit
+@pytest.mark.parametrize("end", [4610, 6313, 9001])
+def test_the_search_finds_the_refresh_that_delays_most(end):
+    """With a grid of 96 cycles, since 230 DDR cycles are 172 of the network; and what is planted
+    there: a refresh that takes a cycle longer if it falls due with the last request."""
+    took = delayed_by_refreshes(end)
+    worst = max(took)
+    late = delayed_by_refreshes(end, lambda number: took[number] == worst)
+    for seed in range(5):
+        for function, longest in ((took, worst), (late, worst + 1)):
+            number, seen = longest_start(lambda number, takes=function: takes[number], len(took),
+                                         step=APART, sample=OTHERS, rng=random.Random(seed))
+            assert function[number] == longest
+            assert len(seen) < 130

@@ -201,14 +201,17 @@ QUIET = {"issue": 0, "reads": READS}
     ("", lambda m, inner, outer: None),
     ("would be read before it is written",
      lambda m, inner, outer: m.d.comb.__iadd__(outer.wait.eq(0))),
-    ("nothing is on its way, and it waits",
-     lambda m, inner, outer: m.d.comb.__iadd__(outer.wait.eq(~outer.issue))),
-], ids=["none", "early", "idle"])
+    *((f"operand {number} is not on its way, and it waits",
+       lambda m, inner, outer, number=number: m.d.comb.__iadd__(
+           outer.wait.eq(inner.wait | (~outer.issue & (outer.reads[number].file != File.NONE)))))
+      for number in range(3)),
+], ids=["none", "early", "idle 0", "idle 1", "idle 2"])
 def test_the_scoreboard_s_checker(tampered, says, fault):
     dut = tampered(Scoreboard(machine="small"), fault)
     idle = {"file": File.NONE, "number": 0}
     cycles = [QUIET | {"writes": idle}, {"issue": 1, "reads": [READS[1]] * 3, **WRITES},
-              *[QUIET] * 12]
+              *[{"issue": 0, "reads": READS[-number:] + READS[:-number]}
+                for number in (0, 1, 2) for _ in range(12)]]
     if says:
         with pytest.raises(AssertionError, match=says):
             _drive(dut, ScoreboardCheck(dut), cycles)
