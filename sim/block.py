@@ -18,6 +18,7 @@ __all__ = [
     "Configuration",
     "FpgaTarget",
     "Make",
+    "MutationTarget",
     "Picture",
     "Property",
     "Testbench",
@@ -92,8 +93,10 @@ class Testbench:
         Makes the bound checker that watches ``top``. The block's own checker watches the block
         itself only.
     observes : bool
-        It makes requests that are measured: a run without any fails. Else it only compares: a run
-        that compares nothing fails.
+        It makes requests that are measured: a run without any fails.
+    compares : bool
+        It compares the hardware with a model (`cyclebound.tb.bench.Bench.compared`): a run that
+        compares nothing fails. False only where the command that runs it compares what it leaves.
     searches : bool
         Its tests search for the request that comes closest to the bound, and a test shows that they
         find planted looseness.
@@ -121,6 +124,7 @@ class Testbench:
     thorough: bool = False
     checker: Callable[[wiring.Component], wiring.Component] | None = None
     observes: bool = True
+    compares: bool = True
     searches: bool = False
     probed: Callable[[wiring.Component], wiring.Component] | None = None
     least: Mapping[str, int] = field(default_factory=dict)
@@ -252,6 +256,22 @@ class FpgaTarget:
 
 
 @dataclass(frozen=True)
+class MutationTarget:
+    """The mutants with which the full level measures what a block's checks detect.
+
+    Attributes
+    ----------
+    configuration : str
+        Of the block.
+    count : int
+        How many mutants, with seed 1.
+    """
+
+    configuration: str
+    count: int = 100
+
+
+@dataclass(frozen=True)
 class Picture:
     """Something to look at beside the worst requests: a curve, a roofline, a mapped grid.
 
@@ -308,6 +328,8 @@ class Block:
         Its testbenches, the bounds that it keeps, and the properties that are proved.
     checker : callable or None
         Makes the bound checker that watches simulations, from the component.
+    mutants : MutationTarget or None
+        What its mutation score in the full level is of.
     fpga : FpgaTarget or None
         What the clock rate and area are quoted for.
     signals : tuple[str, ...]
@@ -331,6 +353,7 @@ class Block:
     signals: tuple[str, ...] = ()
     unused_inputs: tuple[str, ...] = ()
     pictures: tuple[Picture, ...] = ()
+    mutants: MutationTarget | None = None
     sources: tuple[str, ...] = ()
     top: str = ""
 

@@ -142,6 +142,8 @@ def _references(block: Block) -> Iterator[str]:
               for o in block.bounds]
     named += [(f"bound {o.bound.name}", "property", o.proved_by, claims) for o in block.bounds]
     named += [(f"picture {p.name}", "testbench", p.testbenches, benches) for p in block.pictures]
+    if block.mutants is not None:
+        named.append(("mutants", "configuration", (block.mutants.configuration,), configurations))
     if block.fpga is not None:
         named.append(("fpga", "configuration", (block.fpga.configuration,), configurations))
     parameters = {name for configuration in block.configurations.values()

@@ -91,7 +91,7 @@ def mutate(
     if as_json:
         print(json.dumps({
             "block": the_block.name, "configuration": name, "seed": seed, "tally": campaign.tally,
-            "score": campaign.score, "judged_by": campaign.judged,
+            "score": campaign.score, "layers": campaign.layers, "judged_by": campaign.judged,
             "left_out": {judge.judge: judge.left_out for judge in campaign.left_out},
             "mutants": [asdict(row) for _, row in sorted(campaign.rows.items())]}, indent=2))
     else:
@@ -153,6 +153,9 @@ def _summary(campaign, folder: Path) -> None:
                  f"{len(campaign.rows)} mutants: {tally}", soft_wrap=True)
     if by:
         screen.print(f"killed by: {by}", soft_wrap=True)
+    if layers := campaign.layers:
+        screen.print("by layer: " + ", ".join(f"{layer} {number}" for layer, number in
+                                              layers.items()), soft_wrap=True)
     screen.print(f"judged by: {', '.join(campaign.judged)}", soft_wrap=True)
     if left_out := campaign.left_out:
         screen.print(f"not by: {', '.join(judge.judge for judge in left_out)}", soft_wrap=True)

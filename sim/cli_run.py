@@ -2,8 +2,10 @@
 
 import contextlib
 import datetime
+import json
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, get_type_hints
 
@@ -31,6 +33,7 @@ from cyclebound.sim.lazy import lazy
 from cyclebound.sim.named_tests import named_tests
 from cyclebound.sim.shape import misfit, shown
 
+baselines = lazy("cyclebound.sim.baseline")
 blocks_of = lazy("cyclebound.sim.block")
 jobs = lazy("cyclebound.sim.job")
 live = lazy("cyclebound.sim.live")
@@ -336,7 +339,7 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     print(f"{'passed' if outcome.passed else 'FAILED'}: {job.name}"
           + (f": {outcome.reason}" if outcome.reason else ""))
     print(f"{sum(g.count for g in outcome.groups):,} requests observed, "
-          f"{outcome.compared:,} cycles compared, {outcome.cycles:,} cycles in "
+          f"{outcome.compared:,} comparisons, {outcome.cycles:,} cycles in "
           f"{outcome.run_seconds:.2f} s; folder {job.folder}")
     if outcome.waveform:
         print(f"waveform: {outcome.waveform}")
@@ -366,6 +369,52 @@ def _judged(block: "blocks_of.Block", name: str, outcome: "jobs.Outcome") -> boo
 
 
 @app.command()
+def baseline(folder: Annotated[Path, typer.Argument(
+                 metavar="RUN", help="The folder of a finished regression.")],
+             accept: Annotated[bool, typer.Option(
+                 "--accept", help="Take the run over: its blocks' records become the baseline of "
+                 "its level.")] = False,
+             as_json: AsJson = False) -> int:
+    """Compare a run with the committed baseline, or make it the baseline.
+
+    The baseline (sim/baselines/, a file for each family and level) holds what each row of a
+    regression rests on: comparisons, cycles and tests of each simulation; verdict, evidence,
+    requests, kinds and ratios of each claim; how far each property was proved. A run that has less
+    of anything fails with `weaker`, one that has more or other with `changed`. Where that is meant,
+    accept it and commit the files; their difference is what a reviewer reads:
+
+    cyclebound regress noc.arbiter -o run; cyclebound baseline --accept run
+
+    Only a run with all of its blocks' simulations and proofs in one level can be accepted: without
+    -c, --testbench, --set, --part, --seed, --seeds and --no-proofs, with its shards merged, and
+    with nothing in it that fails for another reason. Blocks of your own have no baseline.
+
+    Exit status 1 if anything differs and is not accepted.
+    """
+    run = run_table.read(folder)
+    rows = [row for row in run.verdicts if row.baseline in ("weaker", "changed")]
+    if accept:
+        records = baselines.records_of(run)
+        level = str(run.meta["level"])
+        blocks = {record.key[0] for record in records}
+        differ = baselines.Baseline(level).accept(blocks, records)
+        cli.say(f"{len(records)} records of {len(blocks)} blocks are the {level} level's baseline "
+                f"in {baselines.FOLDER}; {differ} of them differ from what was there")
+        return 0
+    if as_json:
+        print(json.dumps([asdict(row) for row in rows], indent=2))
+        return 1 if rows else 0
+    for row in rows:
+        console().print(f"{row.verdict}: {row.block} {row.configuration} {row.what}: {row.detail}",
+                        soft_wrap=True, markup=False, highlight=False)
+    if not rows:
+        equal = sum(row.baseline == "equal" for row in run.verdicts)
+        console().print(f"{equal} of {len(run.verdicts)} claims are as their baseline, the others "
+                        "have none", soft_wrap=True)
+    return 1 if rows else 0
+
+
+@app.command()
 def compare(folder: Folder,
             other: Annotated[Path | None, typer.Argument(
                 metavar="DIR2", help="A later run, to see what changed.")] = None,
@@ -388,7 +437,6 @@ def compare(folder: Folder,
         return 1 if first.problems else 0
     changed = run_table.differences(first, run_table.read(other))
     if as_json:
-        import json
         print(json.dumps(changed, indent=2))
     else:
         run_table.print_differences(changed, console())

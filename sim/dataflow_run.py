@@ -288,7 +288,7 @@ def _block(fabric: Hardware) -> tuple[Block, dict[str, object]]:
     return Block(name=_BLOCK, summary=named.summary, component=Fabric,
                  configurations={"own": Configuration(parameters)},
                  testbenches=(Testbench("user", "cyclebound.tb.dataflow.fabric_user",
-                                        max_cycles=1_000_000_000),),
+                                        compares=False, max_cycles=1_000_000_000),),
                  bounds=(BoundBinding("completion", completion.bound),), fpga=None,
                  signals=()), parameters
 

@@ -217,7 +217,7 @@ def asked_of(block: Block, job: Job, testbench: Testbench, component: wiring.Com
         "fields": json.loads(fields_json(component)),
         "probes": {name: [*top.places(name)] for name in top.probes}, "printed": top.printed(),
         "declared": top.declared_fields(), "ticked": top.ticked_fields(),
-        "observes": testbench.observes}
+        "observes": testbench.observes, "compares": testbench.compares}
 
 
 def write_job(folder: Path, asked: Mapping[str, object]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.text import Text
 
+from cyclebound.sim.cross_check import CrossChecked
 from cyclebound.sim.job import Outcome
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.verdict import Verdict
@@ -15,10 +16,14 @@ _STYLE = {"exact": "green", "right": "green", "held": "cyan", "proved": "green",
           "bounded": "yellow"}
 
 
-def line_of(result: Verdict | Proof | Outcome) -> Text:
+def line_of(result: Verdict | Proof | Outcome | CrossChecked) -> Text:
     """One line: the verdict, the claim, and the numbers."""
     if isinstance(result, Outcome):
         word, rest = "FAILED", f"{result.name}: {result.reason}"
+    elif isinstance(result, CrossChecked):
+        word = "right" if result.passed else "DIFFERS"
+        rest = f"table {result.table} against {result.says}" + (
+            f": {result.detail}" if result.detail else "")
     elif isinstance(result, Proof):
         word = result.status
         values = ", ".join(f"{name}={value}" for name, value in result.parameters.items())
@@ -33,6 +38,8 @@ def line_of(result: Verdict | Proof | Outcome) -> Text:
                      "requests"
                      if result.allowed is not None else f": {result.detail}")
             rest += result.closer
+            if word in ("weaker", "changed"):
+                rest += f": {result.detail}"
         elif result.detail:
             rest += f": {result.detail}"
         if word == "held" and result.kinds > 1:
@@ -41,6 +48,6 @@ def line_of(result: Verdict | Proof | Outcome) -> Text:
                          rest.splitlines()[-1] if rest else "")
 
 
-def teller(console: Console) -> Callable[[Verdict | Proof | Outcome], None]:
+def teller(console: Console) -> Callable[[Verdict | Proof | Outcome | CrossChecked], None]:
     """A function that prints a finding on ``console``, on one line."""
     return lambda result: console.print(line_of(result), soft_wrap=True, highlight=False)

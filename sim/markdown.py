@@ -27,10 +27,12 @@ def _verdicts(run: Run) -> list[str]:
     left, right = "---", "---:"
     return _table(
         {"block": left, "configuration": left, "request: formula": left, "requests": right,
-         "worst": right, "claimed": right, "claim": left, "verdict": left, "evidence": left},
+         "worst": right, "claimed": right, "claim": left, "verdict": left, "evidence": left,
+         "strength": left},
         [(f"`{row.block}`", row.configuration, f"{row.what}: `{row.bound}`", row.requests,
           row.worst, row.allowed, row.claim, row.words,
-          row.evidence + (f": {row.domain}" if row.domain else "")) for row in run.verdicts])
+          row.evidence + (f": {row.domain}" if row.domain else ""), row.strength)
+         for row in run.verdicts])
 
 
 def _proofs(run: Run) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.mutant_rows import copy_campaigns
 from cyclebound.sim.plan import Plan
 from cyclebound.sim.regress import judge_places
 from cyclebound.sim.results import FILE, Results
@@ -55,6 +56,7 @@ def merge(folders: Sequence[Path], output: Path) -> list[Verdict]:
     try:
         for folder in folders:
             results.absorb(folder)
+            copy_campaigns(folder, output)
         planned = [*dict.fromkeys(name for meta in metas.values() for name in meta["planned"])]
         results.note(**{**first, "planned": planned, "jobs": len(planned), "options": options,
                         "command": "; ".join(str(meta.get("command")) for meta in metas.values())})

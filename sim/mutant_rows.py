@@ -17,10 +17,14 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import inside
 from cyclebound.sim.shape import cleaned, row_misfit, shown
 
-__all__ = ["FATES", "Campaign", "Judge", "MutantRow", "read_campaigns", "score"]
+__all__ = ["FATES", "LAYERS", "Campaign", "Judge", "MutantRow", "copy_campaigns", "read_campaign",
+           "read_campaigns", "score"]
 
 FOLDER = "mutants"
 FATES = ("killed", "timeout", "survived", "equivalent", "unknown")
+LAYERS = ("comparison", "assertion", "testbench", "hang", "bound", "proof")
+"""Layers of checks that kill mutants: comparison with the model, an assertion of the checker, what
+else a test asks for, a run that does not end, a bound on what probes counted, a proof."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class MutantRow:
         can be told is not known.
     by : str
         What killed it: ``testbench NAME`` and its seed, ``bound NAME``, ``property NAME``.
+    layer : str
+        Of `LAYERS`, the one that killed it; empty for one that was not killed.
     detail : str
         What that said; of a survivor, when it differs at the earliest.
     seconds : float
@@ -51,6 +57,7 @@ class MutantRow:
     source: str
     fate: str
     by: str = ""
+    layer: str = ""
     detail: str = ""
     seconds: float = 0.0
 
@@ -147,6 +154,12 @@ class Campaign:
         return {fate: fates[fate] for fate in FATES}
 
     @property
+    def layers(self) -> dict[str, int]:
+        """Number of killed mutants by the layer that killed them, of layers that killed any."""
+        killed = Counter(row.layer for row in self.rows.values() if row.layer)
+        return {layer: killed[layer] for layer in LAYERS if killed[layer]}
+
+    @property
     def judged(self) -> list[str]:
         """The checks by which mutants were judged."""
         return [judge.judge for judge in self.judges.values() if not judge.left_out]
@@ -178,6 +191,24 @@ def read_campaigns(run: Path) -> list[Campaign]:
     """All that a run's folder holds of mutants, by name. Raises `UserError`."""
     folder = run / FOLDER
     return [_read(inside(run, path)) for path in sorted(folder.glob("*.jsonl"))]
+
+
+def read_campaign(run: Path, block: str, configuration: str) -> Campaign | None:
+    """What a run's folder holds of one configuration's mutants. Raises `UserError`."""
+    path = run / FOLDER / f"{block}-{configuration}.jsonl"
+    return _read(inside(run, path)) if path.exists() else None
+
+
+def copy_campaigns(run: Path, output: Path) -> None:
+    """Take over what a run's folder holds of mutants. Raises `UserError`."""
+    for campaign in read_campaigns(run):
+        text = campaign._path.read_text()
+        copy = inside(output, output / FOLDER / campaign._path.name)
+        try:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(text)
+        except OSError as error:
+            raise UserError(f"cannot write {copy}: {error.strerror or error}") from error
 
 
 def _read(path: Path) -> Campaign:
@@ -213,6 +244,9 @@ def _read(path: Path) -> Campaign:
         wrong = row_misfit(row, MutantRow, thing)
         if not wrong and row["fate"] not in FATES:
             wrong = f"fate of {thing} must be one of {', '.join(FATES)}, not {shown(row['fate'])}"
+        if not wrong and row["layer"] not in ("", *LAYERS):
+            wrong = (f"layer of {thing} must be one of {', '.join(LAYERS)}, "
+                     f"not {shown(row['layer'])}")
         if not wrong and not 1 <= row["number"] <= campaign.count:
             wrong = (f"number of {thing} must be from 1 to {campaign.count}, "
                      f"not {shown(row['number'])}")

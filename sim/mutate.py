@@ -41,6 +41,7 @@ from cyclebound.sim.job import (
 from cyclebound.sim.mutant_rows import Campaign, Judge, MutantRow
 from cyclebound.sim.mutants import SELECT, Mutation, Netlist
 from cyclebound.sim.prove import counterexample
+from cyclebound.sim.simulator import HANGS
 from cyclebound.sim.sources import sources
 from cyclebound.sim.verdict import judge
 from cyclebound.tb.mutant_runs import VARIABLE
@@ -51,7 +52,6 @@ _BATCH = 64          # mutants with one start of the simulator
 _LONGER = 10         # a mutant's run may take so many times the cycles of the block's own,
 _MORE = 10_000       # and so many cycles more
 _PATIENCE = 20, 10.0  # and so many times its seconds of processor time, and seconds more
-_HANGS = "still ran after"  # said of a test, or a simulator, that did not end
 PATIENCE = 300       # seconds for a bounded check, for a machine that is busy
 
 
@@ -209,10 +209,11 @@ class _Work:
         groups: dict[int, list[tuple[str, Group]]] = {number: [] for number in left}
         seconds = dict.fromkeys(left, 0.0)
 
-        def row(number: int, fate: str, by: str = "", detail: str = "") -> MutantRow:
+        def row(number: int, fate: str, by: str = "", layer: str = "", detail: str = ""
+                ) -> MutantRow:
             mutation = left.pop(number)
-            return MutantRow(number, mutation.says, mutation.source, fate, by, _first(detail),
-                             round(seconds[number], 3))
+            return MutantRow(number, mutation.says, mutation.source, fate, by, layer,
+                             _first(detail), round(seconds[number], 3))
 
         for run in self._runs:
             cycles = min(_LONGER * run.cycles + _MORE, run.bench.max_cycles)
@@ -221,14 +222,14 @@ class _Work:
                 seconds[number] += outcome.run_seconds
                 groups[number] += [(outcome.name, group) for group in outcome.groups]
                 if not outcome.passed:
-                    yield row(number, "timeout" if _HANGS in outcome.reason else "killed",
-                              run.name, outcome.reason)
+                    yield row(number, "timeout" if HANGS in outcome.reason else "killed",
+                              run.name, outcome.layer, outcome.reason)
         for number in list(left):
             broken = {what: how for what, how in self._broken(groups[number]).items()
                       if what not in self._failing}
             if broken:
                 what, how = next(iter(broken.items()))
-                yield row(number, "killed", f"bound on {what}", how)
+                yield row(number, "killed", f"bound on {what}", "bound", how)
         if left:
             self._miter.prepare(list(left.values()))
         for number, mutation in list(left.items()):
@@ -246,7 +247,7 @@ class _Work:
                 if silent:
                     detail += f"{', ' * bool(detail)}no verdict of property {', '.join(silent)}"
             seconds[number] += time.monotonic() - begun
-            yield row(number, fate, by, detail)
+            yield row(number, fate, by, "proof" if by else "", detail)
 
     def _simulated(self, run: _Run, numbers: list[int], cycles: int, seconds: float
                    ) -> Iterator[tuple[int, Outcome]]:

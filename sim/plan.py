@@ -13,7 +13,8 @@ from cyclebound.sim.job import Job
 from cyclebound.sim.toolchain import compiler_version, verilator
 from cyclebound.sim.variant import UNCHANGED, Changes
 
-__all__ = ["LEVELS", "Claim", "Plan", "check", "jobs_of", "left_out", "left_to_full", "proofs_of"]
+__all__ = ["LEVELS", "Claim", "Plan", "check", "jobs_of", "left_out", "left_to_full",
+           "mutated_blocks", "proofs_of"]
 
 LEVELS = ("quick", "full")
 
@@ -181,6 +182,15 @@ def proofs_of(plan: Plan) -> list[Claim]:
               for claim in block.properties
               for parameters in claim.instances[:None if plan.level == "full" else claim.quick]]
     return claims[part - 1::parts]
+
+
+def mutated_blocks(plan: Plan) -> list[Block]:
+    """The blocks whose mutants the plan runs: in the full level, each shard every N-th."""
+    if plan.level != "full" or plan.configurations or plan.testbenches or plan.changes or (
+            plan.simulator != "verilator"):
+        return []
+    part, parts = plan.shard
+    return [block for block in plan.blocks if block.mutants][part - 1::parts]
 
 
 def left_to_full(plan: Plan) -> tuple[int, int, int]:

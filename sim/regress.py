@@ -13,8 +13,17 @@ from pathlib import Path
 from types import MappingProxyType
 
 from cyclebound.sim import catalogue
+from cyclebound.sim.baseline import (
+    checker_of,
+    gone,
+    guard_of,
+    weighed,
+    weighed_mutants,
+    weighed_proofs,
+)
 from cyclebound.sim.block import Block
 from cyclebound.sim.cache import key_of, made_since
+from cyclebound.sim.cross_check import CrossChecked, cross_check, cross_checks_of
 from cyclebound.sim.drawing import Drawing, with_picture
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
@@ -22,8 +31,9 @@ from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.identity import identity
 from cyclebound.sim.installed import compiler_content, everything, unchanged
 from cyclebound.sim.job import Job, Outcome
+from cyclebound.sim.mutant_rows import read_campaign, read_campaigns
 from cyclebound.sim.outcomes import outcome_of_job
-from cyclebound.sim.plan import Claim, Plan, check, jobs_of, left_out, proofs_of
+from cyclebound.sim.plan import Claim, Plan, check, jobs_of, left_out, mutated_blocks, proofs_of
 from cyclebound.sim.pool import Report, completed, pool_of
 from cyclebound.sim.prove import Proof, prove
 from cyclebound.sim.results import Results
@@ -35,7 +45,7 @@ from cyclebound.sim.witness import Witness, waveform_svg
 
 __all__ = ["Interrupted", "Tell", "drawings_of", "judge_places", "prove_blocks", "regress"]
 
-Tell = Callable[[Verdict | Proof | Outcome], None]
+Tell = Callable[[Verdict | Proof | Outcome | CrossChecked], None]
 
 
 class Interrupted(Exception):
@@ -82,6 +92,21 @@ def _figures_of(block: str, only_cached: bool, pages: tuple[str, ...], changes: 
                                only_cached=only_cached)
     except UserError as error:
         return error
+
+
+def _mutated(block: str, folder: Path, pages: tuple[str, ...]) -> UserError | None:
+    """For a worker: the mutants of a block, whose fates the run's folder keeps; an error is handed
+    back."""
+    from cyclebound.sim.mutate import mutate  # yosys' netlists are of no use to other runs
+
+    the_block = catalogue.load(pages).find(block)
+    assert the_block.mutants is not None
+    try:
+        mutate(the_block, the_block.mutants.configuration, run=folder, seed=1,
+               count=the_block.mutants.count, pages=pages)
+    except UserError as error:
+        return error
+    return None
 
 
 def _content(job: Job) -> str:
@@ -140,7 +165,7 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
 
             def announce(place: tuple[str, str]) -> None:
                 judged[place] = _judge_one(plan, *place, results)
-                for row in judged[place]:
+                for row in _weighed(plan, *place, judged[place], results, final=False):
                     tell(row)
 
             for place in places:
@@ -152,6 +177,10 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     pool.submit(outcome_of_job, job, since): job for job in todo}
                 futures |= {pool.submit(_prove, claim, plan.pages, plan.changes, since): claim
                             for claim in proofs_of(plan)}
+                mutated = {pool.submit(_mutated, block.name, plan.folder.resolve(), plan.pages):
+                           None for block in mutated_blocks(plan)}
+                tables = {pool.submit(cross_check, name): None
+                          for name in cross_checks_of(plan.blocks)}
                 # to find figures that are known already, a block is elaborated
                 placed = {pool.submit(_figures, block.name, not plan.fpga, plan.pages,
                                       plan.changes, since): None
@@ -165,15 +194,20 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     assert isinstance(asked, Job)
                     # of what has changed since this process read it, nothing is known
                     known = settled(files=all_files()) and unchanged(began())
-                    results.finished(asked, result, _content(asked) if known else "")
+                    results.finished(asked, result, _content(asked) if known else "",
+                                     _guard(plan, asked))
                     if not result.passed:
                         tell(result)
                     place = asked.block, asked.configuration
                     awaited[place] -= 1
                     if not awaited[place]:
                         announce(place)
+                problems = [error for _, error in completed(mutated, "mutants", report) if error]
+                for _, table in completed(tables, "cross-checks", report):
+                    results.cross_check(table)
+                    if not table.passed:
+                        tell(table)
                 verdicts = judge_places(plan, places, results, judged)
-                problems = []
                 for _, figures in completed(placed, "place and route", report):
                     if isinstance(figures, UserError):
                         problems.append(figures)
@@ -186,6 +220,11 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
         except KeyboardInterrupt:
             raise Interrupted(str(plan.folder)) from None
     return verdicts
+
+
+def _guard(plan: Plan, job: Job) -> str:
+    block = next(block for block in plan.blocks if block.name == job.block)
+    return guard_of(block, job.configuration, block.testbench(job.testbench))
 
 
 def _step(asked: Job | Claim) -> str:
@@ -211,7 +250,7 @@ def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> Non
 
 def _judge_one(plan: Plan, name: str, configuration: str, results: Results,
                proofs: Sequence[Proof] = ()) -> list[Verdict]:
-    """Judge a configuration by what the results hold now, and keep its verdicts."""
+    """Judge a configuration by what the results hold now."""
     block = next(block for block in plan.blocks if block.name == name)
     rows = judge(block, configuration, results.observations(name, configuration),
                  [replace(proof, parameters=plan.changes.local(proof.parameters))
@@ -221,14 +260,29 @@ def _judge_one(plan: Plan, name: str, configuration: str, results: Results,
         row.domain, row.detail = map(plan.changes.without_paths, (row.domain, row.detail))
     if left_out(plan, block, configuration):  # they may be what sees the rest
         rows = [row for row in rows if row.verdict != "unobserved"]
-    results.judged(name, configuration, rows)
+    jobs = results.jobs(name, configuration)
+    checkers = dict.fromkeys(filter(None, (
+        checker_of(block, block.testbench(job.testbench)) for job in jobs)))
+    campaign = read_campaign(results.folder, name, configuration)
+    for row in rows:
+        if campaign is not None and campaign.score is not None:
+            row.mutation = {"score": round(campaign.score, 2), "mutants": len(campaign.rows)}
+        row.compared, row.checker = sum(job.compared for job in jobs), ", ".join(checkers)
     return rows
+
+
+def _weighed(plan: Plan, block: str, configuration: str, rows: Sequence[Verdict],
+             results: Results, *, final: bool) -> list[Verdict]:
+    """Compare a configuration's verdicts with the baseline, and keep them."""
+    compared = weighed(plan, block, configuration, rows, results.jobs(block, configuration),
+                       final=final)
+    results.judged(block, configuration, compared)
+    return compared
 
 
 def _without_result(results: Results, block: str, configuration: str) -> list[str]:
     """Simulations of a configuration that failed, or were planned and have not finished."""
-    jobs = {job.name: job.passed for job in results.jobs()
-            if (job.block, job.configuration) == (block, configuration)}
+    jobs = {job.name: job.passed for job in results.jobs(block, configuration)}
     planned = [job for job in results.meta.get("planned", ())
                if job.startswith(f"{block}/{configuration}/")]
     return [job for job in dict.fromkeys([*jobs, *planned]) if not jobs.get(job)]
@@ -237,15 +291,31 @@ def _without_result(results: Results, block: str, configuration: str) -> list[st
 def judge_places(plan: Plan, places: Iterable[tuple[str, str]], results: Results,
                  judged: Mapping[tuple[str, str], list[Verdict]] = MappingProxyType({})
                  ) -> list[Verdict]:
-    """Judge configurations, each a block's and its own name, with all that has been proved.
+    """Judge configurations, each a block's and its own name, with all that has been proved, and
+    compare them with the baseline.
 
     ``judged`` holds what is known without proofs: those of blocks of which none claims a bound.
     """
-    proofs = [Proof(**row) for row in results.rows("proof")]
+    kept = results.rows("proof")
+    proofs = [Proof(**row) for row in kept]
     claimed = {proof.block for proof in proofs if proof.claims}
-    return [row for place in places for row in (
-        judged[place] if place in judged and place[0] not in claimed
-        else _judge_one(plan, *place, results, proofs))]
+    claimed |= {campaign.block for campaign in read_campaigns(results.folder)}
+    rows = [row for place in places for row in _weighed(
+        plan, *place, judged[place] if place in judged and place[0] not in claimed
+        else _judge_one(plan, *place, results, proofs), results, final=True)]
+    blocks = {block.name: block for block in plan.blocks}
+    for old in results.rows("verdict"):  # of an earlier run in this folder, with another baseline
+        block = blocks.get(old["block"])
+        if block and (old["claim"] in ("property", "mutants")
+                      or old["configuration"] not in block.configurations):
+            results.judged(old["block"], old["configuration"], [])
+    for place in gone(plan):
+        rows += _weighed(plan, *place, [], results, final=True)
+    for row in [*weighed_proofs(plan, kept),
+                *weighed_mutants(plan, read_campaigns(results.folder))]:
+        results.verdict(row)
+        rows.append(row)
+    return rows
 
 
 def _waveforms(plan: Plan, pool: concurrent.futures.Executor, verdicts: list[Verdict],

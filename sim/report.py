@@ -49,8 +49,9 @@ from cyclebound.sim.waveform_lanes import gtkwave, read_lanes, surfer
 __all__ = ["write_report"]
 
 _SYMBOLS = {"exact": "=", "right": "=", "held": "≤", "violated": ">", "wrong": "≠",
-            "refuted": "✗", "not covered": "?", "unobserved": "∅", "void": "✗", "proved": "✓",
-            "bounded": "≤", "failed": "✗", "passed": "✓"}
+            "refuted": "✗", "not covered": "?", "unobserved": "∅", "void": "✗",
+            "weaker": "↓", "changed": "≠", "proved": "✓", "bounded": "≤", "failed": "✗",
+            "passed": "✓"}
 _TALLIED = ("exact", "held", "violated", "right", "wrong", "failed")
 _MEANS = {
     "exact": "for every kind of request, the worst that was measured equals the bound",
@@ -62,6 +63,9 @@ _MEANS = {
     "refuted": "a proof's counterexample breaks it, though nothing that was simulated does",
     "not covered": "the formula does not speak of a request that was observed",
     "unobserved": "no request was observed, so nothing is shown",
+    "weaker": "it rests on less than its committed baseline: see the detail",
+    "changed": "it rests on more, or on other things, than its committed baseline, and nobody has "
+               "accepted that yet",
     "proved": "for any number of cycles",
     "bounded": "no counterexample within the given number of cycles",
     "failed": "see the detail",
@@ -134,10 +138,12 @@ def _gathered(results: Results) -> dict[str, object]:
         "requests": sum(v.requests for v in verdicts), "cycles": sum(j.cycles for j in jobs),
         "compared": sum(j.compared for j in jobs),
         "failed_jobs": [(job, _log_tail(job, results.folder)) for job in jobs if not job.passed],
+        "cross_checks": results.rows("cross_check"),
         "unproved": unproved(proofs), "campaigns": read_campaigns(results.folder),
         "unfinished": max(0, planned - len(jobs)) if isinstance(planned, int) else 0,
         "bad": any(v.failed for v in verdicts) or not all(j.passed for j in jobs)
-               or bool(unproved(proofs)),
+               or bool(unproved(proofs))
+               or not all(row["passed"] for row in results.rows("cross_check")),
         "blocks": [{"name": name, "rows": [r for r in rows if r["block"] == name],
                     "pictures": [_picture(p) for p in pictures if p.block == name],
                     "proofs": sorted((p for p in proofs if p["block"] == name), key=_order),
@@ -187,7 +193,7 @@ def _row(number: int, verdict: Verdict, jobs: Iterable[JobRow],
                                       ("", ""))
     return {
         **asdict(verdict), "id": f"bound-{number}", "family": verdict.block.partition(".")[0],
-        "tightness": verdict.tightness,
+        "tightness": verdict.tightness, "strength": verdict.strength,
         "closest": verdict.tightest.get("parameters", verdict.parameters),
         "failed": verdict.failed,
         "cycles": sum(job.cycles for job in mine), "rate": _speed(mine),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from cyclebound.golden.user_files import in_bytes, parsing
+from cyclebound.sim.cross_check import CrossChecked
 from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
@@ -30,10 +31,11 @@ from cyclebound.sim.verdict import VERDICTS, Verdict
 __all__ = ["FILE", "ROWS", "VERSION", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
-VERSION = 6
+VERSION = 7
 _LARGEST = 1 << 30  # bytes of a file
 _CELL = 64 << 20  # bytes of one of its values
-ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing}
+ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing,
+        "cross_check": CrossChecked}
 _META = {"seed": int, "versions": dict[str, str], "simulator": str, "code": str,
          "planned": list[str], "jobs": int, "options": dict, "command": str, "created": str}
 _WORDS = {"verdict": ("verdict", VERDICTS),
@@ -42,9 +44,9 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS job (
     name TEXT PRIMARY KEY, block TEXT, configuration TEXT, testbench TEXT, seed INTEGER,
-    content TEXT, passed INTEGER, reason TEXT, compared INTEGER, cycles INTEGER,
+    content TEXT, passed INTEGER, reason TEXT, compared INTEGER, bits INTEGER, cycles INTEGER,
     build_seconds REAL, run_seconds REAL, cached INTEGER, folder TEXT, waveform TEXT, tests TEXT,
-    ran TEXT, outcome TEXT);
+    ran TEXT, outcome TEXT, guard TEXT);
 CREATE TABLE IF NOT EXISTS observation (
     job TEXT REFERENCES job(name) ON DELETE CASCADE, what TEXT, parameters TEXT,
     latency INTEGER, count INTEGER, first INTEGER, last INTEGER, test TEXT);
@@ -61,6 +63,7 @@ CREATE TABLE IF NOT EXISTS fpga (
 CREATE TABLE IF NOT EXISTS waveform (
     block TEXT, configuration TEXT, bound TEXT, lanes TEXT, command TEXT, key TEXT,
     PRIMARY KEY (block, configuration, bound));
+CREATE TABLE IF NOT EXISTS cross_check (name TEXT PRIMARY KEY, row TEXT);
 CREATE TABLE IF NOT EXISTS picture (
     block TEXT, configuration TEXT, name TEXT, row TEXT,
     PRIMARY KEY (block, configuration, name));
@@ -82,6 +85,8 @@ class JobRow:
         If its outcome is of an earlier run: when that was.
     outcome : str
         Stands for what the outcome depends on; empty if that is not known.
+    guard : str
+        As of `cyclebound.sim.baseline.guard_of`.
     """
 
     name: str
@@ -93,6 +98,7 @@ class JobRow:
     passed: bool
     reason: str
     compared: int
+    bits: int
     cycles: int
     build_seconds: float
     run_seconds: float
@@ -102,6 +108,7 @@ class JobRow:
     tests: list
     ran: str
     outcome: str
+    guard: str
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,14 @@ class _Tightest:
     latency: int
     allowed: int
     parameters: dict
+
+
+@dataclass(frozen=True)
+class _Mutation:
+    """As `Verdict.mutation` holds it."""
+
+    score: float
+    mutants: int
 
 
 def _seals(*facts: object) -> tuple[str, ...]:
@@ -211,8 +226,9 @@ class Results:
             base.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)",
                              [(key, json.dumps(value)) for key, value in values.items()])
 
-    def finished(self, job: Job, outcome: Outcome, content: str) -> None:
-        """Keep a job's outcome. ``content`` identifies what ran, for a run that is resumed.
+    def finished(self, job: Job, outcome: Outcome, content: str, guard: str = "") -> None:
+        """Keep a job's outcome. ``content`` identifies what ran, for a run that is resumed;
+        ``guard`` as of `cyclebound.sim.baseline.guard_of`.
 
         With it goes a code over all that the job showed: what was edited since, or was kept by
         someone else, is not `done`.
@@ -226,11 +242,11 @@ class Results:
         with self._writing() as base:
             base.execute("DELETE FROM job WHERE name = ?", (job.name,))
             base.execute(
-                "INSERT INTO job VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                "INSERT INTO job VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                 (job.name, job.block, job.configuration, job.testbench, job.seed, content,
-                 outcome.passed, outcome.reason, outcome.compared, outcome.cycles,
+                 outcome.passed, outcome.reason, outcome.compared, outcome.bits, outcome.cycles,
                  outcome.build_seconds, outcome.run_seconds, outcome.cached, job.folder,
-                 outcome.waveform, tests, outcome.ran, outcome.content))
+                 outcome.waveform, tests, outcome.ran, outcome.content, guard))
             base.executemany("INSERT INTO observation VALUES (?,?,?,?,?,?,?,?)",
                              [(job.name, *group) for group in groups])
 
@@ -256,7 +272,7 @@ class Results:
     def forget(self) -> None:
         """Drop all that was found out, because it is about other code."""
         with self._writing() as base:
-            for table in ("job", "verdict", "proof", "fpga", "waveform", "picture"):
+            for table in ("job", "verdict", "proof", "fpga", "waveform", "picture", "cross_check"):
                 base.execute(f"DELETE FROM {table}")
 
     def proof(self, row) -> None:
@@ -286,6 +302,10 @@ class Results:
         """Keep a `cyclebound.sim.fpga.Figures`."""
         self._keep("fpga", (row.block, row.configuration, row.target), row)
 
+    def cross_check(self, row) -> None:
+        """Keep a `cyclebound.sim.cross_check.CrossChecked`."""
+        self._keep("cross_check", (row.table,), row)
+
     def waveform(self, block: str, configuration: str, bound: str, lanes: str,
                  command: str, key: str = "") -> None:
         """Keep the waveform of a worst request, and the command that simulates it again.
@@ -308,7 +328,7 @@ class Results:
             with self._base as base:
                 base.execute("DELETE FROM job WHERE name IN (SELECT name FROM part.job)")
                 for table in ("job", "observation", "verdict", "proof", "fpga", "waveform",
-                              "picture"):
+                              "picture", "cross_check"):
                     base.execute(f"INSERT OR REPLACE INTO {table} SELECT * FROM part.{table}")
             self._base.execute("DETACH part")
         except sqlite3.Error as error:
@@ -331,10 +351,11 @@ class Results:
                 raise self._refuse(wrong)
         return values
 
-    def jobs(self) -> list[JobRow]:
-        """All finished jobs, by name."""
+    def jobs(self, *place: str) -> list[JobRow]:
+        """All finished jobs, by name; of a ``place``, a block and a configuration, only its own."""
         rows = []
-        for row in self._rows("SELECT * FROM job ORDER BY name"):
+        of = "WHERE block = ? AND configuration = ? " if place else ""
+        for row in self._rows(f"SELECT * FROM job {of}ORDER BY name", *place):
             fields = dict(zip(fields_of(JobRow), map(cleaned, row), strict=True))
             thing = f"job {shown(fields['name'])}"
             for name in ("passed", "cached"):
@@ -399,7 +420,7 @@ class Results:
         return kinds
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """The rows of ``verdict``, ``proof``, ``fpga`` or ``picture``, in the order of keeping."""
+        """The rows of a table of `ROWS`, in the order of keeping."""
         if table not in ROWS:
             raise ValueError(f"no table of rows called {table!r}")
         rows = []
@@ -418,7 +439,11 @@ class Results:
                     misfit(row[name], kind, f"{name} of {thing}")
                     for name, kind in (("histogram", list[tuple[int, int]]),
                                        ("points", list[tuple[int, int]]),
-                                       ("ratios", list[float])))), None)
+                                       ("ratios", list[float]), ("sums", list[int])))), None)
+                if not wrong and row["mutation"]:
+                    wrong = row_misfit(row["mutation"], _Mutation, f"mutation of {thing}")
+                if not wrong and len(row["sums"]) not in (0, 2):
+                    wrong = f"sums of {thing} must be two, not {len(row['sums'])}"
                 if not wrong and row["tightest"]:
                     wrong = row_misfit(row["tightest"], _Tightest, f"tightest of {thing}")
                 if not wrong and len(row["ratios"]) not in (0, 3):

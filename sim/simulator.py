@@ -28,7 +28,7 @@ from cyclebound.sim.observations import Misdeclared, ProbeRecords, grouped, read
 from cyclebound.tb import reads
 from cyclebound.tb.probe import PRINTED
 
-__all__ = ["Group", "Outcome", "Task", "die_with_parent", "job_environment", "outcome_of",
+__all__ = ["HANGS", "Group", "Outcome", "Task", "die_with_parent", "job_environment", "outcome_of",
            "reason_of", "run"]
 
 
@@ -78,12 +78,19 @@ class Outcome:
     reason : str
         Why it failed; of a job that passed, which of its tests were skipped, and which measured
         nothing after a reset.
+    compared, bits : int
+        Comparisons with a model, and the bits of outputs in them
+        (`cyclebound.tb.bench.Bench.compared`).
     tests : list of (str, bool)
         The tests that ran, and whether each passed.
     ran : str
         If it was kept from an earlier run, when it ran.
     content : str
         Stands for all that it depends on; empty if that is not known.
+    layer : str
+        Of a job that failed, which layer of checks noticed: ``comparison`` with a model,
+        ``assertion`` of a checker, ``hang``, or ``testbench``, which is anything else that a test
+        asks for at its end.
     """
 
     name: str
@@ -100,6 +107,8 @@ class Outcome:
     starts: dict[str, int] = field(default_factory=dict)
     ran: str = ""
     content: str = ""
+    bits: int = 0
+    layer: str = ""
 
 
 # variables with which cocotb would leave out tests that the job has to run
@@ -199,8 +208,10 @@ def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
     lost = printed.lost_of({meta["counted"] for meta in metas} - {None})
     raised, silent, wrong = _read_observed(metas, outcome, [] if lost else printed.requests)
     _judge(outcome, folder / "cocotb.xml", status, folder / "log.txt", job.wall_limit,
-           observes=asked["observes"] and not job.test, raised=raised, silent=silent, lost=lost,
-           wrong=wrong, uncounted=[meta["test"] for meta in metas if meta["counted"] is None],
+           observes=asked["observes"] and not job.test,
+           compares=asked["compares"], alone=bool(job.test), raised=raised, silent=silent,
+           lost=lost, wrong=wrong,
+           uncounted=[meta["test"] for meta in metas if meta["counted"] is None],
            named=() if job.test else asked.get("tests", {}).get("only", ()))
     if lost or status == reads.UNWRITTEN:
         outcome.groups = []
@@ -214,6 +225,9 @@ def _whole(path: Path) -> dict:
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: not what a test has left: {error}") from error
 
+
+HANGS = "still ran after"
+"""Said of a test, or a simulator, that did not end."""
 
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # not to be loaded after a fork
 
@@ -237,6 +251,7 @@ def _read_observed(metas: Iterable[Mapping], outcome: Outcome, seen: Sequence[Pr
     silent, wrong = [], []
     for meta in metas:
         outcome.compared += meta["compared"]
+        outcome.bits += meta["bits"]
         outcome.cycles += meta["cycles"]
         outcome.starts[meta["test"]] = meta["start"]
         if meta.get("raised"):
@@ -262,10 +277,13 @@ _ASSERTED = re.compile(r"^(.*)\[(\d+)\] %Error: .*Assertion failed in ([\w.]+)",
 
 
 def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit: float, *,
-           observes: bool, named: Sequence[str] = (),
+           observes: bool, compares: bool, alone: bool, named: Sequence[str] = (),
            raised: Mapping[str, str], silent: Sequence[str] = (), lost: str = "",
            uncounted: Sequence[str] = (), wrong: Sequence[str] = ()) -> None:
     """Fill in whether the job passed, and if not, why; all tests that are ``named`` have to run.
+
+    A job that compared nothing has failed, unless another program compares what it leaves
+    (``compares``). Of one test ``alone``, requests that it made are enough.
 
     Nothing passes of which observations were ``lost``, whose test ended before probes had counted
     them (``uncounted``), or of which a test declared what is ``wrong``. A test that an exception
@@ -328,9 +346,16 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     if not reasons:
         reasons += wrong[:1]
     observed = any(not group.only_declared for group in outcome.groups)
-    if not reasons and not observed and (observes or not outcome.compared):
-        reasons.append("0 requests observed" if observes else "0 cycles compared")
+    if not reasons and observes and not observed:
+        reasons.append("0 requests observed")
+    if not reasons and compares and not outcome.compared and not (alone and observed):
+        reasons.append("0 comparisons: nothing that the hardware shows or leaves was compared with "
+                       "a model (Bench.check, Bench.compare)")
     outcome.passed = not reasons
+    if reasons:
+        outcome.layer = ("assertion" if asserted else "hang" if status is None or HANGS in
+                         reasons[0] else "comparison" if "Mismatch" in raised.values()
+                         else "testbench")
     if silent and observes:
         left_out = "; ".join([*filter(None, [left_out]),
                               f"nothing measured after the last reset: {', '.join(silent)}"])

@@ -25,8 +25,8 @@ __all__ = ["Run", "difference_words", "differences", "print_differences", "print
 _STYLE = {"exact": "green", "right": "green", "held": "cyan"}
 _UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
 _MOST_NAMED = 3  # of kinds, tests or claims in a row of differences
-_OF_VERDICT = ("verdict", "worst", "allowed", "evidence", "domain", "requests", "claim", "formula",
-               "environment", "unit")
+_OF_VERDICT = ("verdict", "sums", "worst", "allowed", "evidence", "domain", "requests", "claim",
+               "formula", "environment", "unit")
 _OF_PROOF = ("status", "depth", "induction", "says", "detail")
 _OF_FPGA = ("mhz", "luts", "flip_flops", "block_rams", "multipliers")
 _VERDICT_RANK = ("exact", "right", "held")  # of one claim: the strongest first
@@ -50,6 +50,7 @@ class Run:
         self.verdicts = [Verdict(**row) for row in results.rows("verdict")]
         self.proofs = results.rows("proof")
         self.fpga = results.rows("fpga")
+        self.cross_checks = results.rows("cross_check")
         results.close()
 
     def kinds(self) -> dict[tuple[str, str, str], set[str]]:
@@ -65,12 +66,18 @@ class Run:
     @property
     def problems(self) -> list[str]:
         """Every reason why the run is no success, a line each; void claims have their jobs."""
+        return self.problems_without()
+
+    def problems_without(self, *verdicts: str) -> list[str]:
+        """As `problems`, but for claims with these verdicts."""
         lines = [f"{job.name}: {job.reason}" for job in self.jobs if not job.passed]
         lines += [f"{row.block} {row.configuration}: {row.verdict}: {row.detail}"
-                  for row in self.verdicts if row.failed and row.verdict != "void"]
+                  for row in self.verdicts if row.failed and row.verdict not in ("void", *verdicts)]
         lines += [f"{proof['block']}: property {proof['property']} "
                   f"({_words(proof['parameters'])}): {proof['detail'] or 'counterexample'}"
                   for proof in unproved(self.proofs)]
+        lines += [f"table {row['table']} differs from its second source, {row['says']}: "
+                  f"{row['detail']}" for row in self.cross_checks if not row["passed"]]
         if self.unfinished:
             lines.append(f"{self.unfinished} jobs did not finish; "
                          f"continue with `cyclebound regress --resume {self.folder}`")
@@ -98,11 +105,13 @@ class Run:
         rows = []
         for row in self.verdicts:
             cycles, rate = self.speed(row)
-            rows.append({**asdict(row), "tightness": row.tightness, "cycles": cycles,
+            rows.append({**asdict(row), "tightness": row.tightness, "strength": row.strength,
+                         "cycles": cycles,
                          "cycles_per_second": round(rate)})
         return json.dumps({"format": JSON_FORMAT, "folder": str(self.folder), **self.meta,
                            "verdicts": rows, "jobs": [asdict(job) for job in self.jobs],
-                           "proofs": self.proofs, "fpga": self.fpga, "skipped": self.skipped,
+                           "proofs": self.proofs, "fpga": self.fpga,
+                           "cross_checks": self.cross_checks, "skipped": self.skipped,
                            "problems": self.problems}, indent=2)
 
 
@@ -138,9 +147,9 @@ def print_run(run: Run, console: Console) -> None:
         ("block", "left"), ("configuration", "left"), ("claim", "left"),
         ("requests", "right"), ("worst", "right"), ("allowed", "right"),
         ("tightness", "left"), ("verdict", "left"), ("evidence", "left"),
-        ("cycles", "right"), ("cycles/s", "right"))
+        ("strength", "left"), ("cycles", "right"), ("cycles/s", "right"))
     for name, justify in columns:
-        table.add_column(name, justify=justify, no_wrap=name not in ("evidence",),
+        table.add_column(name, justify=justify, no_wrap=name not in ("evidence", "strength"),
                          min_width=_BAR + 5 if name == "tightness" else None)
     for row in run.verdicts:
         cycles, rate = run.speed(row)
@@ -150,8 +159,11 @@ def print_run(run: Run, console: Console) -> None:
             "-" if row.worst is None else f"{row.worst:,}",
             "-" if row.allowed is None else f"{row.allowed:,}", _bar(row),
             _verdict(row), row.evidence + (f": {row.domain}" if row.domain else ""),
-            f"{cycles:,}", f"{rate:,.0f}")
+            row.strength, f"{cycles:,}", f"{rate:,.0f}")
     print_table(table, console)
+    if tables := [row for row in run.cross_checks if row["passed"]]:
+        console.print(Text(cleaned("equal to their second source: " + ", ".join(
+            f"{row['table']} ({row['entries']:,} entries)" for row in tables))), soft_wrap=True)
     if kept := run.kept:
         when = kept[0] if kept[0] == kept[-1] else f"{kept[0]} to {kept[-1]}"
         console.print(Text(cleaned(
@@ -292,6 +304,8 @@ def write_junit(run: Run, path: Path) -> None:
     cases += [(proof["block"], f"{proof['property']} ({_words(proof['parameters'])})",
                proof["seconds"], proof["detail"] or "counterexample" if proof in less else "")
               for proof in run.proofs]
+    cases += [("cross-check", f"{row['table']}: {row['says']}", row["seconds"],
+               "" if row["passed"] else row["detail"]) for row in run.cross_checks]
     for block, name, seconds, problem in cases:
         case = ElementTree.SubElement(suite, "testcase", classname=block, name=name,
                                       time=f"{seconds:.3f}")

@@ -18,7 +18,8 @@ from cyclebound.tb.tally import ratio, standing
 
 __all__ = ["FAILURES", "VERDICTS", "Verdict", "cycles_of", "judge", "judge_bound"]
 
-FAILURES = ("violated", "wrong", "refuted", "not covered", "unobserved", "void")
+FAILURES = ("violated", "wrong", "refuted", "not covered", "unobserved", "void", "weaker",
+            "changed")
 """Verdicts that make a run fail."""
 
 VERDICTS = ("exact", "held", "right", *FAILURES)
@@ -37,19 +38,26 @@ class Verdict:
     Attributes
     ----------
     claim : str
-        ``bound``, ``prediction`` or ``rate``.
+        ``bound``, ``prediction`` or ``rate``; ``simulation`` or ``property`` of a row that only
+        says how one differs from the baseline.
     verdict : str
         Of a bound: ``exact`` if for each kind of request (each set of parameters) the worst
         observed equals the bound, ``held`` if no request exceeds it, ``violated`` if one does. Of a
         prediction: ``right`` if every request took exactly that long, else ``wrong``. Of a rate:
         ``held`` or ``violated``. Of any: ``not covered`` (the formula does not speak of an observed
         request), ``unobserved``, ``void`` (a simulation of this configuration failed or is missing,
-        so that what was observed in it shows nothing), and ``refuted`` (nothing that was observed
-        breaks it, but a proof's counterexample does).
+        so that what was observed in it shows nothing), ``refuted`` (nothing that was observed
+        breaks it, but a proof's counterexample does), and ``weaker`` or ``changed`` (it would be
+        what ``found`` says, but rests on less, or on something else, than the baseline:
+        `cyclebound.sim.baseline`).
+    found : str
+        The verdict without regard to the baseline.
     kinds, kinds_reached : int
         Kinds of requests, and those whose worst observed equals the bound.
     ratios : list of float
         Worst observed over bound, by kind: the least (loosest), the median, the greatest.
+    sums : list of int
+        Of all kinds together, their worst latencies and their bounds.
     worst, allowed : int
         The largest latency that was measured, and the bound of that request. Of a claim that is
         violated or wrong, those of the request that breaks it.
@@ -74,6 +82,15 @@ class Verdict:
         Of the requests with the parameters of the tightest.
     unit : str
         What latencies and bounds are numbers of: ``cycles``, or what the probe counts instead.
+    compared : int
+        Comparisons with a model in all simulations of the configuration.
+    checker : str
+        The bound checkers that watched these simulations.
+    mutation : dict
+        ``score`` (percent of the mutants that are not equivalent) and ``mutants`` of the
+        configuration; empty if that was not measured.
+    baseline : str
+        ``equal``, ``weaker`` or ``changed``; ``none`` where there is none, and why.
     points : list of (allowed, worst)
         Bound and worst observed by kind, without repetition: about 500 at most, the tightest in.
     """
@@ -87,10 +104,12 @@ class Verdict:
     claim: str = "bound"
     environment: str = ""
     verdict: str = "unobserved"
+    found: str = ""
     requests: int = 0
     kinds: int = 0
     kinds_reached: int = 0
     ratios: list = field(default_factory=list)
+    sums: list = field(default_factory=list)
     worst: int | None = None
     allowed: int | None = None
     parameters: dict = field(default_factory=dict)
@@ -104,6 +123,10 @@ class Verdict:
     detail: str = ""
     histogram: list = field(default_factory=list)
     unit: str = "cycles"
+    compared: int = 0
+    checker: str = ""
+    mutation: dict = field(default_factory=dict)
+    baseline: str = ""
     points: list = field(default_factory=list)
 
     @property
@@ -127,6 +150,21 @@ class Verdict:
             return self.verdict
         return (f"held ({self.kinds_reached}/{self.kinds} exact; ratios "
                 f"{' / '.join(f'{ratio:.2f}' for ratio in self.ratios)})")
+
+    @property
+    def strength(self) -> str:
+        """What stands behind the verdict besides its evidence, in words."""
+        words = [f"{self.compared:,} comparisons"] if self.compared else []
+        if self.checker:
+            words.append(self.checker)
+        if self.mutation:
+            words.append(f"{self.mutation['score']:.1f} % of {self.mutation['mutants']:,} mutants")
+        baseline, _, why = self.baseline.partition(": ")
+        if baseline:
+            words.append({"equal": "as its baseline", "none": "no baseline"}.get(
+                baseline, f"{baseline} than its baseline" if baseline == "weaker" else
+                "other than its baseline") + (f" ({why})" if why else ""))
+        return "; ".join(words) or "-"
 
     @property
     def failed(self) -> bool:
@@ -203,6 +241,7 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
         if failed and row.verdict not in ("violated", "wrong"):
             row.verdict, row.evidence, row.domain = "void", "none", ""
             row.detail = f"{len(failed)} of its simulations failed or are missing: {failed[0]}"
+        row.found = row.verdict
     return rows
 
 
@@ -263,6 +302,7 @@ def judge_bound(block: Block, name: str, configuration: Configuration, binding: 
     overall = standing(pairs, row.claim, tie=lambda key: worst[key][1].test != "")
     row.verdict, row.kinds, row.kinds_reached = overall.verdict, overall.kinds, overall.reached
     row.ratios = overall.ratios
+    row.sums = [sum(latency for latency, _ in pairs.values()), sum(allowed[key] for key in pairs)]
     row.points = _points({(most, took) for took, most in pairs.values()})
     row.job, group = worst[overall.closest]
     _at(row, group, allowed[overall.closest])

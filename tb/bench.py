@@ -21,16 +21,21 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 import cocotb
+import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, SimTimeoutError, Timer, with_timeout
 from cocotb.utils import get_sim_steps, get_sim_time
 
 from cyclebound.tb.bus import Bus, Field
 
-__all__ = ["Bench", "interrupted", "testbench"]
+__all__ = ["Bench", "Mismatch", "interrupted", "testbench"]
 
 PERIOD_NS = 10  # the simulated clock; only waveforms show it
 _RESET_CYCLES = 2  # with the inputs at 0
+
+
+class Mismatch(AssertionError):
+    """The hardware shows something else than the model."""
 
 
 class Bench:
@@ -54,7 +59,10 @@ class Bench:
     cycle : int
         The number of the current cycle, from this test's start.
     compared : int
-        Cycles compared so far.
+        Comparisons with a model so far: by `check`, `check_fields` and `compare`, and by nothing
+        else.
+    bits : int
+        Bits of outputs that `check` and `check_fields` have compared.
     again : int or None
         The cycle of the last reset that interrupted the test, from which on it has to measure anew.
     raised : str
@@ -72,7 +80,7 @@ class Bench:
         self.inputs, self.outputs = Bus(job["fields"]["inputs"]), Bus(job["fields"]["outputs"])
         self.seed = job["seed"]
         self.rng = random.Random(f"{self.seed}/{name}")
-        self.cycle = self.compared = 0
+        self.cycle = self._compared = self._bits = 0
         self.max_cycles: int = job["max_cycles"]
         self._mutant: int = job.get("mutant", 0)
         self._folder = Path(job["folder"])
@@ -176,8 +184,12 @@ class Bench:
             await self._edge
             self._counted = int(self.dut.now.value)
             self.dut.count.value = 0
-        if "icarus" in cocotb.SIM_NAME.lower():  # what happens at this edge is still to come
+        # what happens at this edge is still to come; Verilator does it after the last test's end,
+        # but for a mutant's process, which is over by then
+        if "icarus" in cocotb.SIM_NAME.lower():
             await Timer(1, "ns")
+        elif "CYCLEBOUND_MUTANTS" in os.environ:  # `cyclebound.tb.mutant_runs.VARIABLE`
+            await Timer(1, "ps")
 
     def _stopped(self) -> None:
         if self._end is None:
@@ -257,14 +269,41 @@ class Bench:
 
     def check(self, seen: int, expected: int, care: int = -1) -> None:
         """Compare the outputs of the cycle that `step` has just ended, where ``care`` has ones."""
-        self.compared += care != 0
+        self._compared += care != 0
+        self._bits += care.bit_count() if care >= 0 else self.outputs.width
         if (seen ^ expected) & care:
-            raise AssertionError(f"cycle {self.cycle - 1}: "
-                                 f"{self.outputs.differing(seen, expected, care)}")
+            raise Mismatch(f"cycle {self.cycle - 1}: "
+                           f"{self.outputs.differing(seen, expected, care)}")
 
     def check_fields(self, seen: int, expected: Mapping[str, int]) -> None:
         """`check` these fields of the outputs, and no others."""
         self.check(seen, self.outputs.pack(expected), self.outputs.mask(expected))
+
+    def compare(self, seen: object, expected: object, what: str, *, count: int = 1) -> None:
+        """Compare what the hardware has shown or left with what the model says.
+
+        Parameters
+        ----------
+        seen, expected : object
+            Equal if they are right: numbers, lists, bytes, arrays of numpy.
+        what : str
+            Names them in the message of a mismatch.
+        count : int
+            The number of comparisons that it stands for: of a checksum in hardware, that of results
+            in it.
+        """
+        self._compared += count
+        arrays = isinstance(seen, np.ndarray) or isinstance(expected, np.ndarray)
+        if not (np.array_equal(seen, expected) if arrays else seen == expected):  # type: ignore
+            raise Mismatch(f"cycle {self.cycle - 1}: {what} {_differs(seen, expected)}")
+
+    @property
+    def compared(self) -> int:
+        return self._compared
+
+    @property
+    def bits(self) -> int:
+        return self._bits
 
     def declare(self, what: str, /, *, at: Mapping[str, int] | None = None,
                 **parameters: int) -> None:
@@ -316,10 +355,28 @@ class Bench:
         meta = {"test": self.name, "start": self._start, "said": self._said,
                 "resets": self._resets, "stops": self._stops, "shift": self._shift,
                 "end": self._end, "counted": self._counted, "raised": self.raised,
-                "again": self.again, "compared": self.compared, "cycles": self._end - self._start}
+                "again": self.again, "compared": self.compared, "bits": self.bits,
+                "cycles": self._end - self._start}
         whole = self._folder / f"{self.name}.json"  # renamed when it is complete
         whole.write_text(json.dumps(meta))
         whole.rename(self._folder / f"observed-{self.name}.json")
+
+
+def _differs(seen: object, expected: object) -> str:
+    """How two values differ; of arrays and lists of equal shape, where they first do."""
+    if isinstance(seen, np.ndarray | list | tuple | bytes | bytearray) and not isinstance(
+            expected, str):
+        try:
+            have, want = (np.asarray(list(one) if isinstance(one, bytes | bytearray) else one)
+                          for one in (seen, expected))
+        except (TypeError, ValueError):  # of lists of several lengths
+            have = want = np.zeros(())
+        if have.shape == want.shape and have.ndim and (places := np.argwhere(have != want)).size:
+            at = tuple(places[0])
+            more = f"; {len(places)} places differ" if len(places) > 1 else ""
+            where = ", ".join(map(str, at))
+            return f"is {have[at]} at [{where}], expected {want[at]}{more}"
+    return f"is {seen!r}, expected {expected!r}"
 
 
 def testbench(function: Callable[[Bench], Awaitable[None]]):

@@ -60,6 +60,15 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 20, 100)
 
 
+@pytest.fixture
+def no_baseline(monkeypatch, tmp_path):
+    """Nothing is committed: for results of this project's blocks that a test makes up."""
+    from cyclebound.sim import baseline
+
+    monkeypatch.setattr(baseline, "_baseline",
+                        lambda level: baseline.Baseline(level, tmp_path / "no baseline"))
+
+
 @pytest.fixture(scope="session")
 def cache():
     """The folder of builds, the same for all tests, their subprocesses, and the next session."""

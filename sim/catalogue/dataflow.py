@@ -11,6 +11,7 @@ from cyclebound.sim.block import (
     BoundBinding,
     Configuration,
     FpgaTarget,
+    MutationTarget,
     Property,
     Testbench,
 )
@@ -72,6 +73,7 @@ BLOCKS = (
             ),
         ),
         checker=TokenBufferCheck,
+        mutants=MutationTarget("tiny"),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.fire__valid", "top.dut.fire__ready", "top.dut.fire__payload",
                  "top.dut.complete"),

@@ -11,6 +11,7 @@ from cyclebound.sim.block import (
     BoundBinding,
     Configuration,
     FpgaTarget,
+    MutationTarget,
     Property,
     Testbench,
 )
@@ -67,6 +68,7 @@ BLOCKS = (
             ),
         ),
         checker=CommandGeneratorCheck,
+        mutants=MutationTarget("x16"),
         fpga=FpgaTarget("x16"),
         signals=("top.dut.bursts__valid", "top.dut.bursts__ready", "top.dut.describe__valid",
                  "top.dut.busy", "top.dut.pop"),

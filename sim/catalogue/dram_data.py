@@ -9,6 +9,7 @@ from cyclebound.sim.block import (
     BoundBinding,
     Configuration,
     FpgaTarget,
+    MutationTarget,
     Property,
     Testbench,
 )
@@ -103,6 +104,7 @@ BLOCKS = (
             ),
         ),
         checker=SnoopCamCheck,
+        mutants=MutationTarget("tiny", 40),
         fpga=FpgaTarget("quarter"),
         signals=("top.dut.snoop__valid", "top.dut.fetch__valid", "top.dut.read__valid",
                  "top.dut.taking", "top.dut.chosen_0", "top.dut.store__enable",

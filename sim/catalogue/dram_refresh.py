@@ -8,6 +8,7 @@ from cyclebound.sim.block import (
     BoundBinding,
     Configuration,
     FpgaTarget,
+    MutationTarget,
     Property,
     Testbench,
 )
@@ -78,6 +79,7 @@ BLOCKS = (
             ),
         ),
         checker=RefreshTimerCheck,
+        mutants=MutationTarget("small"),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.left", "top.dut.owed", "top.dut.done", "top.dut.late"),
     ),

@@ -10,6 +10,7 @@ from cyclebound.sim.block import (
     BoundBinding,
     Configuration,
     FpgaTarget,
+    MutationTarget,
     Property,
     Testbench,
 )
@@ -118,6 +119,7 @@ BLOCKS = (
             ),
         ),
         checker=BufferTableCheck,
+        mutants=MutationTarget("tiny"),
         fpga=FpgaTarget("paper"),
         signals=("top.dut.request__valid", "top.dut.request__ready", "top.dut.stage",
                  "top.dut.tile__valid", "top.dut.refusal__valid"),

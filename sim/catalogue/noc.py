@@ -7,6 +7,7 @@ from cyclebound.sim.block import (
     BoundBinding,
     Configuration,
     FpgaTarget,
+    MutationTarget,
     Property,
     Testbench,
 )
@@ -44,6 +45,7 @@ BLOCKS = (
             ),
         ),
         checker=RoundRobinCheck,
+        mutants=MutationTarget("four"),
         fpga=FpgaTarget("paper"),
     ),
 )

@@ -8,6 +8,7 @@ from cyclebound.sim.block import (
     BoundBinding,
     Configuration,
     FpgaTarget,
+    MutationTarget,
     Property,
     Testbench,
 )
@@ -118,6 +119,7 @@ BLOCKS = (
             ),
         ),
         checker=BankedMemoryCheck,
+        mutants=MutationTarget("tiny"),
         fpga=FpgaTarget("quad"),
         signals=("top.dut.bank_0.arbiter.requests", "top.dut.bank_0.arbiter.grant",
                  "top.dut.bank_0.access", "top.dut.bank_0.ports__0__response__valid"),

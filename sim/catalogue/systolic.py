@@ -19,6 +19,7 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Make,
+    MutationTarget,
     Picture,
     Property,
     Testbench,
@@ -180,6 +181,7 @@ BLOCKS = (
                 induction=6) for name, shape in _PROVED.items()),
         ),
         checker=OutputStationaryCheck,
+        mutants=MutationTarget("2x3"),
         fpga=FpgaTarget("8x8"),
         pictures=(Picture(
             "steps", "A product of 3 x 3 x 3, step by step, by output-, weight- and "

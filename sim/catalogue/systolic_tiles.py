@@ -4,7 +4,15 @@ from cyclebound.golden.systolic.matmul import matmul_cycles
 from cyclebound.golden.systolic.tile_sequencer import walk_cycles
 from cyclebound.hdl.systolic.matmul import Matmul
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
-from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Property, Testbench
+from cyclebound.sim.block import (
+    Block,
+    BoundBinding,
+    Configuration,
+    FpgaTarget,
+    MutationTarget,
+    Property,
+    Testbench,
+)
 from cyclebound.sim.catalogue.systolic import until
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.tile_sequencer_properties import TileSequencerCheck, TileSequencerProof
@@ -45,6 +53,7 @@ BLOCKS = (
             ),
         ),
         checker=TileSequencerCheck,
+        mutants=MutationTarget("2x3"),
         fpga=FpgaTarget("16x16"),
         signals=("top.dut.command__valid", "top.dut.tiles__valid", "top.dut.tiles__ready",
                  "top.dut.tiles__payload"),

@@ -48,15 +48,14 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
     seen = bench.outputs.unpack(await bench.run_until("done", poll=200))
     wanted = run_mapped(mapped, words, layout, threads=threads, depth=p["depth"],
                         miss_rate=rate / 256, **MEMORY)
-    assert seen["cycles"] == wanted.cycles
+    bench.compare(seen["cycles"], wanted.cycles, "cycles of a kernel", count=wanted.cycles)
     for unit in range(len(mapped.accesses())):
         own = [fault for fault in wanted.faults if fault.unit == unit]
-        assert seen[f"faults.{unit}.count"] == len(own)
+        bench.compare(seen[f"faults.{unit}.count"], len(own), f"faults.{unit}.count")
         if own:
-            assert (seen[f"faults.{unit}.first.tid"],
-                    seen[f"faults.{unit}.first.data"]) == (own[0].thread, own[0].index)
-    assert await contents(bench, len(words)) == words
-    bench.compared += wanted.cycles
+            bench.compare((seen[f"faults.{unit}.first.tid"], seen[f"faults.{unit}.first.data"]),
+                          (own[0].thread, own[0].index), f"faults.{unit}.first")
+    bench.compare(await contents(bench, len(words)), words, "memory", count=len(words))
 
 
 async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = None,
@@ -68,7 +67,7 @@ async def kernel(bench: Bench, name: str, threads: int, *, size: int | None = No
         await play(bench, part, words, layout, threads, rate)
     after = layout.arrays(words)
     for array_name, array in wanted.items():
-        assert after[array_name].tolist() == array.tolist(), f"{name}: {array_name}"
+        bench.compare(after[array_name], array, f"{name}: {array_name}")
 
 
 @testbench

@@ -49,7 +49,7 @@ async def run(bench: Bench, late: int) -> None:
             tid = seen["sums.payload.tid"]
             assert tid not in sums
             sums[tid] = seen["sums.payload.data"]
-            assert sums[tid] == model.sum_of(tid)
+            bench.compare(sums[tid], model.sum_of(tid), f"the sum of thread {tid}")
             assert [total // p["depth"] for total in sums] == sorted(
                 total // p["depth"] for total in sums)
 

@@ -372,7 +372,8 @@ class Scene:
         for address, value in self.bytes.items():
             place = place_of(self.part, address // BURST_BYTES)
             kept = self.device.burst(place.bank, place.row, place.column // 8)
-            assert kept[address % BURST_BYTES] == value, f"byte {address:#x} in the device"
+            self.bench.compare(kept[address % BURST_BYTES], value,
+                               f"byte {address:#x} in the device")
         return self.counts
 
 

@@ -62,7 +62,7 @@ class Data:
         while field.of(seen) != self._mapped:
             assert bench.cycle < first + 20, "a mapping was not reported"
             seen = await bench.step(0)
-        assert bench.outputs["mapping_refusal"].of(seen) == refusal
+        bench.compare(bench.outputs["mapping_refusal"].of(seen), refusal, "a mapping's refusal")
         self.model.buffers.pop(mapping.buffer, None)
         if fits and mapping.valid:
             self.model.buffers[mapping.buffer] = mapping
@@ -102,8 +102,7 @@ class Data:
             seen = await bench.step(inputs["slot"].to(slot + 1))
             refusal, words, total = (field.of(seen) for field in fields)
             got = Result(Refusal(refusal), words, total)
-            assert got == wanted, f"{data_request}: {got}, expected {wanted}"
-            bench.compared += 1
+            bench.compare(got, wanted, f"the result of {data_request}")
             self._count(data_request, wanted)
 
     async def lanes(self) -> None:
@@ -116,7 +115,7 @@ class Data:
                 lane = self.model.lanes[number - _CAM_READ]
                 assert outputs["answer.valid"].of(seen)
                 got = tuple(outputs[f"answer.payload.{name}"].of(seen) for name in ("data", "hit"))
-                assert got == (lane.data, lane.hit), f"lane {number - _CAM_READ}: {got}, {lane}"
+                bench.compare(got, (lane.data, lane.hit), f"lane {number - _CAM_READ}")
                 self.counts["hits"] += lane.hit
 
     def _count(self, data_request: DataRequest, result: Result) -> None:

@@ -437,6 +437,6 @@ class Scene:
         for number, words in self.model.memory.items():
             place = place_of(self.part, number)
             held = self.device.burst(place.bank, place.row, place.column // 8)
-            assert held == b"".join(word.to_bytes(WORD_BYTES, "little") for word in words), (
-                f"burst {number} holds other words than were written")
+            self.bench.compare(held, b"".join(word.to_bytes(WORD_BYTES, "little")
+                                              for word in words), f"burst {number}")
         self.counts["bursts"] = len(self.model.memory)

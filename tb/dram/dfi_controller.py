@@ -175,9 +175,8 @@ class Scene:
         refusal, expected = self.model.carry_out(
             wanted.request, wanted.indexes, wanted.targets,
             store=lambda target: _stored(wanted.seed, target))
-        assert verdict == refusal, (verdict, refusal, wanted.request)
-        assert wanted.delivered == expected, f"{wanted.request}: other words were delivered"
-        self.bench.compared += 1
+        self.bench.compare(verdict, refusal, f"the verdict of {wanted.request}")
+        self.bench.compare(wanted.delivered, expected, f"what {wanted.request} delivered")
         self.counts[f"{'write' if wanted.request.write else 'read'} {refusal.name}"] += 1
 
     # -- requests ------------------------------------------------------------------------------
@@ -214,8 +213,9 @@ class Scene:
             place = place_of(self.seen, number)
             held = self.device.burst(place.bank, place.row, place.column // 8)
             words = range(BURST_WORDS * number, BURST_WORDS * (number + 1))
-            assert held == b"".join(self.model.word(address).to_bytes(WORD_BYTES, "little")
-                                    for address in words), f"burst {number} holds other words"
+            self.bench.compare(held, b"".join(
+                self.model.word(address).to_bytes(WORD_BYTES, "little") for address in words),
+                f"burst {number}")
 
 
 def _stored(seed: int, target: int) -> int:

@@ -155,7 +155,9 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
             not until_ready and len(scene.events.written) < scene.slots):
         await scene.run([word] * _TOGETHER)
     if not until_ready:
-        assert scene.stored == bounds.contents(bench.parameters["nbytes"])
+        stored = scene.stored
+        bench.compare(stored, bounds.contents(bench.parameters["nbytes"]), "row 0 of bank 0",
+                      count=len(stored) // REQUEST_BYTES)
     return scene.events
 
 

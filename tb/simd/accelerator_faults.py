@@ -55,11 +55,10 @@ async def stopped(scene: Scene, program: Program, memory: Memory, policy: Policy
                              most=20_000, words=words)
     assert ran.fault is not None, f"{cause!r} does not stop the kernel"
     wanted = {"cause": cause, "index": index, "number": STOPPED}
-    assert {name: ran.fault[name] for name in wanted} == wanted, ran.fault
+    scene.bench.compare({name: ran.fault[name] for name in wanted}, wanted, "the fault")
     slots = {number: slot for _, slot, number in ran.launches}
-    assert ran.fault["slot"] == slots[STOPPED]
+    scene.bench.compare(ran.fault["slot"], slots[STOPPED], "the fault's slot")
     check_stores(memory, before)
-    scene.bench.compared += 1
     instance = case("vector_add", scene.machine)
     await scene.compare(instance.program, instance.grid, instance.memory, Policy.UNCONSTRAINED)
     return ran

@@ -400,23 +400,20 @@ class AcceleratorSide(KernelSide):
         assert ran.fault is None, ran.fault
         for cycle in sorted({*expected, *ran.events}):
             happened, right = ran.events.get(cycle, []), expected.get(cycle, [])
-            assert happened == right, (
-                f"compute cycle {cycle}: {happened}, and should be {right}; loaded in {ran.load} "
-                f"and {timed.load}; found {_near(ran.events, cycle)}, expected "
-                f"{_near(expected, cycle)}")
-            self.bench.compared += 1
-        assert ran.load == timed.load, f"loaded in cycle {ran.load}, not {timed.load}"
-        assert ran.cycles == timed.cycles, f"{ran.cycles} cycles, not {timed.cycles}"
+            self.bench.compare(
+                happened, right, f"compute cycle {cycle}" if happened == right else
+                f"compute cycle {cycle} (loaded in {ran.load} and {timed.load}; found "
+                f"{_near(ran.events, cycle)}, expected {_near(expected, cycle)})")
+        self.bench.compare((ran.load, ran.cycles), (timed.load, timed.cycles),
+                           "the cycle in which it is loaded, and its cycles")
         depth = self.machine.decode_stages + self.machine.execute_stages
         shown = phases_of(ran, depth=depth, policy=policy)
         right = sorted(timed.phases, key=lambda phase: (phase.start, phase.resource))
         for one, other in zip(shown, right, strict=True):
-            assert one == other, f"{one}, and should be {other}"
+            self.bench.compare(one, other, "a phase")
         for number, words in wanted.items():
-            wrong = np.argwhere(memory[number] != words)
-            assert not len(wrong), (f"buffer {number}, line and column {wrong[0]}: "
-                                    f"{memory[number][tuple(wrong[0])]:#x}, and should be "
-                                    f"{words[tuple(wrong[0])]:#x}; {len(wrong)} words differ")
+            self.bench.compare(memory[number], words, f"buffer {number}, by line and column,",
+                               count=words.size)
         return timed
 
 

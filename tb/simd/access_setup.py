@@ -47,7 +47,7 @@ class AccessSetupScene:
             word = bench.inputs.pack(self._inputs(*shown))
         seen = await bench.step(word)
         due, self._coming = self._coming[0], [*self._coming[1:], shown]
-        assert self._valid.of(seen) == (due is not None), f"cycle {bench.cycle}: a job, or none"
+        bench.compare(self._valid.of(seen), int(due is not None), "job.valid")
         if due is not None:
             self._compare(seen, *due)
 
@@ -78,24 +78,22 @@ class AccessSetupScene:
         job = {name: field.of(seen) for name, field in self._job.items()}
         operation = TABLE[OPCODES[access.name]]
         of_chip = operation.unit.value == "scratchpad"
-        self.bench.compared += 1
-        assert self._slot.of(seen) == slot, f"{access}: of the other slot"
-        assert (job["scratchpad"], job["write"], job["buffer"]) == (
-            of_chip, operation.store, buffer), f"{access}: {job}"
+        compare = self.bench.compare
+        compare(self._slot.of(seen), slot, f"{access}: slot")
+        compare((job["scratchpad"], job["write"], job["buffer"]),
+                (of_chip, operation.store, buffer), f"{access}: scratchpad, write and buffer")
         if access.name.endswith("idxit"):
-            assert (job["indexed"], job["fault"], job["split"], job["register"]) == (
-                1, 0, 0, access.target), f"{access}: {job}"
+            compare((job["indexed"], job["fault"], job["split"], job["register"]),
+                    (1, 0, 0, access.target), f"{access}: indexed, fault, split and register")
             return
         try:
             wanted = moves(access)
         except Fault:
-            assert job["fault"], f"{access} is no fault: {job}"
+            compare(job["fault"], 1, f"{access}: fault")
             self.faults += 1
             return
-        assert not job["fault"], f"{access} is a fault: {job}"
-        assert not job["indexed"], f"{access} is indexed"
-        moved = self._moved(access, job, of_chip=of_chip)
-        assert moved == wanted, f"{access}: {job} moves {moved}, and should move {wanted}"
+        compare((job["fault"], job["indexed"]), (0, 0), f"{access}: fault and indexed")
+        compare(self._moved(access, job, of_chip=of_chip), wanted, f"{access}: moves of {job}")
         self._alike(access, job, of_chip=of_chip)
         self._together(access, job, wanted, of_chip=of_chip)
         self.words += len(wanted)

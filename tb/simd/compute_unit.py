@@ -46,7 +46,7 @@ class Scene:
                       ("slot", "is_data", "warp", "enable", "item")}
         self._dims: dict[int, tuple[int, int]] = {}
         self._before: dict[int, list[tuple]] = {}
-        self.issued = self.compared = 0
+        self.issued = 0
 
     async def load(self, plan: Plan) -> None:
         """Program memory, a word in each cycle; its length from then on."""
@@ -141,10 +141,11 @@ class Scene:
             passed = plan.snoops.get(cycle, ())
             if seen & seen_valid:
                 self._index_write(seen)
+            faulty = plan.fault is not None and cycle == plan.fault[0]
+            bench.check(seen, 0, (0 if cycle in plan.phases else access | ended)
+                        | (0 if faulty else fault))
             if cycle in plan.phases:
                 self._phase_over(plan, cycle, seen)
-            else:
-                assert not seen & (access | ended), f"cycle {cycle}: a phase ends, and should not"
             if cycle in plan.launches:
                 slot, place = plan.launches[cycle]
                 self._shadows[slot] = self._fresh(plan, place)
@@ -154,13 +155,10 @@ class Scene:
                 self._taken(passing)
             if seen & commits:
                 due = self._committed(seen, cycle, due, issues)
-            if plan.fault is not None and cycle == plan.fault[0]:
+            if faulty:
                 self._faulted(plan, seen)
-            else:
-                assert not seen & fault, f"cycle {cycle}: a fault"
         assert due is None, f"{due} was not issued"
         assert not outputs["occupied"].of(seen), "a slot is still occupied"
-        bench.compared += plan.end
 
     def _fresh(self, plan: Plan, place: Place) -> State:
         group = WorkGroup(Code(plan.program), plan.grid, place, memory_of(plan.program))
@@ -181,9 +179,8 @@ class Scene:
         assert shadow is not None, f"cycle {cycle}: slot {slot} has no work-group"
         if at["first"].of(seen):
             index = INJECTED if at["injected"].of(seen) else at["index"].of(seen)
-            issued = cycle - self.depth, slot, index
-            assert issued == due, (f"cycle {cycle}: (issued, slot, instruction) is {issued}, and "
-                                   f"should be {due}")
+            self.bench.compare((cycle - self.depth, slot, index), due,
+                               "(issued, slot, instruction)")
             self.issued += 1
             due = next(issues, None)
         file, number = at["writes.file"].of(seen), at["writes.number"].of(seen)
@@ -242,21 +239,17 @@ class Scene:
             enable = outputs[f"{name}.enable"].of(seen)
             answers = {position: outputs[f"{name}.words.{position}"].of(seen)
                        for position in range(enable.bit_length()) if enable >> position & 1}
-            assert answers == passing.held, (
-                f"slot {passing.slot}: items answer {answers}, and should answer {passing.held}, "
-                f"from index {passing.first} on")
-            self.compared += len(answers)
+            self.bench.compare(answers, passing.held, f"slot {passing.slot}: what items answer, "
+                               f"from index {passing.first} on,", count=len(answers))
 
     def _answered(self, seen: int, answers) -> None:
         """Words that were asked for in the cycle before."""
         for slot, register, group, words, active in answers:
             answer = self.bench.outputs[f"transfer.{slot}.answer.{register % 4}"].of(seen)
             answer = np.frombuffer(answer.to_bytes(4 * self.words, "little"), np.uint32)
-            wrong = np.flatnonzero(active & (answer != words))
-            assert not len(wrong), (f"slot {slot}: register {register} of item "
-                                    f"{group * self.words + wrong[0]} is {answer[wrong[0]]:#x}, "
-                                    f"and should be {words[wrong[0]]:#x}")
-            self.compared += int(active.sum())
+            self.bench.compare(np.where(active, answer, 0), np.where(active, words, 0),
+                               f"slot {slot}: register {register}, from item "
+                               f"{group * self.words} on,", count=int(active.sum()))
 
     def _phase_over(self, plan: Plan, cycle: int, seen: int) -> None:
         slot, shown, state = plan.phases[cycle]
@@ -265,23 +258,20 @@ class Scene:
         inside = state.masks[MASKS.index("exit")]
         for name in ("v", "p", "s", "sd", "special", "masks"):
             held, wanted = (np.asarray(getattr(holder, name)) for holder in (shadow, state))
-            differs = held != wanted
             if name == "masks":  # bra saves what a predicate says of lanes that are not there
-                differs = differs & inside
-            assert not differs.any(), (f"cycle {cycle}, slot {slot}: {name} differs at "
-                                       f"{np.argwhere(differs)[0].tolist()}: "
-                                       f"{held[differs][0]:#x}, {wanted[differs][0]:#x}")
+                held, wanted = held & inside, wanted & inside
+            self.bench.compare(held, wanted, f"slot {slot}: {name}")
         lanes = outputs[f"active.{slot}"].of(seen)
         wanted = np.logical_and.reduce(state.masks)
         held = np.unpackbits(np.frombuffer(lanes.to_bytes(-(-len(wanted) // 8), "little"),
                                            np.uint8), bitorder="little")[:len(wanted)]
-        assert (held == wanted).all(), f"cycle {cycle}, slot {slot}: active lanes"
+        self.bench.compare(held.astype(bool), wanted, f"slot {slot}: active lanes")
         name = "access" if shown is not None else "ended"
         assert outputs[f"{name}.valid"].of(seen), f"cycle {cycle}: no {name} of slot {slot}"
         fields = shown if shown is not None else {"slot": slot}
         for field_name, value in fields.items():
             got = outputs[f"{name}.payload.{field_name}"].of(seen)
-            assert got == value, f"cycle {cycle}: {name}.{field_name} is {got}, not {value}"
+            self.bench.compare(got, value, f"{name}.{field_name}")
 
     def _faulted(self, plan: Plan, seen: int) -> None:
         outputs = self.bench.outputs
@@ -290,7 +280,7 @@ class Scene:
         assert outputs["fault.valid"].of(seen), "no fault"
         reported = {name: outputs[f"fault.payload.{name}"].of(seen) for name in
                     ("slot", "index", "number")}
-        assert reported == {"slot": slot, "index": index, "number": number}, reported
+        self.bench.compare(reported, {"slot": slot, "index": index, "number": number}, "the fault")
         shown = outputs["fault.payload.cause"].of(seen)
         assert not cause or shown == cause[0], f"cause {shown}, and should be {cause[0]!r}"
         assert outputs["stopped"].of(seen), "it has not stopped"
@@ -325,7 +315,7 @@ async def play(bench: Bench, seeds: range) -> None:
         try:
             await scene.run(plan)
         except AssertionError as wrong:
-            raise AssertionError(f"kernel {seed}: {wrong}") from None
+            raise type(wrong)(f"kernel {seed}: {wrong}") from None
     assert scene.issued > 50 * len(seeds)
 
 
@@ -349,7 +339,7 @@ async def installed_kernels(bench: Bench) -> None:
         try:
             await scene.run(plan)
         except AssertionError as wrong:
-            raise AssertionError(f"{name}: {wrong}") from None
+            raise type(wrong)(f"{name}: {wrong}") from None
 
 
 HEAD = ".data\n0 0 64 4\n.sp_data\n0 0 16 8\n.text\n"
@@ -410,4 +400,4 @@ async def faults_stop_a_kernel_and_the_next_one_runs(bench: Bench) -> None:
                 if again % 2:
                     await scene.run(random_plan(again, scene.machine, scene.words))
             except AssertionError as wrong:
-                raise AssertionError(f"{what}: {wrong}") from None
+                raise type(wrong)(f"{what}: {wrong}") from None

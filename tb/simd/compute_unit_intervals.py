@@ -104,7 +104,7 @@ async def each_class(bench: Bench) -> None:
         try:
             await _run(scene, text, 3)
         except AssertionError as wrong:
-            raise AssertionError(f"{interval}: {wrong}") from None
+            raise type(wrong)(f"{interval}: {wrong}") from None
         bench.undeclare(interval.what)
 
 

@@ -70,14 +70,16 @@ async def measure(bench: Bench, select: int, count: int, evaluate: Evaluate, *,
     outputs = await _run(bench, select, count, operands)
     bench.undeclare("result")
     bench.undeclare("stream")
-    if (outputs["sum"], outputs["weighted"]) != _sums(results):
+    sums, right = (outputs["sum"], outputs["weighted"]), _sums(results)
+    which = f"operation {select}"
+    if sums != right:
         place = await _first_wrong(bench, select, results, operands)
         arguments = ", ".join(f"{int(value[place]):#010x}" for value in values)
-        raise AssertionError(f"operation {select} of {arguments}: not {int(results[place]):#010x}")
+        which += f" of {arguments}: not {int(results[place]):#010x}"
+    bench.compare(sums, right, f"{which}: the sums of results", count=count)
     assert not outputs["fault"], "a result without an operation"
     assert outputs["results"] == count, f"{outputs['results']} results of {count} operations"
     assert outputs["minimum"] == outputs["maximum"], "latencies differ"
-    bench.compared += count
 
 
 def _progression(number: int, count: int) -> Bits:

@@ -394,7 +394,6 @@ class Scene:
         for slot in self.slots:
             given |= slot.answers()
         seen = await self.bench.step(self.bench.inputs.pack(given))
-        self.bench.compared += 1
         self.dram.saw(seen)
         for slot in self.slots:
             slot.saw(seen)
@@ -402,7 +401,7 @@ class Scene:
         for slot, (valid, fault) in zip(self.slots, self._completions, strict=True):
             if valid.of(seen):
                 assert slot.access is not None, f"slot {slot.number}: a completion of no access"
-                assert fault.of(seen) == slot.fault, f"{slot.access}: fault is {fault.of(seen)}"
+                self.bench.compare(fault.of(seen), int(slot.fault), f"{slot.access}: fault")
                 if not stall:
                     self._over(slot)
                     over |= 1 << slot.number
@@ -417,14 +416,10 @@ class Scene:
         access = slot.access
         for name in ("v", "s"):
             held, wanted = getattr(slot.state, name), getattr(slot.model, name)
-            wrong = np.argwhere(held != wanted)
-            assert not len(wrong), (f"{access}: {name} differs at {wrong[0].tolist()}: "
-                                    f"{held[tuple(wrong[0])]:#x}, and should be "
-                                    f"{wanted[tuple(wrong[0])]:#x}; {len(wrong)} words differ")
+            self.bench.compare(held, wanted, f"{access}: {name}")
         for number in range(slot.number, len(self.shapes), SLOTS):
-            wrong = np.argwhere(self.content[number] != self.model[number])
-            assert not len(wrong), (f"{access}: buffer {number} differs at {wrong[0].tolist()}, "
-                                    f"and {len(wrong) - 1} more words")
+            self.bench.compare(self.content[number], self.model[number],
+                               f"{access}: buffer {number}")
         slot.access = None
         self.done += 1
 

@@ -4,8 +4,6 @@ import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer
@@ -78,13 +76,11 @@ class Scene:
         first, last = await self.run(commands, server, chance=chance)
         if measured is not None:
             self.bench.undeclare("layer")
-        self.bench.compared += len(beats)
-        different = np.flatnonzero((beats != expected).any(axis=1))
-        assert not len(different), f"memory differs from beat {different[:1]} on"
+        self.bench.compare(beats, expected, "memory, by beat", count=len(beats))
         for number, step in enumerate(steps):
             name = step.layer.convolution.name
-            assert np.array_equal(program.result(number, beats), step.expected), (
-                f"{name}: the result is not numpy's")
+            self.bench.compare(program.result(number, beats), step.expected,
+                               f"{name}: the result, which has to be numpy's,")
         took, planned = last - first + 1, program_cycles(commands, self.device.size, memory)
         if chance == 1:
             assert took <= planned, f"{took} cycles, planned {planned}"

@@ -6,63 +6,14 @@ import pytest
 from cyclebound.golden.harness.lfsr import lfsr_sequence
 from cyclebound.golden.harness.lfsr_spec import POLYNOMIALS, lane_seed, spread_seed
 from cyclebound.hdl.harness.lfsr import Lfsr
+from cyclebound.tools.second_source.polynomials import is_primitive
 
 pytestmark = pytest.mark.unit
 
 
-def is_prime(n):
-    """Miller-Rabin; these bases decide every n below 3.3e24 (Sorenson and Webster, 2015)."""
-    bases = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
-    if n < 2 or any(n % base == 0 for base in bases):
-        return n in bases
-    odd, twos = n - 1, 0
-    while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    for base in bases:
-        powers = [pow(base, odd << i, n) for i in range(twos)]
-        if powers[0] != 1 and n - 1 not in powers:
-            return False
-    return True
-
-
-def prime_factors(n):
-    found, divisor = set(), 2
-    while n > 1:
-        if is_prime(n):
-            return found | {n}
-        while n % divisor:
-            divisor += 1
-        found.add(divisor)
-        while n % divisor == 0:
-            n //= divisor
-    return found
-
-
-def mersenne_factors(width):
-    """Prime factors of 2**width - 1."""
-    if width % 2:
-        return prime_factors(2**width - 1)
-    return mersenne_factors(width // 2) | prime_factors(2**(width // 2) + 1)
-
-
-def power_of_x(exponent, width):
-    """x**exponent modulo the polynomial, over GF(2)."""
-    polynomial = sum(1 << e for e in (width, *POLYNOMIALS[width], 0))
-    result = 1
-    for digit in f"{exponent:b}":
-        square = sum(1 << 2 * i for i in range(width) if result >> i & 1) << int(digit)
-        for i in range(2 * width, width - 1, -1):
-            if square >> i & 1:
-                square ^= polynomial << i - width
-        result = square
-    return result
-
-
 @pytest.mark.parametrize("width", POLYNOMIALS)
 def test_polynomial_is_primitive(width):
-    full = 2**width - 1
-    assert power_of_x(full, width) == 1
-    assert all(power_of_x(full // prime, width) != 1 for prime in mersenne_factors(width))
+    assert is_primitive(width, POLYNOMIALS[width])
 
 
 def test_table_is_complete():

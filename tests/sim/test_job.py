@@ -57,36 +57,65 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_ones(monkeypatch, tmp_pa
 
 
 def outcome_told(tmp_path, *, compared=5, test="", cases="<testcase name='t'/>", raised="",
-                 began=(), again=None, counted=9, **asked):
+                 began=(), again=None, counted=9, keep_log=False, **asked):
     """The outcome of a simulator that ran a test ``t``, which compared so many cycles."""
     printed = [{"what": "move", "places": [{}], "names": [], "ticks": False, "in_turn": False,
                 "classed": False}]
-    (tmp_path / "job.json").write_text(json.dumps({"printed": printed, **asked}))
-    (tmp_path / "log.txt").touch()
+    (tmp_path / "job.json").write_text(json.dumps({"printed": printed, "compares": True, **asked}))
+    if not keep_log:
+        (tmp_path / "log.txt").write_text("")
     (tmp_path / "probes.txt").write_text("".join(
         f"@probe 0 0 {n} {first}\n@probe. 0 0 {n} {first} {first} 1\n"
         for n, first in enumerate(began)) + f"@probe= 0 0 9 {len(began)} {len(began)}\n")
     (tmp_path / "cocotb.xml").write_text(f"<s>{cases}</s>")
     (tmp_path / "observed-t.json").write_text(json.dumps({
         "test": "t", "start": 0, "end": 9, "shift": 0, "resets": [], "said": [], "counted": counted,
-        "raised": raised, "again": again, "compared": compared, "cycles": 9}))
+        "raised": raised, "again": again, "compared": compared, "bits": 8 * compared, "cycles": 9}))
     return outcome_of(Job("noc.arbiter", "four", "cycle", 1, str(tmp_path), test=test), tmp_path, 0)
 
 
-@pytest.mark.parametrize(("observes", "compared", "reason"), [
-    (True, 5, "0 requests observed"), (True, 0, "0 requests observed"),
-    (False, 5, ""), (False, 0, "0 cycles compared")])
-def test_a_run_that_saw_nothing_has_failed(tmp_path, observes, compared, reason):
-    """A testbench that only compares has to have compared something."""
-    found = outcome_told(tmp_path, observes=observes, compared=compared)
+_NOTHING = ("0 comparisons: nothing that the hardware shows or leaves was compared with a model "
+            "(Bench.check, Bench.compare)")
+
+
+@pytest.mark.parametrize(("observes", "compared", "began", "reason"), [
+    (True, 5, (), "0 requests observed"), (True, 0, (), "0 requests observed"),
+    (True, 5, (1,), ""), (True, 0, (1,), _NOTHING),
+    (False, 5, (), ""), (False, 0, (), _NOTHING), (False, 0, (1,), _NOTHING)])
+def test_a_run_that_saw_nothing_has_failed(tmp_path, observes, compared, began, reason):
+    """Every testbench has to have compared something, whatever it measures."""
+    found = outcome_told(tmp_path, observes=observes, compared=compared, began=began)
     assert (found.passed, found.reason) == (not reason, reason)
+    assert (found.compared, found.bits) == (compared, 8 * compared)
+
+
+def test_what_a_command_compares_itself_needs_no_comparison(tmp_path):
+    assert outcome_told(tmp_path, observes=False, compares=False, compared=0).passed
 
 
 def test_a_single_test_may_only_compare(tmp_path):
     """As of a deadlock, in which no request ends."""
-    for compared, reason in ((5, ""), (0, "0 cycles compared")):
+    for compared, reason in ((5, ""), (0, _NOTHING)):
         found = outcome_told(tmp_path, observes=True, compared=compared, test="t")
         assert (found.passed, found.reason) == (not reason, reason)
+    assert outcome_told(tmp_path, observes=True, compared=0, test="t", began=(1,)).passed
+
+
+@pytest.mark.parametrize(("values", "layer"), [
+    ({"raised": "Mismatch"}, "comparison"), ({"raised": "AssertionError"}, "testbench"),
+    ({"compared": 0}, "testbench"), ({}, ""),
+    ({"cases": "<testcase name='t'><failure message='t still ran after 9 cycles'/></testcase>",
+      "raised": "a limit"}, "hang")], ids=str)
+def test_which_layer_of_checks_noticed(tmp_path, values, layer):
+    found = outcome_told(tmp_path, observes=False, **values)
+    assert (found.layer, found.passed) == (layer, not layer)
+
+
+def test_an_assertion_is_a_layer_of_its_own(tmp_path):
+    (tmp_path / "log.txt").write_text(
+        "it was done[60000] %Error: x.v:3: Assertion failed in top.c\n")
+    found = outcome_told(tmp_path, observes=False, raised="Mismatch", keep_log=True)
+    assert found.layer == "assertion"
 
 
 @pytest.mark.parametrize(("only", "test", "reason"), [

@@ -23,7 +23,7 @@ from cyclebound.sim.table import read
 from cyclebound.sim.verdict import Verdict
 from cyclebound.tb.noc.arbiter_properties import RoundRobinProof
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("no_baseline")]
 
 BENCHES = (Testbench("cycle", "m", quick=("tiny",)),
            Testbench("always", "m"),

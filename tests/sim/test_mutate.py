@@ -179,6 +179,10 @@ def test_a_block_that_differs_from_itself_is_an_error(weak, tmp_path, monkeypatc
         miter.compare(reads)
 
 
+def tally_of(campaign, fate):
+    return sum(row.fate == fate for row in campaign.rows.values())
+
+
 @pytest.mark.cosim
 def test_every_fate(run):
     campaign, = read_campaigns(run)
@@ -192,6 +196,9 @@ def test_every_fate(run):
     assert LINE["counted"] not in lines["survived"] | lines["unknown"]
     for row in campaign.rows.values():
         assert (row.by == "testbench cycle") == (row.fate in ("killed", "timeout"))
+        assert (row.layer in ("comparison", "hang")) == (row.by == "testbench cycle")
+        assert row.layer == "" or row.by
+    assert campaign.layers["comparison"] == tally_of(campaign, "killed")
     assert campaign.judged == ["testbench cycle", "bound on turns"]
     assert campaign.left_out == [Judge("testbench around", "it simulates a top of its own")]
     tally = campaign.tally
@@ -199,6 +206,7 @@ def test_every_fate(run):
     said = (run / "said.txt").read_text()
     assert f"score {campaign.score:.1f} %" in said
     assert f"killed by: testbench cycle {tally['killed']}" in said
+    assert f"by layer: comparison {tally['killed']}" in said
     assert "judged by: testbench cycle, bound on turns\n" in said
     assert "not by: testbench around\n" in said
     assert LINE["unseen"] in said
@@ -365,6 +373,8 @@ def test_a_score_is_of_those_not_proved_equivalent():
      "fate of line 2 must be one of killed, timeout"),
     ("HEAD\nROW\n".replace("ROW", json.dumps({**vars(MutantRow(4, "", "", "killed"))})),
      "number of line 2 must be from 1 to 3, not 4"),
+    ("HEAD\nROW\n".replace("ROW", json.dumps({**vars(MutantRow(1, "", "", "killed", "", "luck"))})),
+     "layer of line 2 must be one of comparison, assertion"),
 ])
 def test_refuses_other_files(tmp_path, text, says):
     Campaign(tmp_path, "a.b", "c", 1, 3, "key").begin()

@@ -590,7 +590,7 @@ def test_a_declaration_is_of_when_it_is_said(monkeypatch):
     a request has ended of what class it was."""
     bench = object.__new__(Bench)
     vars(bench).update(_probes={"move": [{}]}, _declared_at={}, _declaring=0, _followed=set(),
-                       _said=[], _start=3, cycle=0, compared=0)
+                       _said=[], _start=3, cycle=0, _compared=0, _bits=0)
     monkeypatch.setattr(Bench, "_time", staticmethod(lambda: 40))
     bench.declare("move", words=True)
     bench.undeclare("move")
@@ -598,7 +598,7 @@ def test_a_declaration_is_of_when_it_is_said(monkeypatch):
     with pytest.raises(TypeError):
         bench.declare("move", words=1.5)
     bench.check(3, 0, 0)
-    assert bench.compared == 0  # where nothing matters, nothing was compared
+    assert (bench.compared, bench.bits) == (0, 0)  # where nothing matters, nothing was compared
 
 
 def test_lines_that_are_no_requests(tmp_path):

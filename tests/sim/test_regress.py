@@ -34,6 +34,8 @@ REASONS = {
     "violated": [r"test\.violated d3: violated: delay with number 0 took 4, bound 3"],
     "broken_bound": [(r"test\.broken_bound d3: not covered: broken does not cover number 0: "
                      r"ZeroDivisionError\(.*\)")],
+    "unchecked": [(r"test\.unchecked/d3/cycle/1: 0 comparisons: nothing that the hardware shows or "
+                   r"leaves was compared with a model \(Bench\.check, Bench\.compare\)")],
     "mismatch": [r"test\.mismatch/d3/cycle/1: requests: cycle 11: done is 0, expected 1"],
     "endless": [(r"test\.endless/d3/cycle/1: then_the_fault: then_the_fault still ran after 300 "
                 r"cycles, the limit of this testbench")],
@@ -41,7 +43,7 @@ REASONS = {
                   r"at 60 ns\)")],
     "dying": [(r"test\.dying/d3/cycle/1: the simulator was ended by SIGSEGV and reported no test; "
               r"see \S+/log\.txt")],
-    "expecting": [(r"test\.expecting/d3/cycle/1: wrong: ended by AssertionError, which it takes "
+    "expecting": [(r"test\.expecting/d3/cycle/1: wrong: ended by Mismatch, which it takes "
                    r"for a pass; raw: ended by ValueError, which it takes for a pass")],
     "wordless": [r"test\.wordless/d3/cycle/1: then_the_fault: failed"],
 }
@@ -407,6 +409,7 @@ def test_a_page_that_a_worker_does_not_have(tmp_path):
 @pytest.mark.parametrize(("named", "words"), [
     ((), ["exact", "unobserved"]), (("cycle",), ["exact"]),
     (("cycle", "long"), ["exact", "unobserved"])])
+@pytest.mark.usefixtures("no_baseline")
 def test_of_named_testbenches_no_more_is_asked_than_they_see(monkeypatch, tmp_path, named, words):
     """Unless they are all there are."""
     block = catalogue.load().find("noc.arbiter")

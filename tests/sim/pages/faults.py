@@ -92,6 +92,7 @@ BLOCKS = (
     _block("violated", formula=too_low),
     _block("broken_bound", formula=broken),
     _block("mismatch"),
+    _block("unchecked"),
     _block("endless", max_cycles=300),
     _block("hanging"),
     _block("asserting", checker=NeverDone),

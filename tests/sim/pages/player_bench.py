@@ -26,8 +26,7 @@ async def as_if_stepped(bench: Bench) -> None:
             played += await bench.play(piece)
             played += [await bench.step(5), await bench.wait(4)]
         assert bench.cycle - began == cycles
-        assert played == stepped
-        bench.compared += len(played)
+        bench.compare(played, stepped, "what was played", count=len(played))
 
 
 @testbench
@@ -40,8 +39,7 @@ async def a_wait_is_as_many_steps(bench: Bench) -> None:
             bench.drive(5)
             seen.append(await bench.wait(cycles) if waits else
                         [await bench.step(5) for _ in range(cycles)][-1])
-        assert seen[0] == seen[1]
-        bench.compared += cycles
+        bench.compare(seen[1], seen[0], "the last of the steps", count=cycles)
 
 
 @testbench
@@ -54,8 +52,7 @@ async def from_the_middle_of_a_cycle(bench: Bench) -> None:
         half = await bench.peek()
         seen.append([half, *(await bench.play(words) if plays else
                              [await bench.step(word) for word in words])])
-    assert seen[0] == seen[1]
-    bench.compared += len(seen[0])
+    bench.compare(seen[1], seen[0], "what was played", count=len(seen[0]))
 
 
 @testbench
@@ -72,5 +69,4 @@ async def ended_before_its_time(bench: Bench) -> None:
         await bench.reset()
         seen.append(await bench.play(words) if plays else
                     [await bench.step(word) for word in words])
-    assert seen[0] == seen[1]
-    bench.compared += len(seen[0])
+    bench.compare(seen[1], seen[0], "what was played", count=len(seen[0]))

@@ -115,11 +115,11 @@ async def tiles(bench):
             packed = values.pop("targets")
             targets = [packed >> TARGET_BITS * lane & (1 << TARGET_BITS) - 1
                        for lane in range(BURST_WORDS)]
-            assert values == {"indexed": 0, **{name: int(getattr(burst, name))
-                                               for name in values if name != "indexed"}}
+            bench.compare(values, {"indexed": 0, **{name: int(getattr(burst, name))
+                                                    for name in values if name != "indexed"}},
+                          f"a burst of tile {number}")
             assert all(target == burst.targets[lane] for lane, target in enumerate(targets)
                        if burst.mask >> lane & 1), f"tile {number}"
-            bench.compared += 1
     assert (await done(bench, master, 0)) == (True, 0b01)
 
 
@@ -153,6 +153,6 @@ async def memory(bench):
             else:
                 for byte in range(2):
                     if (address, byte) in kept:
-                        assert read >> 8 * byte & 0xFF == kept[address, byte], (count, address)
-            bench.compared += 1
+                        bench.compare(read >> 8 * byte & 0xFF, kept[address, byte],
+                                      f"access {count}: byte {byte} at {address}")
             master.answer = None

@@ -1,0 +1,52 @@
+"""What a testbench compares is counted, by the comparison itself."""
+
+import numpy as np
+import pytest
+
+from cyclebound.tb.bench import Bench, Mismatch
+from cyclebound.tb.bus import Bus
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture
+def bench():
+    """A bench without a simulator, in its ninth cycle."""
+    made = object.__new__(Bench)
+    vars(made).update(cycle=9, _compared=0, _bits=0, outputs=Bus(
+        [{"name": "sum", "offset": 0, "width": 4}, {"name": "carry", "offset": 4, "width": 1}]))
+    return made
+
+
+def test_comparisons_of_outputs_and_their_bits(bench):
+    bench.check(0b10011, 0b00011, 0b01111)
+    bench.check(0b10011, 0b10011)
+    bench.check_fields(0b10011, {"carry": 1})
+    bench.check(1, 0, 0)  # nothing matters
+    assert (bench.compared, bench.bits) == (3, 4 + 5 + 1)
+    with pytest.raises(Mismatch, match=r"^cycle 8: carry is 1, expected 0$"):
+        bench.check_fields(0b10011, {"carry": 0})
+    assert bench.compared == 4
+
+
+@pytest.mark.parametrize(("seen", "expected", "how"), [
+    (3, 4, "is 3, expected 4"),
+    ({"a": 1}, {"a": 2}, r"is {'a': 1}, expected {'a': 2}"),
+    ([1, 2, 5], [1, 3, 4], r"is 2 at \[1\], expected 3; 2 places differ"),
+    ([1, 2], [1], r"is \[1, 2\], expected \[1\]"),
+    ([[1], [2, 3]], [[1], [2]], r"is \[\[1\], \[2, 3\]\], expected \[\[1\], \[2\]\]"),
+    (b"ab", b"ac", r"is 98 at \[1\], expected 99"),
+    (np.array([[1, 2], [3, 4]]), np.array([[1, 2], [3, 5]]), r"is 4 at \[1, 1\], expected 5"),
+    (np.zeros(2), np.zeros(3), r"is array\(\[0., 0.\]\), expected array\(.*\)"),
+    (None, [], r"is None, expected \[\]")])
+def test_a_mismatch_says_where(bench, seen, expected, how):
+    with pytest.raises(Mismatch, match=f"^cycle 8: the word {how}$"):
+        bench.compare(seen, expected, "the word")
+    assert bench.compared == 1
+    bench.compare(expected, expected, "the word", count=5)
+    assert bench.compared == 6
+
+
+def test_comparisons_are_counted_by_nothing_else(bench):
+    with pytest.raises(AttributeError):
+        bench.compared += 1
