@@ -30,7 +30,7 @@ from amaranth.lib.memory import Memory
 from cyclebound.tb.expression import ExpressionError, parse
 
 __all__ = ["ANY", "MARK", "PRINTED", "FollowedCounter", "Probe", "ProbeCounter", "claim_bound",
-           "counters_of", "offered", "prints", "taken"]
+           "counters_of", "followed_one", "offered", "prints", "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
 ANY = None
@@ -359,6 +359,10 @@ class FollowedCounter(Elaboratable):
         As of `ProbeCounter`, of the request that is followed.
     closes : Value
         As there.
+    chosen : Signal
+        The request that begins in this cycle is followed.
+    tick : Value
+        As given.
     name : Signal
         While ``waiting``, the name of that request.
     ahead : Signal
@@ -375,8 +379,8 @@ class FollowedCounter(Elaboratable):
     """
 
     def __init__(self, start, end, *, tick, in_flight, width, pick, ids=None):
-        self._start, self._end, self._tick = map(Value.cast, (start, end, tick))
-        self._pick = Value.cast(pick)
+        self._start, self._end, self.tick = map(Value.cast, (start, end, tick))
+        self._pick, self.chosen = Value.cast(pick), Signal()
         self._ids = None if ids is None else tuple(map(Value.cast, ids))
         self.name = Signal(max(map(len, self._ids)) if self._ids else 1)
         self.waiting, self.age = Signal(), Signal(width)
@@ -392,12 +396,12 @@ class FollowedCounter(Elaboratable):
 
     def elaborate(self, platform):
         m = Module()
-        chosen, ends = Signal(), Signal()
+        ends = Signal()
         m.d.comb += [
             ends.eq(self._end & ((self.level != 0) | self._start)),
-            chosen.eq(self._start & self._pick & ~self.busy),
-            self.waiting.eq(self.busy | chosen),
-            self.age.eq(Mux(self.busy, self.before, 0) + self._tick),
+            self.chosen.eq(self._start & self._pick & ~self.busy),
+            self.waiting.eq(self.busy | self.chosen),
+            self.age.eq(Mux(self.busy, self.before, 0) + self.tick),
         ]
         if self._ids is None:
             m.d.sync += self.level.eq(self.level + self._start - ends)
@@ -411,8 +415,8 @@ class FollowedCounter(Elaboratable):
             kept = Signal.like(self.name)
             m.d.sync += kept.eq(self.name)
             m.d.comb += self.name.eq(Mux(self.busy, kept, self._ids[0]))
-        with m.If(self.closes):
-            m.d.sync += self.busy.eq(0)
+        with m.If(self.closes):  # as after reset, so that no state is told apart by what is over
+            m.d.sync += [self.busy.eq(0), self.before.eq(0), self.ahead.eq(0)]
         with m.Elif(self.waiting):
             m.d.sync += [self.busy.eq(1), self.before.eq(self.age)]
             if self._ids is None:
@@ -479,6 +483,37 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
         m.submodules[label] = counter
         counters.append(counter)
     return counters
+
+
+def followed_one(m, probe, target, *, index, kind, pick):
+    """Place a `FollowedCounter` of one of the probe's places in ``m``; it does not count ages.
+
+    Parameters
+    ----------
+    index : mapping
+        The place.
+    kind : mapping
+        What requests have: those of other parameters, where ports show these, are not meant.
+    pick : Value
+        As of `FollowedCounter`.
+
+    Returns
+    -------
+    FollowedCounter, Value
+        The counter, and whether a request that begins now is of that kind.
+    """
+    value = _reader(m, probe, target, 0, index, lambda name, _: Const(kind[name]), "followed")
+    counter = m.submodules.followed = FollowedCounter(
+        _event(value(probe.start)), _event(value(probe.end)),
+        tick=_event(value(probe.ticks)) if probe.ticks else 1, width=0, pick=pick,
+        in_flight=(probe.in_flight if isinstance(probe.in_flight, int)
+                   else getattr(target, probe.in_flight)),
+        ids=(value(probe.id), value(probe.end_id or probe.id)) if probe.id else None)
+    here = Const(1)
+    for name, text in probe.request.items():
+        if name in kind:
+            here &= value(text) == kind[name]
+    return counter, here
 
 
 def prints(m, number, probe, target, counters, *, name, declared, count, observer=None):
