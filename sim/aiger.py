@@ -1,8 +1,8 @@
 """Circuits of AND gates and registers, as yosys writes them in AIGER's text format.
 
 A *literal* is twice a node's number, plus one if it is inverted; node 0 is constant 0, so that the
-literals 0 and 1 are the constants. After the constant come the inputs, the registers, and the gates,
-each of which reads nodes of lower numbers only.
+literals 0 and 1 are the constants. After the constant come the inputs, the registers, and the
+gates, each of which reads nodes of lower numbers only.
 """
 
 import random
@@ -94,8 +94,8 @@ def simulate(circuit: Circuit, state: Sequence[int], clocks: int, *, runs: int,
              rng: random.Random, first: Sequence[int] | None = None) -> Iterable[list[int]]:
     """The registers in each of some clocks, from ``state`` on, of random runs side by side.
 
-    Bit by bit of each number, a run. Each input of a run is often set, rarely set, or either, for some
-    clocks at a time. ``first`` are the inputs of the first clock, of all runs.
+    Bit by bit of each number, a run. Each input of a run is often set, rarely set, or either, for
+    some clocks at a time. ``first`` are the inputs of the first clock, of all runs.
     """
     full = (1 << runs) - 1
     now = [full if bit else 0 for bit in state]

@@ -16,6 +16,7 @@ __all__ = [
     "Block",
     "BoundBinding",
     "Configuration",
+    "Exploration",
     "FpgaTarget",
     "Make",
     "MutationTarget",
@@ -248,6 +249,41 @@ class Property:
 
 
 @dataclass(frozen=True)
+class Exploration:
+    """Worst cases of one of the block's bounds, found by visiting every state.
+
+    The block runs in an environment that chooses in every clock; every choice is made in every
+    state that can be reached (`cyclebound.sim.explore`). For blocks of few registers.
+
+    Attributes
+    ----------
+    name : str
+        Unique within the block, among its properties too.
+    says : str
+        What the environment may do, in a sentence.
+    what : str
+        The requests (`BoundBinding.what`) whose longest time is looked for.
+    environment : callable
+        Makes the environment (`cyclebound.sim.explore.ExploredTop`) from the component.
+    kinds : callable
+        From an instance and an index of the probe: the kind of request at that place, as
+        requesters declare it; None if there are none.
+    instances : tuple of mappings
+        The component's parameters, one exploration each.
+    quick : int
+        How many of the instances, from the first, the quick level visits.
+    """
+
+    name: str
+    says: str
+    what: str
+    environment: Callable[[wiring.Component], wiring.Component]
+    kinds: Callable[[Mapping[str, object], Mapping[str, int]], Mapping[str, int] | None]
+    instances: tuple[Mapping[str, object], ...]
+    quick: int = 0
+
+
+@dataclass(frozen=True)
 class FpgaTarget:
     """The configuration and device for which clock rate and area are quoted."""
 
@@ -326,6 +362,8 @@ class Block:
         Named values of its parameters.
     testbenches, bounds, properties : tuples
         Its testbenches, the bounds that it keeps, and the properties that are proved.
+    explorations : tuple[Exploration, ...]
+        Where every state is visited.
     checker : callable or None
         Makes the bound checker that watches simulations, from the component.
     mutants : MutationTarget or None
@@ -348,6 +386,7 @@ class Block:
     testbenches: tuple[Testbench, ...] = ()
     bounds: tuple[BoundBinding, ...] = ()
     properties: tuple[Property, ...] = ()
+    explorations: tuple[Exploration, ...] = ()
     checker: Callable[[wiring.Component], wiring.Component] | None = None
     fpga: FpgaTarget | None = None
     signals: tuple[str, ...] = ()

@@ -57,7 +57,7 @@ def _names(block: Block) -> Iterator[str]:
              ("a testbench", [bench.name for bench in block.testbenches]),
              ("a bound", [observed.bound.name for observed in block.bounds]),
              ("what a bound is on", [observed.what for observed in block.bounds]),
-             ("a property", [claim.name for claim in block.properties]),
+             ("a property", [claim.name for claim in (*block.properties, *block.explorations)]),
              ("a picture", [picture.name for picture in block.pictures])]
     for thing, names in named:
         for number, name in enumerate(names):
@@ -165,6 +165,11 @@ def _references(block: Block) -> Iterator[str]:
                     binding.probe is None or binding.what not in claim.declares):
                 yield (f"property {claim.name} is to prove {binding.what}, and declares no kind of "
                        "such requests")
+    observed = {binding.what for binding in block.bounds if binding.probe}
+    for exploration in block.explorations:
+        if exploration.what not in observed:
+            yield (f"exploration {exploration.name} names the requests {shown(exploration.what)}, "
+                   "which no probe observes")
     for picture in block.pictures:
         if bool(picture.kept) != bool(picture.testbenches):
             yield f"picture {picture.name} must have both kept and testbenches, or neither"
@@ -175,7 +180,8 @@ def _parameters(block: Block) -> Iterator[str]:
     named = [(f"configuration {name}", configuration.parameters)
              for name, configuration in block.configurations.items()]
     named += [(f"property {claim.name}", instance)
-              for claim in block.properties for instance in claim.instances]
+              for claim in (*block.properties, *block.explorations)
+              for instance in claim.instances]
     for where, parameters in named:
         for name, value in parameters.items():
             try:

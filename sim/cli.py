@@ -338,6 +338,8 @@ def _evidence(block: "blocks.Block") -> list[str]:
         kinds.append("exhaustive")
     if block.properties:
         kinds.append(f"proof: {', '.join(p.name for p in block.properties)}")
+    if block.explorations:
+        kinds.append(f"every state: {', '.join(e.name for e in block.explorations)}")
     if block.fpga:
         kinds.append(f"fpga: {block.fpga.device}")
     return kinds

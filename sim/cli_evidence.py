@@ -132,7 +132,7 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
     Exit status 1 if a property has a counterexample, or if its induction does not close.
     """
     the_block = the_catalogue().find(block)
-    if not the_block.properties:
+    if not the_block.properties and not the_block.explorations:
         raise UserError(f"{the_block.name} has no properties to prove")
     changes = changes_of(the_block, None, settings, part)
     with progress_bars() as report:

@@ -10,31 +10,34 @@ What is visited is the netlist of the block itself, as yosys makes it for proofs
 the hardware of the bound's probe beside it, which follows one request at a time.
 
 Registers that are constant, or always equal to another one, are left out of the states. Simulation
-guesses which these are; the search shows it, since it ends if one is about to differ, and then begins
-anew without that guess.
+guesses which these are; the search shows it, since it ends if one is about to differ, and then
+begins anew without that guess.
 """
 
 import json
 import random
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from amaranth.hdl import ClockDomain, Const, Elaboratable, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
+from amaranth.sim import Simulator
 
 from cyclebound.sim.aiger import Circuit, fold, read, simulate
-from cyclebound.sim.block import Block, Property
-from cyclebound.sim.cache import find_or_make, key_of
-from cyclebound.sim.elaborate import run_yosys, to_rtlil
+from cyclebound.sim.block import Block, Exploration
+from cyclebound.sim.cache import find_entry, find_or_make, key_of
+from cyclebound.sim.elaborate import leave_unused, run_yosys, to_rtlil
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.prove import Proof
 from cyclebound.sim.toolchain import compiler, compiler_version
 from cyclebound.tb.probe import Probe, followed_one
 
-__all__ = ["ExploredTop", "Longest", "Reach", "longest_request"]
+__all__ = ["ExploredTop", "Longest", "Reach", "explore", "longest_request", "replayed"]
 
 _PROGRAM = Path(__file__).with_name("explorer.cpp")
 _FLAGS = ("-std=c++20", "-O3", "-w")
@@ -104,7 +107,10 @@ class ExploredTop(Elaboratable):
     Attributes
     ----------
     choice : Signal
-        The environment's choice, and, as the highest bit, whether a request that begins is followed.
+        The environment's choice, and, as the highest bit, whether a request that begins is
+        followed.
+    outputs : dict of str to Signal
+        What `explorer.cpp` looks at, by name.
     """
 
     def __init__(self, component: wiring.Component, environment: wiring.Component, probe: Probe, *,
@@ -119,14 +125,14 @@ class ExploredTop(Elaboratable):
             raise UserError(f"choice must have at most {_MOST_CHOICES - 1} bits, "
                             f"not {len(environment.choice)}")
         self._domain = ClockDomain("sync", reset_less=True)
-        self._outputs = {name: Signal(name=name) for name in _OUTPUTS[1:]}
+        self.outputs = {name: Signal(name=name) for name in _OUTPUTS[1:]}
 
     def elaborate(self, platform):
         m = Module()
         m.domains.sync = self._domain
         m.submodules.dut, m.submodules.environment = self.component, self.environment
         self._connect(m)
-        out, pick = self._outputs, self.choice[-1]
+        out, pick = self.outputs, self.choice[-1]
         counter, here = followed_one(m, self._probe, self.component, index=self._index,
                                      kind=self._kind, pick=pick)
         m.d.comb += [
@@ -153,12 +159,90 @@ class ExploredTop(Elaboratable):
             elif its is not None:
                 m.d.comb += Value.cast(its).eq(Value.cast(value))
         if left := driven.keys() - {("choice",), ("illegal",)}:
-            raise UserError(f"{type(self.environment).__name__} has {'.'.join(map(str, min(left)))}, "
-                            f"which {type(self.component).__name__} has not")
+            raise UserError(f"{type(self.environment).__name__} has {'.'.join(map(str, min(left)))}"
+                            f", which {type(self.component).__name__} has not")
 
     @property
     def ports(self) -> list[Signal]:
-        return [self._domain.clk, self.choice, *self._outputs.values()]
+        return [self._domain.clk, self.choice, *self.outputs.values()]
+
+
+def explore(block: Block, exploration: Exploration, parameters: Mapping[str, object], *,
+            reach: Reach = Reach(), progress: Callable[[str], None] = lambda stage: None,
+            identity: str | None = None) -> Proof:
+    """Find the longest time of each kind of request, and hold it against the bound.
+
+    A request that takes longer than its bound, or as long, is simulated once more on the component
+    itself by Amaranth's simulator. ``identity`` is as of `cyclebound.sim.prove.prove`.
+
+    Returns a `Proof`: ``proved`` if no kind takes longer than its bound. Raises `UserError` as
+    `longest_request` does.
+    """
+    where = f"{block.name}: exploration {exploration.name}"
+    binding = next(binding for binding in block.bounds if binding.what == exploration.what)
+    assert binding.probe is not None  # `block_check` asks for it
+
+    def proof(cached: bool, fields: Mapping[str, Any]) -> Proof:
+        return Proof(block.name, exploration.name, exploration.says, dict(parameters),
+                     method="every state visited", cached=cached, **fields)
+
+    index = None if identity is None else key_of("explored", identity, _RECIPE, compiler_version())
+    if index and (place := find_entry("explored", index)) is not None:
+        return proof(True, json.loads((place / "proof.json").read_text()))
+
+    def top(index: Mapping[str, int], kind: Mapping[str, int]) -> ExploredTop:
+        component = block.make(parameters)
+        return ExploredTop(component, exploration.environment(component), binding.probe,
+                           index=index, kind=kind)
+
+    claims, reached, states, broken, seconds = [], 0, 0, [], 0.0
+    looked_at = block.make(parameters)
+    for index_of_place in list(binding.probe.indexes(looked_at)):
+        kind = exploration.kinds(parameters, index_of_place)
+        if kind is None:
+            continue
+        limit = binding.bound.of({**parameters, **kind})
+        found = longest_request(top(index_of_place, kind), where=where, reach=reach,
+                                progress=progress)
+        states, seconds = states + found.states, seconds + found.seconds
+        again = replayed(top(index_of_place, kind), found.way)
+        if found.cycles is not None and again != found.cycles:
+            raise UserError(f"{where}: a request takes {found.cycles} in the netlist, and {again} "
+                            "in Amaranth's simulator")
+        claims.append((exploration.what, dict(kind), limit))
+        reached += found.cycles == limit
+        if found.cycles is None or found.cycles > limit:
+            took = "for ever" if found.cycles is None else f"{found.cycles}"
+            broken.append(f"{exploration.what}: a request takes {took}, more than {limit}, with "
+                          f"{', '.join(f'{k} {v}' for k, v in kind.items()) or 'no parameters'}")
+    leave_unused(looked_at)
+    if not claims:
+        raise UserError(f"{where}: it has no kind of request for these parameters")
+    fields = {"status": "failed" if broken else "proved", "claims": claims, "seconds": seconds,
+              "detail": "; ".join(broken) or f"{states:,} states, {reached} of {len(claims)} kinds "
+                                             "reach their bound"}
+    if index and not broken:
+        find_or_make("explored", index, lambda folder: (folder / "proof.json").write_text(
+            json.dumps(fields)))
+    return proof(False, fields)
+
+
+def replayed(top: ExploredTop, way: Sequence[int]) -> int:
+    """The latency of the followed request in a run of ``top`` on Amaranth's simulator."""
+    took = 0
+
+    async def run(ctx):
+        nonlocal took
+        for choice in way:
+            ctx.set(top.choice, choice)
+            took += ctx.get(top.outputs["waiting"]) & ctx.get(top.outputs["ticks"])
+            await ctx.tick()
+
+    simulator = Simulator(top)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(run)
+    simulator.run()
+    return took
 
 
 def longest_request(top: ExploredTop, *, where: str, reach: Reach = Reach(),
@@ -228,8 +312,8 @@ def _search(circuit: Circuit, where: str, reach: Reach, progress: Callable[[str]
         if what == "full":
             raise UserError(f"{where}: more than {reach.states:,} states can be reached")
         if what == "wrong":
-            raise UserError(f"{where}: after {len(way):,} clocks an end comes without a request, or "
-                            "more are under way than the probe says")
+            raise UserError(f"{where}: after {len(way):,} clocks an end comes without a request, "
+                            "or more are under way than the probe says")
         if what == "done" and not cycles:
             raise UserError(f"{where}: no such request can begin, in {states:,} states")
         return {"cycles": None if what == "endless" else cycles, "states": states,

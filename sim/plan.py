@@ -165,7 +165,7 @@ def jobs_of(plan: Plan) -> list[Job]:
 
 @dataclass(frozen=True)
 class Claim:
-    """A property of a block for one set of parameters, to be proved."""
+    """A property, or an exploration, of a block for one set of parameters."""
 
     block: str
     name: str
@@ -173,13 +173,13 @@ class Claim:
 
 
 def proofs_of(plan: Plan) -> list[Claim]:
-    """The properties that the plan proves, with each set of parameters."""
+    """The properties that the plan proves, and its explorations, with each set of parameters."""
     if not plan.proofs:
         return []
     part, parts = plan.shard
     claims = [Claim(block.name, claim.name, plan.changes.labelled(parameters))
               for block in plan.blocks
-              for claim in block.properties
+              for claim in (*block.properties, *block.explorations)
               for parameters in claim.instances[:None if plan.level == "full" else claim.quick]]
     return claims[part - 1::parts]
 

@@ -21,11 +21,12 @@ from cyclebound.sim.baseline import (
     weighed_mutants,
     weighed_proofs,
 )
-from cyclebound.sim.block import Block
+from cyclebound.sim.block import Block, Property
 from cyclebound.sim.cache import key_of, made_since
 from cyclebound.sim.cross_check import CrossChecked, cross_check, cross_checks_of
 from cyclebound.sim.drawing import Drawing, with_picture
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.explore import explore
 from cyclebound.sim.folders import job_folder
 from cyclebound.sim.fpga import Figures, place_and_route
 from cyclebound.sim.identity import identity
@@ -61,13 +62,14 @@ def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED, s
 
 def _proof_of(claim: Claim, pages: tuple[str, ...], changes: Changes) -> Proof:
     block = catalogue.load(pages).find(claim.block)
-    wanted = next(p for p in block.properties if p.name == claim.name)
+    wanted = next(p for p in (*block.properties, *block.explorations) if p.name == claim.name)
+    show = prove if isinstance(wanted, Property) else explore
     made_from = None
     if not pages:
-        made_from = identity((catalogue.load().page_of(block.name), prove.__module__),
+        made_from = identity((catalogue.load().page_of(block.name), show.__module__),
                              asdict(claim), asdict(changes))
     try:
-        proof = prove(block, wanted, changes.local(claim.parameters), identity=made_from)
+        proof = show(block, wanted, changes.local(claim.parameters), identity=made_from)
         return replace(proof, parameters=dict(claim.parameters))
     except UserError as error:
         detail = str(error)

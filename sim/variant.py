@@ -230,6 +230,7 @@ def varied(block: Block, changes: Changes) -> VariedBlock:
                      for binding in block.bounds),
         properties=tuple(dataclasses.replace(claim, instances=_instances(claim, values))
                          for claim in block.properties),
+        explorations=(),  # their environments are made for the catalogue's parameters
         pictures=()), names)  # `picture` could not draw them again
 
 

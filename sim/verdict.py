@@ -409,6 +409,13 @@ def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: 
         whole = kinds <= covered
         evidence.insert(0 if whole else len(evidence), ("proved" if whole else "proved in part",
                                                         "; ".join(words)))
+    if (visited := _explored(block, binding, configuration, proofs)) and not (
+            evidence and evidence[0][0] == "proved"):
+        whole = kinds <= visited.keys()
+        words = "; ".join(dict.fromkeys(visited.values()))
+        evidence.insert(0 if whole else len(evidence), (
+            "exhaustive" if whole else f"every state for {len(kinds & visited.keys()):,} of "
+                                       f"{len(kinds):,} kinds", words))
     if (undrawn := _undrawn(binding, configuration, kinds)):
         evidence.append(("never drawn", ", ".join(undrawn)))
     if evidence and evidence[0][0] in ("proved", "exhaustive", "searched"):
@@ -455,6 +462,11 @@ def _key(binding: BoundBinding, parameters: Mapping[str, object]) -> str:
 def _refuted(block: Block, binding: BoundBinding, configuration: Configuration,
              proofs: Iterable[Proof]) -> str:
     """The counterexample to this bound in this configuration, as a text; empty without one."""
+    for proof in proofs:
+        if (proof.property in {e.name for e in block.explorations if e.what == binding.what}
+                and proof.block == block.name and proof.status == "failed"
+                and dict(proof.parameters) == dict(configuration.parameters)):
+            return f"exploration {proof.property}: {proof.detail}"
     for proof, claim, _ in _proofs_of(block, binding, configuration, proofs, "failed"):
         if proof.trace is not None and f"{binding.what}: a request takes" in proof.detail:
             return f"property {claim.name} has a counterexample: {proof.detail}"
@@ -521,6 +533,22 @@ def _proved(block: Block, binding: BoundBinding, configuration: Configuration,
                 kinds.add(_key(binding, kind))
                 words.append(f"{claim.name} for {_words(those | kind) or 'no parameters'}")
     return kinds, list(dict.fromkeys(words))
+
+
+def _explored(block: Block, binding: BoundBinding, configuration: Configuration,
+              proofs: Iterable[Proof]) -> dict[str, str]:
+    """The kinds whose longest time was found by visiting every state, and how to say it."""
+    kinds = {}
+    for proof in proofs:
+        exploration = next((e for e in block.explorations if e.name == proof.property), None)
+        if (exploration is None or proof.block != block.name or proof.status != "proved"
+                or exploration.what != binding.what
+                or dict(proof.parameters) != dict(configuration.parameters)):
+            continue
+        for what, kind, limit in proof.claims:
+            if what == binding.what and _allowed(block, binding, configuration, kind) == limit:
+                kinds[_key(binding, kind)] = f"{exploration.name}: {proof.detail}"
+    return kinds
 
 
 def cases_of(binding: BoundBinding, configuration: Configuration) -> Iterator[tuple]:

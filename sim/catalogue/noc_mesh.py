@@ -1,10 +1,11 @@
 """The mesh, and the mesh with interfaces."""
 
+import functools
 from collections.abc import Mapping
 
 from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc.mesh_interfaces import transfer
-from cyclebound.golden.noc.patterns import pattern
+from cyclebound.golden.noc.patterns import HOTSPOT, pattern
 from cyclebound.golden.noc.routes import Mesh as Shape
 from cyclebound.golden.noc.routes import Port, ports, xy_route
 from cyclebound.hdl.noc.mesh import Mesh
@@ -14,10 +15,12 @@ from cyclebound.sim.block import (
     Block,
     BoundBinding,
     Configuration,
+    Exploration,
     FpgaTarget,
     Picture,
     Testbench,
 )
+from cyclebound.tb.noc.mesh_environment import MeshEnvironment
 from cyclebound.tb.probe import Probe, taken
 
 
@@ -58,6 +61,24 @@ _BY_STREAM = Probe(f"any({taken('sinks[t]')} & sinks[t].payload.first"
                    " & (sinks[t].payload.data[-8:] == n) for t in sinks)", _ENDS, over={"n": 32},
                    in_flight=32)
 
+# Every choice of every sender: the patterns, and the packets' flits, that are explored in a row of
+# three routers, whose FIFOs hold three flits.
+_ROW = {"rows": 1, "columns": 3, "width": 16, "depth": 3, "delta": 2, "routing": "source",
+        "longest": 7}
+_EXPLORED = tuple((HOTSPOT, hot, flits) for hot in (0, 1) for flits in (1, 2, 3, 4, 5))
+
+
+def _kinds(number: int, hot: int, flits: int):
+    """Of the packets of each source of a pattern."""
+    def kinds(parameters: Mapping[str, int], index: Mapping[str, int]) -> dict[str, int] | None:
+        shape = Shape(parameters["rows"], parameters["columns"])
+        sources = pattern(shape, number, divmod(hot, shape.columns))
+        return {"flits": flits, "pattern": number, "hot": hot, "source": index["n"]} if divmod(
+            index["n"], shape.columns) in sources else None
+
+    return kinds
+
+
 _SQUARE = {"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2, "routing": "source",
            "longest": 7}
 _OBLONG = {"rows": 2, "columns": 3, "width": 16, "depth": 4, "delta": 3, "routing": "xy",
@@ -70,6 +91,7 @@ BLOCKS = (
         component=Mesh,
         configurations={
             "square": Configuration(_SQUARE), "oblong": Configuration(_OBLONG),
+            "row": Configuration(_ROW),
             "four": Configuration({"rows": 4, "columns": 4, "width": 32, "depth": 4, "delta": 2,
                                    "routing": "source", "longest": 6}),
             **{f"harness{size}": Configuration({
@@ -89,6 +111,7 @@ BLOCKS = (
                       probed=lambda harness: harness.mesh,
                       configurations=("harness4", "harness8"), thorough=True,
                       max_cycles=20_000_000),
+            Testbench("row", "cyclebound.tb.noc.mesh_row", configurations=("row",), quick=()),
             Testbench("traffic", "cyclebound.tb.noc.mesh_traffic", configurations=("four",),
                       thorough=True, max_cycles=10_000_000),
         ),
@@ -96,8 +119,15 @@ BLOCKS = (
             BoundBinding("alone", bounds.t_noc, signals=_path, probe=_BY_SOURCE),
             BoundBinding("traversal", bounds.traversal, signals=_path, probe=_BY_SOURCE),
             BoundBinding("crowd", bounds.crowd_traversal,
-                         configurations=("square", "oblong", "four"), probe=_BY_STREAM),
+                         configurations=("square", "oblong", "row", "four"), probe=_BY_STREAM),
         ),
+        explorations=tuple(Exploration(
+            f"every_choice_{hot}_{flits}",
+            f"all tiles but {hot} send packets of {flits} flits to it, each whenever it likes, and "
+            "offer the flits of a packet back to back; receivers are always ready",
+            "traversal", functools.partial(MeshEnvironment, number=number, hot=hot, flits=flits),
+            _kinds(number, hot, flits), (_ROW,), quick=int((hot, flits) == (0, 3)))
+            for number, hot, flits in _EXPLORED),
         fpga=FpgaTarget("four"),
         pictures=(
             Picture("curves", "Throughput and latency over offered load, up to saturation, for "

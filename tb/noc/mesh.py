@@ -226,13 +226,14 @@ async def staggered(bench: Bench, network: Network, cycles: int, *, modelled: bo
         assert scene.quiet < cycles, f"{scene.pending} packets are stuck"
 
 
-def pattern_network(bench: Bench, number: int, flits: int) -> Network:
+def pattern_network(bench: Bench, number: int, flits: int, hot: int = 0) -> Network:
     """A pattern's streams, by the numbers of their sources, all with packets of one length."""
     p = bench.parameters
     mesh = Mesh(p["rows"], p["columns"])
     return Network(mesh, {str(mesh.tiles.index(source)): Stream(xy_route(mesh, source, target),
                                                                 flits)
-                          for source, target in pattern(mesh, number).items()},
+                          for source, target in pattern(
+                              mesh, number, divmod(hot, mesh.columns)).items()},
                    p["delta"], p["depth"])
 
 

@@ -25,8 +25,8 @@ class MeshEnvironment(wiring.Component):
     mesh : cyclebound.hdl.noc.mesh.Mesh
         Whose tiles these are.
     number, hot, flits : int
-        Number of the pattern (`golden.noc.patterns.pattern`), of a hotspot's tile, and flits of every
-        packet.
+        Number of the pattern (`golden.noc.patterns.pattern`), of a hotspot's tile, and flits of
+        every packet.
 
     Members
     -------
