@@ -65,7 +65,7 @@ _BY_STREAM = Probe(f"any({taken('sinks[t]')} & sinks[t].payload.first"
 # three routers, whose FIFOs hold three flits.
 _ROW = {"rows": 1, "columns": 3, "width": 16, "depth": 3, "delta": 2, "routing": "source",
         "longest": 7}
-_EXPLORED = tuple((HOTSPOT, hot, flits) for hot in (0, 1) for flits in (1, 2, 3, 4, 5))
+_EXPLORED = tuple((HOTSPOT, hot, flits) for hot in (0, 1) for flits in (2, 3, 4, 5, 7))
 
 
 def _kinds(number: int, hot: int, flits: int):

@@ -11,14 +11,14 @@ from cyclebound.tb.noc.mesh import (
 
 __all__ = ["crowds", "every_pair_alone", "packets_to_each_end"]
 
-_PLANS = 12
+_PLANS = 6
 
 
 @testbench
 async def packets_to_each_end(bench: Bench) -> None:
-    """All tiles to the first one, and to the one after it, in packets of 1 to 5 flits."""
+    """All tiles to the first one, and to the one after it, in packets of 2 to 7 flits."""
     for hot in (0, 1):
-        for flits in range(1, 6):
+        for flits in (2, 3, 4, 5, 7):
             for _ in range(_PLANS):
                 await staggered(bench, pattern_network(bench, HOTSPOT, flits, hot), 200,
                                 modelled=True, what="traversal", pattern=HOTSPOT, hot=hot)
