@@ -126,6 +126,9 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
           part: PartFile = None, as_json: AsJson = False) -> int:
     """Prove the block's properties with SymbiYosys: bounded, then by induction.
 
+    Where the block has explorations, every state that it can reach is visited instead, and the
+    longest time of a request is found.
+
     --set and --part give parameters other values; properties that depend on them are proved for
     these.
 

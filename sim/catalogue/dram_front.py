@@ -1,5 +1,7 @@
 """Blocks of the DRAM path: what several masters share (memory-composition, IV.C.3)."""
 
+import functools
+
 from cyclebound.golden.dram import front_end_bounds, page_bounds, reorder_bounds
 from cyclebound.golden.dram.small_part import SMALL, SMALL_DDR3, on_small_part
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
@@ -9,11 +11,13 @@ from cyclebound.sim.block import (
     Block,
     BoundBinding,
     Configuration,
+    Exploration,
     FpgaTarget,
     Picture,
     Property,
     Testbench,
 )
+from cyclebound.tb.dram.multi_port_front_end_environment import FrontEndEnvironment
 from cyclebound.tb.dram.multi_port_front_end_properties import FrontEndCheck, FrontEndProof
 from cyclebound.tb.dram.page_controller_properties import PageCheck, PageProof
 from cyclebound.tb.dram.reorder_core_properties import ReorderCheck, ReorderProof
@@ -66,6 +70,19 @@ BLOCKS = (
                 depth=10,
                 induction=3,
             ),
+        ),
+        explorations=(
+            Exploration(
+                "stalling", "requests may come at any port in any cycle, and the sink may stall",
+                "wait", functools.partial(FrontEndEnvironment, stalls=True),
+                lambda parameters, index: {"port": index["p"]} if parameters["limits"][
+                    index["p"]] else None, (_STARVING,), quick=1),
+            Exploration(
+                "flowing", "requests may come at any port in any cycle; the sink takes one in each",
+                "wait", functools.partial(FrontEndEnvironment, stalls=False),
+                lambda parameters, index: {"port": index["p"]} if not parameters["limits"][
+                    index["p"]] and parameters["priorities"][index["p"]] == max(
+                        parameters["priorities"]) else None, (_STARVING, _EQUAL), quick=1),
         ),
         checker=FrontEndCheck,
         fpga=FpgaTarget("equal"),

@@ -126,7 +126,7 @@ BLOCKS = (
             f"all tiles but {hot} send packets of {flits} flits to it, each whenever it likes, and "
             "offer the flits of a packet back to back; receivers are always ready",
             "traversal", functools.partial(MeshEnvironment, number=number, hot=hot, flits=flits),
-            _kinds(number, hot, flits), (_ROW,), quick=int((hot, flits) == (0, 3)))
+            _kinds(number, hot, flits), (_ROW,))
             for number, hot, flits in _EXPLORED),
         fpga=FpgaTarget("four"),
         pictures=(
