@@ -402,6 +402,11 @@ class Block:
             object.__setattr__(self, "component", VerilogModule(self.sources, self.top))
 
     @property
+    def shown(self) -> tuple[Property | Exploration, ...]:
+        """What is shown of it without a testbench: its properties and explorations."""
+        return (*self.properties, *self.explorations)
+
+    @property
     def family(self) -> str:
         return self.name.partition(".")[0]
 

@@ -57,7 +57,7 @@ def _names(block: Block) -> Iterator[str]:
              ("a testbench", [bench.name for bench in block.testbenches]),
              ("a bound", [observed.bound.name for observed in block.bounds]),
              ("what a bound is on", [observed.what for observed in block.bounds]),
-             ("a property", [claim.name for claim in (*block.properties, *block.explorations)]),
+             ("a property", [claim.name for claim in block.shown]),
              ("a picture", [picture.name for picture in block.pictures])]
     for thing, names in named:
         for number, name in enumerate(names):
@@ -180,7 +180,7 @@ def _parameters(block: Block) -> Iterator[str]:
     named = [(f"configuration {name}", configuration.parameters)
              for name, configuration in block.configurations.items()]
     named += [(f"property {claim.name}", instance)
-              for claim in (*block.properties, *block.explorations)
+              for claim in block.shown
               for instance in claim.instances]
     for where, parameters in named:
         for name, value in parameters.items():

@@ -33,8 +33,11 @@ from cyclebound.sim.block import Block, Exploration
 from cyclebound.sim.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.elaborate import leave_unused, run_yosys, to_rtlil
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.identity import Identity
+from cyclebound.sim.installed import compiler_content, everything, package
 from cyclebound.sim.prove import Proof
-from cyclebound.sim.toolchain import compiler, compiler_version
+from cyclebound.sim.toolchain import compiler
+from cyclebound.sim.yosys import PACKAGE
 from cyclebound.tb.probe import Probe, followed_one
 
 __all__ = ["ExploredTop", "Longest", "Reach", "explore", "longest_request", "replayed"]
@@ -169,7 +172,7 @@ class ExploredTop(Elaboratable):
 
 def explore(block: Block, exploration: Exploration, parameters: Mapping[str, object], *,
             reach: Reach = Reach(), progress: Callable[[str], None] = lambda stage: None,
-            identity: str | None = None) -> Proof:
+            identity: Identity | None = None) -> Proof:
     """Find the longest time of each kind of request, and hold it against the bound.
 
     A request that takes longer than its bound, or as long, is simulated once more on the component
@@ -180,24 +183,26 @@ def explore(block: Block, exploration: Exploration, parameters: Mapping[str, obj
     """
     where = f"{block.name}: exploration {exploration.name}"
     binding = next(binding for binding in block.bounds if binding.what == exploration.what)
-    assert binding.probe is not None  # `block_check` asks for it
+    probe = binding.probe
+    assert probe is not None  # `block_check` asks for it
 
     def proof(cached: bool, fields: Mapping[str, Any]) -> Proof:
         return Proof(block.name, exploration.name, exploration.says, dict(parameters),
                      method="every state visited", cached=cached, **fields)
 
-    index = None if identity is None else key_of("explored", identity, _RECIPE, compiler_version())
+    index = None if identity is None else key_of(_RECIPE, identity.key, everything(),
+                                                 compiler_content())
     if index and (place := find_entry("explored", index)) is not None:
         return proof(True, json.loads((place / "proof.json").read_text()))
 
     def top(index: Mapping[str, int], kind: Mapping[str, int]) -> ExploredTop:
         component = block.make(parameters)
-        return ExploredTop(component, exploration.environment(component), binding.probe,
+        return ExploredTop(component, exploration.environment(component), probe,
                            index=index, kind=kind)
 
     claims, reached, states, broken, seconds = [], 0, 0, [], 0.0
     looked_at = block.make(parameters)
-    for index_of_place in list(binding.probe.indexes(looked_at)):
+    for index_of_place in list(probe.indexes(looked_at)):
         kind = exploration.kinds(parameters, index_of_place)
         if kind is None:
             continue
@@ -221,7 +226,7 @@ def explore(block: Block, exploration: Exploration, parameters: Mapping[str, obj
     fields = {"status": "failed" if broken else "proved", "claims": claims, "seconds": seconds,
               "detail": "; ".join(broken) or f"{states:,} states, {reached} of {len(claims)} kinds "
                                              "reach their bound"}
-    if index and not broken:
+    if index and identity and identity.stands() and not broken:
         find_or_make("explored", index, lambda folder: (folder / "proof.json").write_text(
             json.dumps(fields)))
     return proof(False, fields)
@@ -265,7 +270,7 @@ def longest_request(top: ExploredTop, *, where: str, reach: Reach = Reach(),
         (folder / "longest.json").write_text(json.dumps(
             {**said, "seconds": time.monotonic() - started}))
 
-    key = key_of(_RECIPE, text, _SCRIPT, _PROGRAM.read_text(), compiler_version())
+    key = key_of(_RECIPE, text, _SCRIPT, _PROGRAM.read_text(), package(PACKAGE), compiler_content())
     place, _ = find_or_make("longest", key, make)
     fields = json.loads((place / "longest.json").read_text())
     return Longest(**{**fields, "way": tuple(fields["way"])})
@@ -279,7 +284,7 @@ def _program() -> Path:
         if done.returncode:
             raise UserError(f"cannot compile {_PROGRAM.name}: {done.stderr[-2000:]}")
 
-    return find_or_make("explorer", key_of(_PROGRAM.read_text(), _FLAGS, compiler_version()),
+    return find_or_make("explorer", key_of(_PROGRAM.read_text(), _FLAGS, compiler_content()),
                         make)[0] / "explorer"
 
 

@@ -179,7 +179,7 @@ def proofs_of(plan: Plan) -> list[Claim]:
     part, parts = plan.shard
     claims = [Claim(block.name, claim.name, plan.changes.labelled(parameters))
               for block in plan.blocks
-              for claim in (*block.properties, *block.explorations)
+              for claim in block.shown
               for parameters in claim.instances[:None if plan.level == "full" else claim.quick]]
     return claims[part - 1::parts]
 

@@ -62,14 +62,16 @@ def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED, s
 
 def _proof_of(claim: Claim, pages: tuple[str, ...], changes: Changes) -> Proof:
     block = catalogue.load(pages).find(claim.block)
-    wanted = next(p for p in (*block.properties, *block.explorations) if p.name == claim.name)
-    show = prove if isinstance(wanted, Property) else explore
-    made_from = None
+    wanted = next(p for p in block.shown if p.name == claim.name)
+    made_from, parameters = None, changes.local(claim.parameters)
     if not pages:
-        made_from = identity((catalogue.load().page_of(block.name), show.__module__),
+        by = prove if isinstance(wanted, Property) else explore
+        made_from = identity((catalogue.load().page_of(block.name), by.__module__),
                              asdict(claim), asdict(changes))
     try:
-        proof = show(block, wanted, changes.local(claim.parameters), identity=made_from)
+        proof = (prove(block, wanted, parameters, identity=made_from)
+                 if isinstance(wanted, Property) else
+                 explore(block, wanted, parameters, identity=made_from))
         return replace(proof, parameters=dict(claim.parameters))
     except UserError as error:
         detail = str(error)

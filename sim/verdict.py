@@ -412,10 +412,9 @@ def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: 
     if (visited := _explored(block, binding, configuration, proofs)) and not (
             evidence and evidence[0][0] == "proved"):
         whole = kinds <= visited.keys()
-        words = "; ".join(dict.fromkeys(visited.values()))
         evidence.insert(0 if whole else len(evidence), (
             "exhaustive" if whole else f"every state for {len(kinds & visited.keys()):,} of "
-                                       f"{len(kinds):,} kinds", words))
+            f"{len(kinds):,} kinds", "; ".join(dict.fromkeys(visited.values()))))
     if (undrawn := _undrawn(binding, configuration, kinds)):
         evidence.append(("never drawn", ", ".join(undrawn)))
     if evidence and evidence[0][0] in ("proved", "exhaustive", "searched"):

@@ -1,6 +1,8 @@
 """Blocks of the DRAM path: what several masters share (memory-composition, IV.C.3)."""
 
 import functools
+from collections.abc import Mapping
+from typing import Any
 
 from cyclebound.golden.dram import front_end_bounds, page_bounds, reorder_bounds
 from cyclebound.golden.dram.small_part import SMALL, SMALL_DDR3, on_small_part
@@ -35,6 +37,17 @@ _ISSUED = "source.valid & ~past(source.valid & ~source.ready)"
 def literal(**parameters):
     """The core without its cap: the paper's rules alone."""
     return ReorderCore(**{**parameters, "cap": 0})
+
+
+def _limited(parameters: Mapping[str, Any], index: Mapping[str, int]) -> dict[str, int] | None:
+    """The kind of request at a port that has a limit."""
+    return {"port": index["p"]} if parameters["limits"][index["p"]] else None
+
+
+def _greatest(parameters: Mapping[str, Any], index: Mapping[str, int]) -> dict[str, int] | None:
+    """At a port of the greatest priority that has none."""
+    greatest = parameters["priorities"][index["p"]] == max(parameters["priorities"])
+    return {"port": index["p"]} if greatest and not parameters["limits"][index["p"]] else None
 
 
 BLOCKS = (
@@ -74,15 +87,12 @@ BLOCKS = (
         explorations=(
             Exploration(
                 "stalling", "requests may come at any port in any cycle, and the sink may stall",
-                "wait", functools.partial(FrontEndEnvironment, stalls=True),
-                lambda parameters, index: {"port": index["p"]} if parameters["limits"][
-                    index["p"]] else None, (_STARVING,), quick=1),
+                "wait", functools.partial(FrontEndEnvironment, stalls=True), _limited,
+                (_STARVING,), quick=1),
             Exploration(
                 "flowing", "requests may come at any port in any cycle; the sink takes one in each",
-                "wait", functools.partial(FrontEndEnvironment, stalls=False),
-                lambda parameters, index: {"port": index["p"]} if not parameters["limits"][
-                    index["p"]] and parameters["priorities"][index["p"]] == max(
-                        parameters["priorities"]) else None, (_STARVING, _EQUAL), quick=1),
+                "wait", functools.partial(FrontEndEnvironment, stalls=False), _greatest,
+                (_STARVING, _EQUAL), quick=1),
         ),
         checker=FrontEndCheck,
         fpga=FpgaTarget("equal"),
