@@ -1,10 +1,8 @@
 """Masters that ask whenever they like, and a reorder core that stalls at will."""
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
-
-from cyclebound.hdl.dram.multi_port_front_end import ForwardedLayout
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
 __all__ = ["FrontEndEnvironment"]
 
@@ -32,11 +30,8 @@ class FrontEndEnvironment(wiring.Component):
 
     def __init__(self, front_end, *, stalls):
         self._stalls, self._ports = stalls, front_end.ports
-        super().__init__({
-            "choice": In(front_end.ports + stalls),
-            "sinks": Out(stream.Signature(front_end.width)).array(front_end.ports),
-            "source": In(stream.Signature(ForwardedLayout(ports=front_end.ports,
-                                                          width=front_end.width)))})
+        super().__init__({"choice": In(front_end.ports + stalls), **{
+            name: front_end.signature.members[name].flip() for name in ("sinks", "source")}})
 
     def elaborate(self, platform):
         m = Module()

@@ -1,13 +1,12 @@
 """Senders and receivers of a mesh that may do whatever the bound on its packets allows."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
 from cyclebound.golden.noc.packet import source_header, xy_header
 from cyclebound.golden.noc.patterns import pattern
 from cyclebound.golden.noc.routes import ports, xy_route
-from cyclebound.hdl.noc.flit import FlitLayout
 
 __all__ = ["MeshEnvironment"]
 
@@ -40,9 +39,8 @@ class MeshEnvironment(wiring.Component):
         self._width, self._routing, self._shape = mesh.width, mesh.routing, mesh.shape
         self._goals = pattern(mesh.shape, number, divmod(hot, mesh.shape.columns))
         self._flits = flits
-        flit, tiles = stream.Signature(FlitLayout(mesh.width)), len(mesh.shape.tiles)
-        super().__init__({"choice": In(len(self._goals)), "sinks": Out(flit).array(tiles),
-                          "sources": In(flit).array(tiles)})
+        super().__init__({"choice": In(len(self._goals)), **{
+            name: mesh.signature.members[name].flip() for name in ("sinks", "sources")}})
 
     def elaborate(self, platform):
         m = Module()
