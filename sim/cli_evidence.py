@@ -71,6 +71,9 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             check: Annotated[bool, typer.Option(
                 "--check", help="Prove with yosys that the Verilog is the hardware that was built.")
             ] = False,
+            seconds: Annotated[int | None, typer.Option(
+                "--check-seconds", metavar="S", min=1, help="Seconds of CPU for each module in "
+                "--check; those that take longer are named, with exit status 1.")] = None,
             beside: Annotated[int | None, typer.Option(
                 "--beside", metavar="CYCLES", min=1, help="Simulate the Verilog beside the "
                 "hardware that was built, with random inputs for so many cycles, and compare all "
@@ -112,8 +115,9 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
     for problem in problems:
         cli.say(f"{the_block.name}: {problem}")
     if check:
-        verilog_checks.check_equivalent(made)
-        cli.say(f"{made.core}: proved equal to its source")
+        checked = verilog_checks.check_equivalent(made, seconds)
+        cli.say(f"{made.core}: {checked}")
+        problems += list(checked.left)
     if beside:
         compared = verilog_comparing.compare_with_source(the_block, made.parameters, made, beside)
         cli.say(f"{made.name}: equal to its source in {compared.cycles:,} cycles; of "

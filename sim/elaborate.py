@@ -6,6 +6,7 @@ two ports besides clock and reset: `inputs` holds all inputs of the component si
 """
 
 import json
+import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -427,10 +428,19 @@ def simulation_verilog(text: str, folder: Path, script: str = SCRIPT) -> Path:
     return folder / "top.v"
 
 
-def run_yosys(script: str, folder: Path) -> None:
-    """Run yosys commands in ``folder``. Raises `RuntimeError` in its words."""
-    done = subprocess.run([*yosys_command(), "-q", "-p", script],
-                          cwd=folder, capture_output=True, text=True)
+class OutOfTimeError(Exception):
+    """A program has had all the CPU time that it was given."""
+
+
+def run_yosys(script: str, folder: Path, seconds: int | None = None) -> None:
+    """Run yosys commands in ``folder``. Raises `RuntimeError` in its words, and `OutOfTimeError`
+    after so many seconds of CPU."""
+    command = [*yosys_command(), "-q", "-p", script]
+    if seconds is not None:
+        command = ["/bin/sh", "-c", f'ulimit -t {seconds}; exec "$@"', "yosys", *command]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if seconds is not None and done.returncode in (-signal.SIGKILL, -signal.SIGXCPU):
+        raise OutOfTimeError(f"not within {seconds} s of CPU")
     if done.returncode:
         raise RuntimeError(f"yosys cannot write Verilog: {done.stderr.strip()[-2000:]}")
 

@@ -22,12 +22,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cyclebound.sim.elaborate import run_yosys
+from cyclebound.sim.cache import find_or_make, key_of
+from cyclebound.sim.elaborate import OutOfTimeError, run_yosys
 from cyclebound.sim.errors import UserError
+from cyclebound.sim.installed import package
 from cyclebound.sim.verilog import Export
 from cyclebound.sim.verilog_cells import Bits
+from cyclebound.sim.yosys import PACKAGE
 
-__all__ = ["check_equivalent"]
+__all__ = ["Checked", "check_equivalent"]
 
 # A write under a condition has an address that is x otherwise: that may be any, and is taken to be
 # the one that is written. With equal addresses, what writes parts of a word is one port.
@@ -79,11 +82,29 @@ _INITIAL = re.compile(r"^  attribute \\init (\S+)\n(?:  attribute .*\n)*  wire .
 _FIRST = "\\is.first.cycle"  # no name in Verilog has a dot, and a part's pin has one
 
 
-def check_equivalent(made: Export) -> None:
-    """Raises `UserError` where the core's Verilog is not proved equal to what it was made from."""
+@dataclass(frozen=True)
+class Checked:
+    """Modules of an export that are proved, and those that took more time than they had."""
+
+    proved: tuple[str, ...]
+    left: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        whole = len(self.proved) + len(self.left)
+        return (f"proved equal to its source, {whole} of {whole} modules" if not self.left else
+                f"{len(self.proved)} of {whole} modules proved equal to their sources; not "
+                f"{', '.join(self.left)}")
+
+
+def check_equivalent(made: Export, seconds: int | None = None) -> Checked:
+    """What is proved of the core's Verilog; a proof of two equal pairs of modules is made once.
+
+    Each module has ``seconds`` of CPU, or as many as it takes. Raises `UserError` where one is not
+    proved equal to what it was made from.
+    """
     try:
         with tempfile.TemporaryDirectory() as name:
-            _check(made, Path(name))
+            return _check(made, Path(name), seconds)
     except (RuntimeError, _DifferentError) as error:
         raise UserError(f"{made.block}: the Verilog is not proved equal to its source: "
                         f"{str(error)[-300:]}") from error
@@ -93,22 +114,27 @@ class _DifferentError(Exception):
     """The two differ in a way that needs no solver."""
 
 
-def _check(made: Export, folder: Path) -> None:
+def _check(made: Export, folder: Path, seconds: int | None) -> Checked:
     (folder / "source.il").write_text(made.rtlil)
     (folder / "source.v").write_text(made.text)
     gold, gate = _sides(made.core, folder, gold=_SOURCE, gate="read_verilog source.v")
     written: dict[str, _Opened] | None = None
     if gold.keys() != gate.keys():
         raise _DifferentError(f"modules {sorted(gold.keys() ^ gate.keys())} are only in one")
+    left = []
     for name, module in gold.items():
         try:
-            _compare(name, module, gate[name], folder)
-        except _DifferentError:
-            if not module.memory:
-                raise
-            if written is None:
-                [written] = _sides(made.core, folder, gold=_WRITTEN)
-            _compare(name, written[name], gate[name], folder)
+            try:
+                _compare(name, module, gate[name], seconds)
+            except _DifferentError:
+                if not module.memory:
+                    raise
+                if written is None:
+                    [written] = _sides(made.core, folder, gold=_WRITTEN)
+                _compare(name, written[name], gate[name], seconds)
+        except OutOfTimeError:
+            left.append(name)
+    return Checked(tuple(name for name in gold if name not in left), tuple(left))
 
 
 def _sides(top: str, folder: Path, **reads: str) -> "list[dict[str, _Opened]]":
@@ -118,22 +144,30 @@ def _sides(top: str, folder: Path, **reads: str) -> "list[dict[str, _Opened]]":
     return [_opened((folder / f"{name}.il").read_text()) for name in reads]
 
 
-def _compare(name: str, gold: "_Opened", gate: "_Opened", folder: Path) -> None:
-    """Raises `_DifferentError` where two modules are not proved equal."""
+def _compare(name: str, gold: "_Opened", gate: "_Opened", seconds: int | None) -> None:
+    """Raises `_DifferentError` where two modules are not proved equal, and `OutOfTimeError`."""
     if gold.parts != gate.parts:
         raise _DifferentError(f"the parts of {name} differ: " + ", ".join(
             f"{part}: {kind}" for part, kind in sorted(gold.parts.items() ^ gate.parts.items())))
-    for side, opened in (("gold", gold), ("gate", gate)):
-        (folder / f"{side}.il").write_text(f"module \\{side}\n{opened.text}end\n")
-    for before in _BEFORE:
-        try:
-            run_yosys(_COMPARE.format(before=before), folder)
-        except RuntimeError as error:
-            if before == _BEFORE[-1]:
-                said = str(error).removeprefix("yosys cannot write Verilog: ")
-                raise _DifferentError(f"module {name}: {said[-200:]}") from error
-        else:
-            return
+    sides = {side: f"module \\{side}\n{opened.text}end\n"
+             for side, opened in (("gold", gold), ("gate", gate))}
+
+    def prove(folder: Path) -> None:
+        for side, text in sides.items():
+            (folder / f"{side}.il").write_text(text)
+        for before in _BEFORE:
+            try:
+                run_yosys(_COMPARE.format(before=before), folder, seconds)
+                break
+            except RuntimeError as error:
+                if before == _BEFORE[-1]:
+                    said = str(error).removeprefix("yosys cannot write Verilog: ")
+                    raise _DifferentError(f"module {name}: {said[-200:]}") from error
+        for side in sides:
+            (folder / f"{side}.il").unlink()
+
+    # blocks are made of modules of other blocks, and configurations of those of others
+    find_or_make("verilog-equal", key_of(_COMPARE, _BEFORE, sides, package(PACKAGE)), prove)
 
 
 @dataclass
