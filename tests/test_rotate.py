@@ -1,0 +1,80 @@
+"""The part of the thorough tests and of the full level that a commit runs."""
+
+import runpy
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROTATE = runpy.run_path(str(Path(__file__).with_name("rotate.py")))
+PARTS, ages, main, part_of, run, steps = (
+    ROTATE[name] for name in ("PARTS", "ages", "main", "part_of", "run", "steps"))
+
+pytestmark = pytest.mark.unit
+
+
+def test_forty_commits_in_a_row_run_each_part_once():
+    for first in (0, 1, 39, 1407):
+        assert sorted(part_of(first + n) for n in range(PARTS)) == [*range(1, PARTS + 1)]
+
+
+def test_an_age_is_the_distance_to_the_commit_of_that_part():
+    for commits in (40, 41, 1407):
+        found = ages(commits)
+        assert sorted(found.values()) == [*range(PARTS)]
+        assert [*found.values()] == sorted(found.values(), reverse=True)
+        assert all(part_of(commits - ago) == part for part, ago in found.items())
+
+
+def test_the_steps_are_that_part_of_both():
+    tests, level = steps(7).values()
+    assert tests[1:] == ["-n", "auto", "--dist", "worksteal", "-m", "thorough", "--thorough",
+                         "--shard", "7/40"]
+    assert level[1:] == ["regress", "--full", "--shard", "7/40", "--no-report",
+                         "--no-pictures"]
+
+
+def _steps_that(*programs):
+    return lambda part: {f"step {number}": [sys.executable, "-c", program]
+                         for number, program in enumerate(programs)}
+
+
+@pytest.mark.parametrize(("programs", "status", "says"), [
+    (("", ""), 0, ["step 0: passed", "step 1: passed"]),
+    (("", "raise SystemExit(3)"), 1, ["step 0: passed", "step 1: FAILED with status 3"]),
+    (("raise SystemExit(1)", ""), 1, ["step 0: FAILED with status 1", "step 1: passed"]),
+    (("import time; time.sleep(60)", ""), 0, ["step 0: not finished in 2 s", "step 1: passed"]),
+])
+def test_a_part_that_fails_is_a_failure(programs, status, says, monkeypatch, capfd):
+    git = {"rev-parse": "false", "rev-list": "1407", "log": "\n".join(["abc of today"] * PARTS)}
+    monkeypatch.setitem(main.__globals__, "steps", _steps_that(*programs))
+    monkeypatch.setitem(main.__globals__, "_git", lambda word, *_: git[word])
+    assert main(["--seconds", "4"]) == status
+    said = capfd.readouterr().out
+    assert "Part 8 of 40, by the number of commits, 1407." in said
+    assert "   9/40: abc of today, 39 commits ago" in said
+    assert all(line in said for line in says)
+
+
+def test_a_clone_without_its_commits_is_refused(monkeypatch, capfd):
+    monkeypatch.setitem(main.__globals__, "_git", lambda *_: "true")
+    assert main([]) == 2
+    assert "a shallow clone" in capfd.readouterr().err
+
+
+def test_what_does_not_end_is_killed_with_its_children(tmp_path, monkeypatch):
+    monkeypatch.setitem(run.__globals__, "_GRACE", 0.5)
+    program = ("import signal, subprocess, sys, time; signal.signal(signal.SIGINT, signal.SIG_IGN);"
+               f"subprocess.Popen(['sh', '-c', 'sleep 4; touch {tmp_path}/alive']); time.sleep(60)")
+    assert run([sys.executable, "-c", program], 1.5) is None
+    time.sleep(4)
+    assert not (tmp_path / "alive").exists()
+
+
+def test_ci_runs_it():
+    text = (Path(__file__).parents[1] / ".ci" / "run").read_text()
+    assert ".venv/bin/python tests/rotate.py" in text
+    assert subprocess.run(["bash", "-n", Path(__file__).parents[1] / ".ci" / "run"]
+                          ).returncode == 0
