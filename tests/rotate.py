@@ -76,16 +76,18 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=_SECONDS)
     options = parser.parse_args(words)
     if _git("rev-parse", "--is-shallow-repository") == "true":
-        print("rotate: a shallow clone does not say how many commits there are", file=sys.stderr)
-        return 2
-    commits = int(_git("rev-list", "--count", "HEAD"))
-    hashes = _git("log", f"-{PARTS}", "--format=%h of %cs").splitlines()
-    part = part_of(commits)
-    print(f"Part {part} of {PARTS}, by the number of commits, {commits}. Where each commit has run "
-          "its own part, each was last seen by:")
-    for other, ago in ages(commits).items():
-        when = hashes[ago] if ago < len(hashes) else "none"
-        print(f"  {other:2}/{PARTS}: {when}, {ago} commits ago")
+        part = part_of(int(_git("rev-parse", "HEAD"), 16))
+        print(f"Part {part} of {PARTS}, by HEAD's hash: a shallow clone does not say how many "
+              "commits there are, nor which part is how old.")
+    else:
+        commits = int(_git("rev-list", "--count", "HEAD"))
+        hashes = _git("log", f"-{PARTS}", "--format=%h of %cs").splitlines()
+        part = part_of(commits)
+        print(f"Part {part} of {PARTS}, by the number of commits, {commits}. Where each commit has "
+              "run its own part, each was last seen by:")
+        for other, ago in ages(commits).items():
+            when = hashes[ago] if ago < len(hashes) else "none"
+            print(f"  {other:2}/{PARTS}: {when}, {ago} commits ago")
     if options.list:
         return 0
     end, failed = time.monotonic() + options.seconds, False

@@ -58,10 +58,11 @@ def test_a_part_that_fails_is_a_failure(programs, status, says, monkeypatch, cap
     assert all(line in said for line in says)
 
 
-def test_a_clone_without_its_commits_is_refused(monkeypatch, capfd):
-    monkeypatch.setitem(main.__globals__, "_git", lambda *_: "true")
-    assert main([]) == 2
-    assert "a shallow clone" in capfd.readouterr().err
+def test_a_clone_without_its_commits_has_a_part_by_its_hash(monkeypatch, capfd):
+    monkeypatch.setitem(main.__globals__, "_git", lambda *words: (
+        "true" if "--is-shallow-repository" in words else "ff"))
+    assert main(["--list"]) == 0
+    assert f"Part {255 % PARTS + 1} of {PARTS}, by HEAD's hash" in capfd.readouterr().out
 
 
 def test_what_does_not_end_is_killed_with_its_children(tmp_path, monkeypatch):
