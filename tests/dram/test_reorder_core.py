@@ -21,7 +21,9 @@ from cyclebound.sim.drawing import write
 from cyclebound.sim.job import Job, run_job
 from cyclebound.sim.pictures.stays import stays
 from cyclebound.sim.prove import prove
+from cyclebound.sim.variant import Changes, varied
 from cyclebound.tb.dram import reorder_core_properties as properties
+from kit.parts import part_text, random_ddr3
 from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
@@ -308,3 +310,24 @@ def test_a_fault_of_any_tag_has_a_counterexample(tmp_path, faulty):
     found = prove(block, claim, {**claim.instances[0], "entries": 2, "cap": 1}, folder=tmp_path)
     assert found.status == "failed"
     assert found.detail.startswith("a request leaves in another form")
+
+
+# Other queues, caps and parts, on the RTL
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+@pytest.mark.parametrize("number", range(4))
+def test_random_cores_keep_the_bound_on_the_rtl(tmp_path, number):
+    """Each compared with the model in every cycle. The bound counts issues: no number of the part
+    is in it, though nRC decides which request is chosen."""
+    rng = random.Random(f"cores {number}")
+    entries, cap = rng.randint(2, 9), rng.randint(1, 14)
+    part = random_ddr3(rng, name=f"random {number}")
+    changes = Changes((("entries", entries), ("cap", cap), ("part", "random.toml")),
+                      part_text(part))
+    names = varied(catalogue.load().find("dram.reorder_core"), changes).names
+    outcome = run_job(Job("dram.reorder_core", names["small"], "cycle", 1, str(tmp_path),
+                          changes=changes))
+    assert outcome.passed, outcome.reason
+    worst = max(group.latency for group in outcome.groups)
+    assert worst == bounds.residence(entries=entries, cap=cap)
