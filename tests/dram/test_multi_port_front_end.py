@@ -56,6 +56,50 @@ def _shape(parameters):
     return {name: parameters[name] for name in ("priorities", "limits")}
 
 
+def waits(priorities, limits, rng, cycles):
+    """By the model: the longest wait of each port's requests, in unstalled cycles, if others ask as
+    often as the turn of the search has it."""
+    model = MultiPortFrontEndModel(priorities=priorities, limits=limits)
+    ports = range(len(limits))
+    often = rng.choice(((1.0,), (1.0, 0.02), (0.05, 0.5, 1.0)))
+    rate, stall = [rng.choice(often) for _ in ports], rng.choice((0.0, 0.0, 0.3))
+    stall = stall if all(limits) else 0.0  # a bound without a limit is for a sink that takes all
+    asks, since, longest = dict.fromkeys(ports, False), dict.fromkeys(ports, 0), [0] * len(limits)
+    for _ in range(cycles):
+        for port in ports:
+            if not asks[port] and rng.random() < rate[port]:
+                asks[port], since[port] = True, 0
+        ready = rng.random() >= stall
+        granted, shown = model.step({port: 0 for port in ports if asks[port]}, ready)
+        for port in ports:
+            since[port] += asks[port] and (shown is None or ready)
+        if granted is not None:
+            longest[granted] = max(longest[granted], since[granted])
+            asks[granted] = False
+    return longest
+
+
+@unit
+@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.thorough)])
+def test_random_front_ends_keep_the_bound(count):
+    rng, met, covered = random.Random(count), 0, 0
+    for _ in range(count):
+        ports = rng.randint(1, 8)
+        priorities = [rng.choice((7, 4, 4, 2, 0)) for _ in range(ports)]
+        limits = [rng.choice((0, rng.randint(1, 4), rng.randint(1, 12))) for _ in range(ports)]
+        found = [max(column) for column in zip(*(
+            waits(priorities, limits, rng, 400) for _ in range(5)), strict=True)]
+        for port, longest in enumerate(found):
+            try:
+                allowed = bounds.front_end_wait(priorities=priorities, limits=limits, port=port)
+            except NotCovered:
+                continue
+            assert longest <= allowed, (priorities, limits, port)
+            covered += 1
+            met += longest == allowed
+    assert met >= 0.05 * covered > 0  # a bound that is one less would be exceeded as often
+
+
 def play(dut, cycles, *, check, model=None, ask=0.6, accept=0.7):
     """Random requests that stay; RTL against model, if there is one."""
     rng = random.Random(f"{cycles} {ask}")
