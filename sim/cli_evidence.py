@@ -1,6 +1,7 @@
 """Commands that give Verilog, proofs and FPGA figures."""
 
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -30,7 +31,9 @@ from cyclebound.sim.cli import (
 )
 from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.lazy import lazy
+from cyclebound.sim.shape import cleaned
 
+attesting = lazy("cyclebound.sim.attest")
 blocks = lazy("cyclebound.sim.block")
 fpgas = lazy("cyclebound.sim.fpga")
 printing = lazy("cyclebound.sim.print_table")
@@ -46,6 +49,7 @@ verilog_shells = lazy("cyclebound.sim.verilog_shells")
 verilogs = lazy("cyclebound.sim.verilog")
 
 
+_DIFFERENT = 10  # lines of what differs here
 _SHELLS = ("axi-stream", "wishbone")
 
 
@@ -222,6 +226,65 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
                         *((f"{row['bound']} ({row['what']})", row["words"]) for row in bounds)):
         table.add_row(name, value)
     printing.print_table(table, console())
+
+
+@app.command()
+def attest(run: Annotated[Path | None, typer.Argument(
+               metavar="RUN", help="The run's folder.", show_default=False)] = None,
+           output: Annotated[Path | None, typer.Option(
+               "--output", "-o", metavar="FILE", help="Where the statement goes, its signature "
+               "beside it; the default is statement.json in the run's folder.")] = None,
+           key: Annotated[Path | None, typer.Option(
+               "--key", metavar="FILE", help="A private ssh key to sign with; the default is one "
+               "of its own, made at first.")] = None,
+           verify: Annotated[Path | None, typer.Option(
+               "--verify", metavar="STATEMENT", help="Check this statement, and RUN against it; "
+               "the default for RUN is the run that it lies in.")] = None,
+           signers: Annotated[Path | None, typer.Option(
+               "--signers", metavar="FILE", help="Who may sign, as ssh's allowed_signers; else any "
+               "key that fits is good.")] = None,
+           signer: Annotated[str, typer.Option(
+               "--signer", metavar="NAME", help="Which of the signers it has to be.")] = "",
+           sample: Annotated[int, typer.Option(
+               "--sample", metavar="N", min=0, help="Run so many jobs and proofs again.")] = 0,
+           seed: Annotated[int | None, typer.Option(
+               "--seed", metavar="S", min=0, help="Draw them by this seed; the default is one "
+               "that nobody knew before.")] = None) -> int:
+    """Write and sign what a run showed, of what sources, packages and tools; or verify that.
+
+    Exit status 1: something is not as the statement says.
+    """
+    if verify is None:
+        if run is None:
+            raise UserError("name a run to attest, or a statement to check with --verify")
+        if sample or signers or signer or seed is not None:
+            raise UserError("--sample, --seed, --signers and --signer belong to --verify")
+        statement = output or run / attesting.STATEMENT
+        signature = attesting.attest(run, statement, key)
+        _tell(f"{statement}, signed: {signature}")
+        return 0
+    if output or key:
+        raise UserError("--output and --key are for a statement that is written, not --verify")
+    if run is None and (verify.parent / run_results.FILE).is_file():
+        run = verify.parent
+    seed = secrets.randbits(32) if seed is None else seed
+    check = attesting.verify(verify, run, signers=signers, signer=signer, sample=sample, seed=seed,
+                             tell=lambda name: _tell(f"again: {name}"))
+    _tell(check.signer)
+    for line in check.differs[:_DIFFERENT]:
+        _tell(f"not as here: {line}")
+    if len(check.differs) > _DIFFERENT:
+        _tell(f"not as here: {len(check.differs) - _DIFFERENT:,} more")
+    for line in check.wrong:
+        _tell(f"WRONG: {line}")
+    again = f", {len(check.ran)} run again (seed {seed})" if sample else ""
+    _tell(f"{'not ' * bool(check.wrong)}as the statement says{again}"
+            + ("" if run else "; the run itself was not looked at"))
+    return 1 if check.wrong else 0
+
+
+def _tell(line: str) -> None:
+    console().print(cleaned(line), soft_wrap=True, highlight=False, markup=False)
 
 
 def _parts(block: "blocks.Block", configuration: str | None, as_json: bool, *,

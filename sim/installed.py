@@ -25,7 +25,7 @@ from cyclebound.sim.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.toolchain import compiler, compiler_version
 
-__all__ = ["compiler_content", "everything", "package", "program", "tree", "unchanged"]
+__all__ = ["compiler_content", "contents", "everything", "package", "program", "tree", "unchanged"]
 
 # of an installation what does not matter: who made it, and files that are made from others
 _NO_MATTER = {"__pycache__", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json",
@@ -42,8 +42,12 @@ _Stat = tuple[str, int, int, int, int]  # name, size, times of content and inode
 @functools.cache
 def everything() -> str:
     """A hash of Python, its library, and all that is installed."""
-    return key_of(_python(), [sorted(_items(place).items()) for place in _places()
-                              if _items(place)])
+    return key_of(_python(), [sorted(items.items()) for items in contents()])
+
+
+def contents() -> list[dict[str, str]]:
+    """For each folder of packages, in Python's order, the hash of each of them by its name."""
+    return [items for place in _places() if (items := _items(place))]
 
 
 def package(*names: str) -> str:

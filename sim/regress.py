@@ -44,7 +44,8 @@ from cyclebound.sim.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.verdict import Verdict, judge
 from cyclebound.sim.witness import Witness, waveform_svg
 
-__all__ = ["Interrupted", "Tell", "drawings_of", "judge_places", "prove_blocks", "regress"]
+__all__ = ["Interrupted", "Tell", "drawings_of", "judge_places", "prove_blocks", "prove_claim",
+           "regress"]
 
 Tell = Callable[[Verdict | Proof | Outcome | CrossChecked], None]
 
@@ -53,9 +54,12 @@ class Interrupted(Exception):
     """Ctrl-C: everything is stopped, and what had finished is kept."""
 
 
-def _prove(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED, since: float = 0.0
-           ) -> Proof:
-    """For a worker: one proof; every failure is handed back."""
+def prove_claim(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED,
+                since: float = 0.0) -> Proof:
+    """For a worker: one proof; every failure is handed back.
+
+    Nothing counts that was proved before the moment ``since``.
+    """
     with made_since(since):
         return _proof_of(claim, pages, changes)
 
@@ -124,7 +128,7 @@ def prove_blocks(blocks: list[Block], *, pages: tuple[str, ...] = (), workers: i
     """Prove all properties of these blocks, in parallel; in the catalogue's order."""
     plan = Plan(blocks, Path(), level="full")
     with pool_of(workers or os.cpu_count() or 1, None) as pool:
-        futures = {pool.submit(_prove, claim, pages): None for claim in proofs_of(plan)}
+        futures = {pool.submit(prove_claim, claim, pages): None for claim in proofs_of(plan)}
         for _ in completed(futures, "proofs", report):
             pass
         return [future.result() for future in futures]
@@ -179,7 +183,7 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                 # proofs after simulations: many, and short, they leave no worker idle at the end
                 futures: dict[concurrent.futures.Future[Outcome | Proof], Job | Claim] = {
                     pool.submit(outcome_of_job, job, since): job for job in todo}
-                futures |= {pool.submit(_prove, claim, plan.pages, plan.changes, since): claim
+                futures |= {pool.submit(prove_claim, claim, plan.pages, plan.changes, since): claim
                             for claim in proofs_of(plan)}
                 mutated = {pool.submit(_mutated, block.name, plan.folder.resolve(), plan.pages):
                            None for block in mutated_blocks(plan)}
