@@ -192,6 +192,7 @@ def test_the_sample_is_the_verifiers(statement, monkeypatch):
 
 
 @pytest.mark.cosim
+@pytest.mark.thorough
 def test_a_sample_that_is_run_again(cyclebound, tmp_path):
     """An honest statement holds; one that claims another latency is found, though it is signed."""
     run = tmp_path / "arbiter"
