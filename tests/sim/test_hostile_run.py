@@ -177,7 +177,7 @@ def test_an_empty_file(call, tmp_path):
      "verdict row 1 has the unknown field 'later'"),
     ("UPDATE verdict SET row = json_set(row, '$.verdict', 'fine')",
      ("verdict of verdict row 1 must be one of exact, held, right, violated, wrong, "
-      "refuted, not covered, unobserved, void, not 'fine'")),
+      "refuted, not covered, unobserved, void, weaker, changed, not 'fine'")),
     ("UPDATE verdict SET row = json_set(row, '$.worst', '3')",
      "worst of verdict row 1 must be a whole number or nothing, not '3'"),
     ("UPDATE verdict SET row = json_set(row, '$.worst', json('1' || '" + "0" * 20 + "'))",

@@ -162,7 +162,7 @@ def test_another_database(tmp_path):
     base = sqlite3.connect(tmp_path / FILE)
     base.execute("CREATE TABLE notes (text)")
     base.close()
-    with pytest.raises(UserError, match=r"^\S+ has other tables than a run: 'fpga, job, "):
+    with pytest.raises(UserError, match=r"^\S+ has other tables than a run: 'cross_check, fpga,"):
         Results(tmp_path)
 
 
