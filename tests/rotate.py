@@ -66,8 +66,9 @@ def run(command: Sequence[str], seconds: float) -> int | None:
 
 
 def _git(*words: str) -> str:
-    return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True,
-                          text=True).stdout.strip()
+    # whoever owns the clone, as a container's root does not
+    return subprocess.run(["git", "-c", f"safe.directory={ROOT}", *words], cwd=ROOT, check=True,
+                          capture_output=True, text=True).stdout.strip()
 
 
 def main(words: Sequence[str] | None = None) -> int:
