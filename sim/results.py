@@ -31,7 +31,7 @@ from cyclebound.sim.verdict import VERDICTS, Verdict
 __all__ = ["FILE", "ROWS", "VERSION", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
-VERSION = 7
+VERSION = 8
 _LARGEST = 1 << 30  # bytes of a file
 _CELL = 64 << 20  # bytes of one of its values
 ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing,

@@ -26,8 +26,8 @@ _STYLE = {"exact": "green", "right": "green", "held": "cyan"}
 _UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML
 _MOST_NAMED = 3  # of kinds, tests or claims in a row of differences
 _OF_VERDICT = ("verdict", "sums", "worst", "allowed", "evidence", "domain", "requests", "claim",
-               "formula", "environment", "unit")
-_OF_PROOF = ("status", "depth", "induction", "says", "detail")
+               "formula", "environment", "assumes", "unit")
+_OF_PROOF = ("status", "depth", "induction", "says", "assumes", "detail")
 _OF_FPGA = ("mhz", "luts", "flip_flops", "block_rams", "multipliers")
 _VERDICT_RANK = ("exact", "right", "held")  # of one claim: the strongest first
 _EVIDENCE_RANK = ("proved", "exhaustive", "searched", "sampled")

@@ -14,6 +14,7 @@ from cyclebound.sim.elaborate import leave_unused, to_rtlil
 from cyclebound.sim.job import Group
 from cyclebound.sim.prove import Proof
 from cyclebound.sim.shape import shown
+from cyclebound.tb.assumed import said
 from cyclebound.tb.tally import ratio, standing
 
 __all__ = ["FAILURES", "VERDICTS", "Verdict", "cycles_of", "judge", "judge_bound"]
@@ -93,6 +94,8 @@ class Verdict:
         ``equal``, ``weaker`` or ``changed``; ``none`` where there is none, and why.
     points : list of (allowed, worst)
         Bound and worst observed by kind, without repetition: about 500 at most, the tightest in.
+    assumes : list of str
+        What the proofs behind the row assume that the surroundings never do.
     """
 
     block: str
@@ -128,6 +131,7 @@ class Verdict:
     mutation: dict = field(default_factory=dict)
     baseline: str = ""
     points: list = field(default_factory=list)
+    assumes: list[str] = field(default_factory=list)
 
     @property
     def tightness(self) -> float | None:
@@ -404,7 +408,7 @@ def _evidence(row: Verdict, binding: BoundBinding, block: Block, configuration: 
                 kind = "kind" if len(beyond) == 1 else "kinds"
                 evidence.insert(1, ("sampled", f"{len(beyond):,} {kind} beside these"))
     kinds = {_key(binding, parameters) for _, parameters in seen}
-    covered, words = _proved(block, binding, configuration, proofs)
+    covered, words, row.assumes = _proved(block, binding, configuration, proofs)
     if words:
         whole = kinds <= covered
         evidence.insert(0 if whole else len(evidence), ("proved" if whole else "proved in part",
@@ -519,9 +523,12 @@ def _is_the_block(block: Block, claim: Property, parameters: Mapping[str, object
 
 
 def _proved(block: Block, binding: BoundBinding, configuration: Configuration,
-            proofs: Iterable[Proof]) -> tuple[set[str], list[str]]:
-    """The kinds for which this bound's value has been proved, and how to say it."""
-    kinds, words = set(), []
+            proofs: Iterable[Proof]) -> tuple[set[str], list[str], list[str]]:
+    """The kinds for which this bound's value has been proved, how to say it, and what is assumed
+    for that."""
+    kinds: set[str] = set()
+    words: list[str] = []
+    assumes: list[str] = []
     for proof, claim, those in _proofs_of(block, binding, configuration, proofs, "proved"):
         for what, kind, limit in proof.claims:
             try:
@@ -531,7 +538,8 @@ def _proved(block: Block, binding: BoundBinding, configuration: Configuration,
             if what == binding.what and value == limit:
                 kinds.add(_key(binding, kind))
                 words.append(f"{claim.name} for {_words(those | kind) or 'no parameters'}")
-    return kinds, list(dict.fromkeys(words))
+                assumes += map(said, proof.assumes)
+    return kinds, list(dict.fromkeys(words)), list(dict.fromkeys(assumes))
 
 
 def _explored(block: Block, binding: BoundBinding, configuration: Configuration,

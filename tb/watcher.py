@@ -92,8 +92,8 @@ def claim_kept(m, name, port, claim, *, unless=None):
         Of the stream, in a message.
     port : stream
         With ``valid``, ``ready`` and ``payload``.
-    claim : Assert or Assume
-        Who owes it: the target, or its surroundings.
+    claim : Assert or stays
+        Who owes it: the target, or its surroundings (`cyclebound.tb.assumed.stays`).
     unless : Value or None
         A cycle in which the offer may go.
     """

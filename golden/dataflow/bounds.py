@@ -39,7 +39,8 @@ def token_match(*, depth: Depth) -> int:
 
 @bound(formula="depth + 1", source="this project, from SGMF, section 2.2",
        environment="tokens of other threads may come in any order and cycle, and firings be "
-                   "taken in any")
+                   "taken in any; a token on offer stays until it is taken, and which operands are "
+                   "needed never changes")
 def token_turn(*, depth: Depth, epochs: bool = False) -> int:
     """Firings that leave after a thread's last operand was taken, until its own, inclusive.
 

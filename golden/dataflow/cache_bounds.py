@@ -24,7 +24,8 @@ def cache_hit(*, hit: Hit) -> int:
 
 
 @bound(formula="ports - 1 + miss", source="this project, from SGMF, section 5.2 and Table 1",
-       environment="the other ports may access any bank in any cycle, and any access may miss")
+       environment="the other ports may access any bank in any cycle, and any access may miss; a "
+                   "request stays until it is taken, and no port uses a tag that is under way")
 def cache_access(*, ports: Ports, miss: Miss) -> int:
     """Cycles from offering a request to its answer, both included, whatever others do.
 

@@ -26,7 +26,8 @@ __all__ = ["arbiter_refresh", "arbiter_refresh_wait", "buffer_lookup", "buffer_m
            "with_refreshes"]
 
 
-_TABLE = "mappings and requests may be offered in any cycle, and answers be taken in any"
+_TABLE = ("mappings and requests may be offered in any cycle, and answers be taken in any; what is "
+          "offered stays until it is taken")
 _BUS = "commands come in any cycle in which the data bus will be free for them, in any order"
 _ALONE = ("nothing else is under way when the request is taken, and no refresh is owed or falls "
           "due before it starts; its words lie anywhere")
@@ -73,7 +74,7 @@ def buffer_mapping() -> int:
 
 @bound(formula="7 * (1 + mappings)", source="this project",
        environment="tiles and refusals are taken at once; with mappings, one may be asked for in "
-                   "any cycle")
+                   "any cycle, and without, none; what is offered stays until it is taken")
 def buffer_wait(*, mappings: Mappings) -> int:
     """Cycles from offering a buffer request to its being taken, both included.
 
@@ -218,7 +219,11 @@ def stride_sequencer_anywhere(*, words: Words, gap: Gap, count: Lines) -> int:
                for start in range(16))
 
 
-@bound(formula="1", source="this project", environment="refreshes are done at any time, or not")
+_URGENT = ("refreshes are done at any time, and while as many are owed as may be, one before the "
+           "next falls due")
+
+
+@bound(formula="1", source="this project", environment=_URGENT)
 def refresh_request(*, interval: Interval) -> int:
     """Cycles from a refresh falling due to its being owed: the very same cycle, which counts.
 
@@ -226,10 +231,6 @@ def refresh_request(*, interval: Interval) -> int:
     late: one that falls due while as many are owed as may be is forgotten.
     """
     return 1
-
-
-_URGENT = ("refreshes are done at any time, and while as many are owed as may be, one before the "
-           "next falls due")
 
 
 @bound(formula="most * interval", source="this project", environment=_URGENT)

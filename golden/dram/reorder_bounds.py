@@ -7,7 +7,8 @@ from cyclebound.golden.bound import NotCovered, Range, bound
 __all__ = ["printed_residence", "residence"]
 
 _ANY_TRAFFIC = ("requests of any bank, row, direction and priority may come in any cycle; the "
-            "controller may take one in any, and close all banks")
+                "controller may take one in any, and close all banks; a request stays until it is "
+                "taken, and none has the tag of another that is waiting")
 
 Places = Annotated[int, Range(1, says="n: places in the queue")]
 Entries = Annotated[int, Range(2, says="n: places in the queue")]

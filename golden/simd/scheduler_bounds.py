@@ -23,7 +23,10 @@ def launch_after_slot(*, slot: Slot) -> int:
 
 
 @bound(formula="1", source="this project",
-       environment="policy access; the other slot's access was committed earlier")
+       environment="policy access; the other slot's access was committed earlier; grids have "
+                   "items; one work-group at a time ends or commits an access, one that has a slot "
+                   "and none under way; an access is over once, and only if it was allowed to "
+                   "begin; a last store is one to DRAM")
 def turn() -> int:
     """Compute cycles from the end of an access to the turn of the one that waits, both included.
 

@@ -7,7 +7,8 @@ from cyclebound.golden.bound import Range, bound, check_count
 __all__ = ["eq1", "read_completion", "words_of"]
 
 
-_ANY_TRAFFIC = "the other requesters of the bank may ask in any cycle, for any word of it"
+_ANY_TRAFFIC = ("the other requesters of the bank may ask in any cycle, for any word of it; an "
+                "access on offer stays until it is granted")
 
 Nbytes = Annotated[int, Range(1, says="length of the transaction, in bytes")]
 WordBytes = Annotated[int, Range(1, says="width of a word, in bytes")]

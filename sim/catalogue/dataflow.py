@@ -7,6 +7,7 @@ from cyclebound.hdl.dataflow.float_fma import FloatFma
 from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
 from cyclebound.sim.block import (
+    FOLLOWED,
     Block,
     BoundBinding,
     Configuration,
@@ -64,6 +65,12 @@ BLOCKS = (
                      "within depth + 1 firings",
                 checker=TokenBufferProof,
                 declares={"turn": lambda instance: {"tid": ANY}},
+                assumes={
+                    "operand #: offer withdrawn or changed":
+                        "a token on offer stays until it is taken",
+                    "needed changed": "which operands are needed never changes",
+                    "another thread is declared": FOLLOWED,
+                },
                 instances=tuple({"operands": operands, "depth": depth, "tid_width": tid_width,
                                  "width": width}
                                 for operands, depth, tid_width, width in (

@@ -180,6 +180,12 @@ BLOCKS = (
                               "width": 1, "hit": hit, "miss": 6}
                              for ports, tag_width, hit in ((2, 1, 4), (3, 2, 3))),
                            _TINY_BANKS),
+                assumes={
+                    "request #: offer withdrawn or changed":
+                        "a request stays until it is taken",
+                    "port #: a tag that is under way is offered":
+                        "no port uses a tag that is under way",
+                },
                 declares={"access": lambda instance: {}},
                 depth=8,
             ),

@@ -10,6 +10,7 @@ from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.hdl.dram.page_controller import PageController
 from cyclebound.hdl.dram.reorder_core import ReorderCore
 from cyclebound.sim.block import (
+    FOLLOWED,
     Block,
     BoundBinding,
     Configuration,
@@ -128,6 +129,12 @@ BLOCKS = (
                      "cycles while one waits, and none is overtaken by more than cap + n - 2",
                 checker=ReorderProof,
                 declares={"residence": lambda instance: {}},
+                assumes={
+                    "offer withdrawn or changed": "a request stays until it is taken",
+                    "a second request of the tag that is followed":
+                        "none has the tag of another that is waiting",
+                    "another request is followed": FOLLOWED,
+                },
                 instances=(*({"entries": entries, "cap": cap, "part": SMALL.name, "tag_bits": 1}
                              for entries, cap in ((3, 2), (4, 5), (8, 9))),
                            {**_PAPER, "entries": 3, "cap": 2}, _PAPER),

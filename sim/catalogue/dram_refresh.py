@@ -71,6 +71,10 @@ BLOCKS = (
                      "falls due, and done within its deadline, and no two are further apart than "
                      "the bound",
                 checker=RefreshInTimeProof,
+                assumes={
+                    "a refresh falls due while the most are owed, and none is done":
+                        "while as many are owed as may be, one before the next falls due",
+                },
                 instances=(_SMALL, _PAPER, _DDR3),
                 declares={what: lambda instance: {} for what in ("request", "deadline", "gap")},
                 depth=14,

@@ -46,12 +46,17 @@ def _waits(name, mappings, says):
         says=says,
         checker=functools.partial(BufferTableWaitProof, mappings=bool(mappings)),
         declares={"wait": lambda instance: {"mappings": mappings}},
+        assumes={**_OFFERS, "a sink is not ready": "tiles and refusals are taken at once",
+                 **({} if mappings else {"a mapping is asked for": "without, none"})},
         instances=(_TINY, _PAPER),
         depth=16,
         induction=2,
     )
 
 
+_OFFERS = dict.fromkeys(
+    (f"{name} on offer withdrawn or changed" for name in ("mapping", "request")),
+    "what is offered stays until it is taken")
 _TINY = {"buffers": 2, "address_bits": 6, "count_bits": 3, "capacity": 50}
 # Sim-D, section 3.2.4 and its model: 32 buffers; a 4 GiB device
 _PAPER = {"buffers": 32}
@@ -85,6 +90,7 @@ BLOCKS = (
                      "seventh cycle, once, by a tile or a refusal; a mapping is reported in the "
                      "seventh cycle",
                 checker=BufferTableTimingProof,
+                assumes=_OFFERS,
                 declares={"lookup": _no_parameters, "mapping": _no_parameters},
                 instances=(_TINY, _PAPER),
                 depth=16,

@@ -37,6 +37,10 @@ BLOCKS = (
                      "there are requesters; grants are one-hot, only for requests, never idle, and "
                      "held",
                 checker=RoundRobinProof,
+                assumes={
+                    "request withdrawn before it was served":
+                        "a request stays until it is served",
+                },
                 instances=tuple({"count": count} for count in (2, 4, 8, 11)),
                 # Cover waits for all the others, one grant each.
                 depth=lambda instance: max(12, instance["count"] + 2),

@@ -277,6 +277,16 @@ BLOCKS = (
                      "under way at a time if either is of a scratchpad; the machine is idle if no "
                      "slot is taken and no work-group left",
                 checker=SchedulerProof,
+                assumes={
+                    "a grid without items": "grids have items",
+                    "two work-groups compute at once":
+                        "one work-group at a time ends or commits an access",
+                    "a work-group commits or ends that does not compute":
+                        "one that has a slot and none under way",
+                    "an access is over that did not begin":
+                        "an access is over once, and only if it was allowed to begin",
+                    "a last store is one to DRAM": "a last store is one to DRAM",
+                },
                 instances=({"machine": "small"}, {"machine": "paper"}),
                 quick=1,
                 declares={"turn": lambda parameters: {}},
@@ -337,10 +347,13 @@ BLOCKS = (
         properties=(
             Property(
                 name="inside",
-                says="an access has its job four clocks later; its lines and columns are those of "
-                     "its buffer, or it is refused",
+                says="an access of the resource that its instruction names has its job four clocks "
+                     "later; its lines and columns are those of its buffer, or it is refused",
                 quick=1,
                 checker=AccessSetupProof,
+                assumes={
+                    "another resource": "of the resource that its instruction names",
+                },
                 instances=tuple({"machine": machine} for machine in (
                     _TINY_MACHINE, "small", "paper")),
                 declares={"job": lambda instance: {}},

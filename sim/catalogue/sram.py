@@ -97,6 +97,10 @@ BLOCKS = (
                      "many cycles as requesters ask; a read is answered in the cycle after its "
                      "grant, and nothing else is",
                 checker=BankedMemoryProof,
+                assumes={
+                    "bank #: offer withdrawn": "an access on offer stays until it is granted",
+                    "bank #: offer # changed": "an access on offer stays until it is granted",
+                },
                 instances=tuple(dict(zip(("banks", "requesters", "words", "word_bytes"), values,
                                          strict=True))
                                 for values in ((2, 2, 2, 1), (2, 4, 2, 1), (1, 8, 2, 1),

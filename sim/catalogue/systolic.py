@@ -78,6 +78,13 @@ _PROVED = {f"product_{m}x{k}x{n}": {"m": m, "k": k, "n": n}
 _ONE_FOLD = tuple(name for name, shape in _PROVED.items() if shape["m"] <= 2 and shape["n"] <= 3)
 
 
+_OPERANDS = {  # what is assumed of them
+    Dataflow.OUTPUT: ("operands are late", *(f"{name}: offer withdrawn or changed"
+                                             for name in ("left", "top"))),
+    Dataflow.WEIGHT: ("rows of A are late", "weights are late, or of the next product",
+                      *(f"{name}: offer withdrawn or changed" for name in ("left", "weights")))}
+
+
 def product_proof(name: str, shape: Mapping[str, int], checker: Make, dataflow: Dataflow,
                   whats: tuple[str, ...], instances: Iterable[Mapping[str, object]],
                   length: Callable[[Mapping[str, object]], int], induction: int) -> Property:
@@ -96,6 +103,9 @@ def product_proof(name: str, shape: Mapping[str, int], checker: Make, dataflow: 
              f"{shape['k']} x {shape['n']} take what is predicted, by the count of each probe",
         checker=functools.partial(checker, **shape),
         declares=dict.fromkeys(whats, kind),
+        assumes={"the sink is not ready": "a ready sink",
+                 "a fold of another length": "products of",
+                 **dict.fromkeys(_OPERANDS[dataflow], "operands always on offer")},
         instances=tuple({**instance, "operand_width": width, "accumulator_width": 2 * width}
                         for instance in instances for width in (1, 2)),
         independent=dict.fromkeys(("operand_width", "accumulator_width"),

@@ -4,9 +4,10 @@
 induction needs to know about the inside of `CacheBanks`.
 """
 
-from amaranth.hdl import Array, Assert, Assume, Cover, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Cover, Module, Mux, Signal
 from amaranth.utils import exact_log2
 
+from cyclebound.tb.assumed import owes, stays
 from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["CacheBanksCheck", "CacheBanksProof"]
@@ -66,7 +67,7 @@ class CacheBanksCheck(Watcher):
         hits_word = Signal(count)  # which port has its access to the word taken in this cycle
         for p, (port, under_way) in enumerate(zip(self.ports, self.under_way, strict=True)):
             request, answer = port.request, port.response
-            claim_kept(m, f"request {p}", request, Assume)
+            claim_kept(m, f"request {p}", request, stays)
             takes, ours, answered = (Signal(name=f"{name}_{p}")
                                      for name in ("takes", "ours", "answered"))
             m.d.comb += [
@@ -81,7 +82,7 @@ class CacheBanksCheck(Watcher):
                          gone.eq(Mux(answer.valid, 1 << answer.payload.tag, 0))]
             m.d.sync += [
                 under_way.eq(under_way & ~gone | entered),
-                Assume(~request.valid | ~under_way.bit_select(request.payload.tag, 1),
+                owes(~request.valid | ~under_way.bit_select(request.payload.tag, 1),
                        f"port {p}: a tag that is under way is offered"),
                 Assert((gone & ~under_way) == 0, f"port {p}: an answer without a request"),
             ]

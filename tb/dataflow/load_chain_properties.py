@@ -6,6 +6,7 @@ Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 4.
 from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
 
 from cyclebound.golden.dataflow.bounds import chain_completion
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["QUICK", "SLOW", "LoadChainCheck", "LoadChainObserver"]
@@ -44,13 +45,13 @@ class LoadChainCheck(Watcher):
             ages = [Signal(range(self.latency + 1), name=f"age_{number}_{tag}")
                     for tag in range(self.depth)]  # 0: nothing is owed
             m.d.sync += Assume(request.ready, f"memory {number} takes every request")
-            m.d.sync += Assume(~response.valid | Cat(
+            m.d.sync += owes(~response.valid | Cat(
                 (age != 0) & (response.payload.tag == tag)
                 for tag, age in enumerate(ages)).any(), f"memory {number} answers what was asked")
             for tag, age in enumerate(ages):
                 answered = response.valid & (response.payload.tag == tag)
                 asked = request.valid & (request.payload.tag == tag)
-                m.d.sync += Assume((age != self.latency - 1) | answered,
+                m.d.sync += owes((age != self.latency - 1) | answered,
                                    f"memory {number} answers in time")
                 with m.If(asked):
                     m.d.sync += age.eq(1)

@@ -7,8 +7,9 @@ to know about the inside of `Switch`.
 Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 5.3.
 """
 
-from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Assert, Cat, Cover, Module, Mux, Signal, Value
 
+from cyclebound.tb.assumed import fixed
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["SwitchCheck", "SwitchProof"]
@@ -63,7 +64,7 @@ class SwitchCheck(Watcher):
             choice = self.choices[o]
             before = Signal.like(choice, name=f"choice_{o}")
             m.d.sync += [before.eq(choice),
-                         Assume(~began | (before == choice), "configuration changed")]
+                         fixed(~began | (before == choice), "configuration changed")]
             there, number = self.source(o)
             owed, older, younger = self.owed[o], self.older[o], self.younger[o]
             enters, leaves = Signal(name=f"enters_{o}"), Signal(name=f"leaves_{o}")

@@ -9,6 +9,7 @@ Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 2.
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 from amaranth.utils import exact_log2
 
+from cyclebound.tb.assumed import fixed, stays
 from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["TokenBufferCheck", "TokenBufferProof"]
@@ -66,9 +67,9 @@ class TokenBufferCheck(Watcher):
         needed = Signal.like(self.needed)
         self._choice.follow(m, self.operands[0].payload.tid)
         m.d.sync += needed.eq(self.needed)
-        m.d.sync += Assume(~self._choice.chosen | (needed == self.needed), "needed changed")
+        m.d.sync += fixed(~self._choice.chosen | (needed == self.needed), "needed changed")
         for k, operand in enumerate(self.operands):
-            claim_kept(m, f"operand {k}", operand, Assume)
+            claim_kept(m, f"operand {k}", operand, stays)
         claim_kept(m, "fire", fire, Assert)
 
         ours = fire.payload.tid == tid

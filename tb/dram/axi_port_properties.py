@@ -6,11 +6,12 @@ watches simulations; `AxiPortProof` looks inside `AxiPort`, and is for induction
 Ref: AMBA AXI Protocol Specification (IHI 0022), sections A3.2.1, A3.3, A3.4.4 and A5.3.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from cyclebound.golden.dram.axi_port import MOST_TRANSFERS, AxiResponse
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.dram.timing_properties import CommandPins, DramTimingCheck
 
 __all__ = ["AxiPortCheck", "AxiPortProof", "AxiRules"]
@@ -73,7 +74,7 @@ class AxiRules(wiring.Component):
             offer = Cat(of(name, field) for field in payload)
             before, waits = Signal(len(offer), name=f"before_{name}"), self.waits[name]
             m.d.sync += [waits.eq(of(name, "valid") & ~of(name, "ready")), before.eq(offer)]
-            rule = Assert if name in "rb" else Assume
+            rule = Assert if name in "rb" else owes
             m.d.sync += rule(~waits | (of(name, "valid") & (offer == before)),
                              f"{name.upper()} withdrawn or changed while it waited")
 

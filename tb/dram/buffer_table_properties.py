@@ -12,6 +12,7 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal,
 
 from cyclebound.golden.dram.pipeline_bounds import buffer_lookup, buffer_wait
 from cyclebound.golden.dram.request import Destination, Refusal
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["BufferTableCheck", "BufferTableProof", "BufferTableTiming", "BufferTableTimingProof",
@@ -67,8 +68,8 @@ class BufferTableTiming(Watcher):
             port = getattr(self, name)
             waits, offer = Signal(name=f"{name}_waits"), Signal.like(Value.cast(port.payload))
             m.d.sync += [waits.eq(port.valid & ~port.ready), offer.eq(port.payload)]
-            m.d.sync += Assume(~waits | (port.valid & (offer == Value.cast(port.payload))),
-                               f"{name} on offer withdrawn or changed")
+            m.d.sync += owes(~waits | (port.valid & (offer == Value.cast(port.payload))),
+                             f"{name} on offer withdrawn or changed")
 
         m.d.sync += [
             Assert(~(maps_now & asks_now), "a mapping and a request are taken at once"),

@@ -4,8 +4,9 @@ Ref: Sim-D, section 3.2.4.
 """
 
 from amaranth.asserts import AnyConst
-from amaranth.hdl import Assert, Assume, Cat, Signal
+from amaranth.hdl import Assert, Cat, Signal
 
+from cyclebound.tb.assumed import law
 from cyclebound.tb.dram.buffer_table_properties import BufferTableProof
 
 __all__ = ["BufferTableWideProof"]
@@ -76,7 +77,7 @@ class BufferTableWideProof(BufferTableProof):
     def _ends(self, m, plain):
         tile, wanted, mine = self.tile.payload, self.wanted, self.asked
         m.d.sync += [
-            Assume(~plain | (wanted.y >= mine.y) | (self.area + mine.x <= self.asked_size),
+            law(~plain | (wanted.y >= mine.y) | (self.area + mine.x <= self.asked_size),
                    "a line more exceeds the buffer"),
             Assert(~plain | (tile.address == mine.address + wanted.x + self.area),
                    "a tile begins elsewhere"),
@@ -93,8 +94,8 @@ class BufferTableWideProof(BufferTableProof):
             ("now", operands), ("before", operands), ("parts_before", parts)))
         m.d.sync += [
             now.eq(operands), before.eq(now), parts_before.eq(parts),
-            Assume((now != before) | (parts == parts_before), "a product of the same changes"),
-            Assume((now[len(table.descriptor.x):] != 0) | (parts == 0), "a multiple of 0"),
+            law((now != before) | (parts == parts_before), "a product of the same changes"),
+            law((now[len(table.descriptor.x):] != 0) | (parts == 0), "a multiple of 0"),
             Assert(~self.mapped | (now == Cat(self.coming.x, self.coming.y)),
                    "a buffer's size is the product of other numbers"),
             Assert(~self.tile.valid | ~self.followed | self.tile.payload.indexed

@@ -7,6 +7,7 @@ from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal,
 
 from cyclebound.golden.dram.request import BEATS
 from cyclebound.golden.dram.rules import CAS, Command
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.dram.dq_scheduler_properties import overlapping
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.watcher import Watcher
@@ -47,13 +48,13 @@ class CommandArbiterCheck(Watcher):
         valid = Cat(head.valid for head in self.heads)
         stays = Signal(self.part.banks)  # heads of the cycle before that were not popped
         m.d.sync += stays.eq(valid & ~self.pop)
-        m.d.sync += Assume((stays & ~valid) == 0, "a head left without being popped")
+        m.d.sync += owes((stays & ~valid) == 0, "a head left without being popped")
         for bank, head in enumerate(self.heads):
             shown = Signal.like(Value.cast(head.operation), name=f"operation_{bank}",
                                 reset_less=True)
             m.d.sync += [
                 shown.eq(head.operation),
-                Assume(~stays[bank] | (shown == Value.cast(head.operation)),
+                owes(~stays[bank] | (shown == Value.cast(head.operation)),
                        f"head {bank} changed"),
             ]
         m.d.sync += [
@@ -84,7 +85,8 @@ class CommandArbiterCheck(Watcher):
             Assert(self.idle == (~valid.any() & ~self.within), "idle while a request is under way"),
             Assert(self.refreshed == (self.refresh & self.idle & (self.rest == 0)),
                    "refresh without rest, or rest without the refresh"),
-            Assume(~was_idle | self.idle | (self.rest == 0), "a request begins before rest is 0"),
+            owes(~was_idle | stays.any() | ~(valid.any() | self.within) | (self.rest == 0),
+                 "a request begins before rest is 0"),
         ]
         return m
 
@@ -220,20 +222,22 @@ class CommandArbiterBursts(Watcher):
         m.d.sync += [stays.eq(valid & ~self.pop), self.write.eq(write),
                      self.first.eq(self.idle | (self.first & ~valid.any()))]
         m.d.sync += [
-            Assume((stays & ~valid) == 0, "a head left without being popped"),
+            owes((stays & ~valid) == 0, "a head left without being popped"),
             Assume((writes == 0) | (writes == valid), "heads of a request disagree"),
-            Assume(self.first | (write == self.write), "the direction changes within a request"),
+            owes(self.first | (write == self.write), "the direction changes within a request"),
         ]
         for bank, head in enumerate(self.heads):
             shown = Signal.like(Value.cast(head.operation), name=f"operation_{bank}",
                                 reset_less=True)
             m.d.sync += [
                 shown.eq(head.operation),
-                Assume(~stays[bank] | (shown == Value.cast(head.operation)),
+                owes(~stays[bank] | (shown == Value.cast(head.operation)),
                        f"head {bank} changed"),
-                Assume(~(head.valid & self.fresh[bank]) | head.operation.precharge_only
-                       | head.operation.activate,
-                       f"bank {bank} is open before its request"),
+                *(rule(~(head.valid & self.fresh[bank] & this) | head.operation.precharge_only
+                       | head.operation.activate, says)
+                  for rule, this, says in (
+                      (owes, ~stays[bank], f"bank {bank} is open before its request"),
+                      (Assert, stays[bank], f"invariant: bank {bank} is closed at first"))),
             ]
 
     def _invariants(self, m, valid, write, last, last_writes):

@@ -3,9 +3,10 @@
 Ref: Sim-D, section 3.2.2.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
+from amaranth.hdl import Assert, Cat, Cover, Module, Signal, Value
 
 from cyclebound.golden.dram.request import FIFO_DEPTH
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["CommandGeneratorCheck", "CommandGeneratorProof"]
@@ -46,15 +47,15 @@ class CommandGeneratorCheck(Watcher):
         waits, burst = Signal(), Signal.like(Value.cast(self.bursts.payload), reset_less=True)
         m.d.sync += [waits.eq(self.bursts.valid & ~self.bursts.ready),
                      burst.eq(self.bursts.payload)]
-        m.d.sync += Assume(~waits | (self.bursts.valid
-                                     & (burst == Value.cast(self.bursts.payload))),
-                           "an offer was changed or withdrawn")
+        m.d.sync += owes(~waits | (self.bursts.valid
+                                   & (burst == Value.cast(self.bursts.payload))),
+                         "an offer was changed or withdrawn")
         taken = self.bursts.valid & self.bursts.ready
         within, common, was = self.within, Signal(2), Signal(2, reset_less=True)
         m.d.comb += common.eq(Cat(self.bursts.payload.write, self.bursts.payload.indexed))
         with m.If(taken):
             m.d.sync += [within.eq(~self.bursts.payload.last), was.eq(common)]
-        m.d.sync += Assume(~(within & self.bursts.valid) | (common == was),
+        m.d.sync += owes(~(within & self.bursts.valid) | (common == was),
                            "bursts of a request disagree")
         m.d.sync += self.inside.eq(self.inside + taken - self.describe.valid)
         m.d.sync += [
@@ -75,7 +76,7 @@ class CommandGeneratorCheck(Watcher):
             m.d.sync += [before.eq(count), popped.eq(self.pop[bank]), shown.eq(head.operation),
                          kept.eq(head.valid & ~self.pop[bank])]
             m.d.sync += [
-                Assume(head.valid | ~self.pop[bank], f"bank {bank}: pop without a head"),
+                owes(head.valid | ~self.pop[bank], f"bank {bank}: pop without a head"),
                 Assert(head.waiting <= FIFO_DEPTH, f"bank {bank}: more than the FIFO holds"),
                 Assert(head.valid | (head.waiting == 0), f"bank {bank}: entries and no head"),
                 Assert(~kept | head.valid, f"bank {bank}: head lost"),

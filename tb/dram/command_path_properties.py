@@ -7,6 +7,7 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.dram.rules import CAS, Command
 from cyclebound.golden.dram.worst_case import LEAD, longest_issue_delays
+from cyclebound.tb.assumed import at_rest, owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["CommandPathCheck", "CommandPathProof", "CommandPathRequest"]
@@ -74,13 +75,13 @@ class CommandPathCheck(Watcher):
             begins.eq(free & valid),
         ]
         m.d.sync += [
-            Assume(~begins | (self.idle & (self.rest <= LEAD)), "a request begins too early"),
-            Assume(free | (valid == ~ended), "a burst is missing, or one too many"),
+            owes(~begins | (self.idle & (self.rest <= LEAD)), "a request begins too early"),
+            owes(free | (valid == ~ended), "a burst is missing, or one too many"),
             Assume(~valid | (burst.address < self.part.bursts), "a burst beyond the part"),
-            Assume(~valid | burst.last | (Mux(begins, 0, count) < self.most - 1),
+            owes(~valid | burst.last | (Mux(begins, 0, count) < self.most - 1),
                    "a request is too long"),
-            Assume(~valid | begins | (now == kind), "bursts of a request disagree"),
-            Assume(~begins | ~self.refresh, "a refresh in the cycle in which a request begins"),
+            owes(~valid | begins | (now == kind), "bursts of a request disagree"),
+            owes(~begins | ~self.refresh, "a refresh in the cycle in which a request begins"),
         ]
         with m.If(free):
             m.d.sync += [age.eq(valid), count.eq(valid), kind.eq(now)]
@@ -153,8 +154,7 @@ class CommandPathProof(CommandPathCheck):
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        m.d.sync += [Assert(~self.free | fact, f"invariant: {name}")
-                     for fact, name in self.rested()]
+        self._ends_at_rest(m)
         longest = max(self.limits.values())
         m.d.sync += [
             Assert((self.age == 0) == (self.count == 0), "invariant: bursts of a request"),
@@ -166,6 +166,10 @@ class CommandPathProof(CommandPathCheck):
         m.d.sync += Cover(self.ended & self.free & (self.age == longest),
                           "a request takes as long as any may")
         return m
+
+    def _ends_at_rest(self, m):
+        m.d.sync += [Assert(~self.free | fact, f"invariant: {name}")
+                     for fact, name in self.rested()]
 
 
 class CommandPathRequest(CommandPathProof):
@@ -182,11 +186,16 @@ class CommandPathRequest(CommandPathProof):
         As there.
     """
 
+    def __init__(self, target, *, most=4, less=0):
+        super().__init__(target, most=most, less=less)
+        self._first = Signal(init=1)
+
+    def _ends_at_rest(self, m):
+        at_rest(m, self._first, self.free, self.rested())
+
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        first = Signal(init=1)
+        first = self._first
         m.d.sync += first.eq(0)
-        m.d.sync += [Assume(~first | fact, f"not at rest: {name}")
-                     for fact, name in self.rested()]
-        m.d.sync += Assume(first | ~(self.free & self.bursts.valid), "a second request")
+        m.d.sync += owes(first | ~(self.free & self.bursts.valid), "a second request")
         return m

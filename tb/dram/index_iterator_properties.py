@@ -7,6 +7,7 @@ section 3.2.4. `IndexIteratorProof` looks inside `IndexIterator` as well; it is 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
 
 from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_WORDS, COUNT_BITS
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["IndexIteratorCheck", "IndexIteratorObserver", "IndexIteratorProof"]
@@ -108,8 +109,8 @@ class IndexIteratorCheck(Watcher):
             waits, offer = Signal(name=f"{name}_waits"), Cat(port.payload, more)
             before = Signal(len(offer), name=f"{name}_before")
             m.d.sync += [waits.eq(port.valid & ~port.ready), before.eq(offer)]
-            m.d.sync += Assume(~waits | (port.valid & (before == offer)),
-                               f"{name} on offer withdrawn or changed")
+            m.d.sync += owes(~waits | (port.valid & (before == offer)),
+                             f"{name} on offer withdrawn or changed")
         m.d.sync += Assume(
             ~self.tile.valid | (self.tile.payload.address + self.limit <= 1 << ADDRESS_BITS),
             "buffer ends beyond the address space")

@@ -4,9 +4,10 @@
 inside of `MultiPortFrontEnd`.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.dram.queued_request import HIGHEST
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["FrontEndCheck", "FrontEndProof"]
@@ -54,11 +55,11 @@ class FrontEndCheck(Watcher):
                      granted.eq(Cat(sink.ready for sink in self.sinks)),
                      waits.eq(asks & ~granted), starved.eq(self.starved)]
         m.d.sync += self.waited.eq(waits)
-        m.d.sync += Assume((self.waited & ~asks) == 0, "request withdrawn")
+        m.d.sync += owes((self.waited & ~asks) == 0, "request withdrawn")
         for port, sink in enumerate(self.sinks):
             offer = Signal(len(sink.payload), name=f"offer_{port}")
             with m.If(self.waited[port]):
-                m.d.sync += Assume(offer == sink.payload, f"request {port} changed")
+                m.d.sync += owes(offer == sink.payload, f"request {port} changed")
             m.d.sync += offer.eq(sink.payload)
 
         load = ~source.valid | source.ready

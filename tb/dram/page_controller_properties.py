@@ -3,9 +3,10 @@
 `PageCheck` knows only the ports; `PageProof` looks inside, and is proved by induction.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.dram.rules import CAS, READS, WRITES, Command
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.dram.timing_properties import DramAgeCheck, DramTimingCheck
 from cyclebound.tb.watcher import Watcher
 
@@ -50,8 +51,8 @@ class PageCheck(Watcher):
         m.d.sync += [
             offer.eq(sink.payload), waits.eq(sink.valid & ~sink.ready),
             taken.eq(sink.valid & sink.ready),
-            Assume(~waits | (sink.valid & (offer == sink.payload.as_value())),
-                   "request withdrawn or changed"),
+            owes(~waits | (sink.valid & (offer == sink.payload.as_value())),
+                 "request withdrawn or changed"),
         ]
         asked = Signal(sink.payload.shape())
         writes = (pins.op == Command.WR) | (pins.op == Command.WRA)

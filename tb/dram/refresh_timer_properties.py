@@ -42,17 +42,18 @@ class RefreshTimerCheck(Watcher):
         # Both wrap around: only their difference counts, which is `most` at the most.
         self.fallen, self.served = (Signal.like(self.owed, name=name)
                                     for name in ("fallen", "served"))
-        self.missed = Signal()
+        self.over, self.missed = Signal(), Signal()  # a refresh is late; one has been
         self.since = Signal(range(self.longest + 2))  # cycles from the last refresh to this
 
     def elaborate(self, platform):
         m = Module()
 
-        falls, counts, over = Signal(), Signal(), Signal()
+        falls, counts, over, balance = Signal(), Signal(), self.over, Signal.like(self.owed)
         m.d.comb += [
             falls.eq(self.phase == self.interval - 1),  # one falls due in the next cycle
             counts.eq(self.done & (self.fallen != self.served)),
-            over.eq(falls & ~counts & (self.owed == self.most)),
+            balance.eq(self.fallen - self.served),
+            over.eq(falls & ~counts & (balance == self.most)),
         ]
         m.d.sync += self.phase.eq(Mux(falls, 0, self.phase + 1))
         with m.If(falls & ~over):
@@ -66,8 +67,6 @@ class RefreshTimerCheck(Watcher):
         with m.Elif(self.since <= self.longest):
             m.d.sync += self.since.eq(self.since + 1)
 
-        balance = Signal.like(self.owed)
-        m.d.comb += balance.eq(self.fallen - self.served)
         m.d.sync += Assert(self.owed == balance, "owed is not what fell due less what was done")
         m.d.sync += Assert(self.owed <= self.most, "more are owed than may be")
         m.d.sync += Assert(self.request == (self.owed != 0), "request is not owed")
@@ -135,7 +134,9 @@ class RefreshInTimeProof(RefreshTimerProof):
             m.d.sync += self.again.eq(1)
         with m.If(self.phase == self.interval - 1):
             m.d.sync += self.begun.eq(1)
-        m.d.sync += Assume(~self.late, "a refresh is done before the next but ``most``")
+        m.d.sync += Assume(~self.over, "a refresh falls due while the most are owed, and none is "
+                                       "done")
+        m.d.sync += Assert(~self.missed, "invariant: none is late")
         m.d.sync += Assert(self.again | (self.served == 0), "invariant: none was done")
         return m
 

@@ -4,8 +4,9 @@
 sends them, a prover chooses, so a proof is one for every request.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
+from amaranth.hdl import Assert, Cat, Cover, Module, Signal
 
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["ReorderCheck", "ReorderProof"]
@@ -71,9 +72,9 @@ class ReorderCheck(Watcher):
             self._free.eq(~source.valid | source.ready),
             rests.eq(self.inside & ~source.valid),
             self.idle.eq(rests & self.inside & ~source.valid),
-            Assume(~waited | (sink.valid & (offer == sink.payload.as_value())),
+            owes(~waited | (sink.valid & (offer == sink.payload.as_value())),
                    "offer withdrawn or changed"),
-            Assume(~(sink.valid & self.marked & (self.pending | self.inside)),
+            owes(~(sink.valid & self.marked & (self.pending | self.inside)),
                    "a second request of the tag that is followed"),
             Assert(~held | (source.valid & (shown == source.payload.as_value())),
                    "choice withdrawn or changed"),
@@ -165,7 +166,7 @@ class ReorderProof(ReorderCheck):
         counter, = probes["residence"]
         tag, tag_before, came, came_before, stalled, stalled_too = counter.kept
         m.d.sync += [
-            Assume(~counter.waiting | (counter.name == self.tag), "another request is followed"),
+            owes(~counter.waiting | (counter.name == self.tag), "another request is followed"),
             Assert((stalled == ~self._free) & (stalled_too == ~self._free),
                    "invariant: the probe knows what is new"),
             Assert(self.pending == (came & (tag == self.tag)),

@@ -12,6 +12,7 @@ Ref: Sim-D, section 3.2.1.
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, signed
 
 from cyclebound.golden.dram.request import BURST_BITS, BURST_WORDS, COUNT_BITS
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["StrideSequencerCheck", "StrideSequencerInside", "StrideSequencerProof",
@@ -93,7 +94,7 @@ class StrideSequencerCheck(StrideSequencerTiming):
         waiting, before = Signal(), Signal.like(offered)
         m.d.sync += [waiting.eq(self.tile.valid & ~self.tile.ready), before.eq(offered)]
         m.d.sync += [
-            Assume(~waiting | (self.tile.valid & (before.as_value() == offered.as_value())),
+            owes(~waiting | (self.tile.valid & (before.as_value() == offered.as_value())),
                    "tile withdrawn or changed"),
             Assume(~self.tile.valid | ((offered.words != 0) & (offered.count != 0)),
                    "tile without words"),

@@ -4,8 +4,9 @@
 `RoundRobinProof` adds what induction needs to know about the inside of `RoundRobinArbiter`.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal
 
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["RoundRobinCheck", "RoundRobinProof"]
@@ -45,8 +46,8 @@ class RoundRobinCheck(Watcher):
         m.d.sync += self.owed.eq(self.requests & ~served)
         m.d.sync += self.stalled.eq(self.grant & ~served)
 
-        m.d.sync += Assume((self.owed & ~self.requests) == 0,
-                           "request withdrawn before it was served")
+        m.d.sync += owes((self.owed & ~self.requests) == 0,
+                         "request withdrawn before it was served")
 
         m.d.sync += Assert((self.grant & (self.grant - 1)) == 0, "grant is not one-hot")
         m.d.sync += Assert((self.grant & ~self.requests) == 0, "grant without a request")

@@ -8,9 +8,10 @@ inside `HandshakeRouter`: `HandshakeKeptProof` (nothing lost, duplicated or chan
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
 
 from cyclebound.golden.noc.shmac_packet import ShmacPort
+from cyclebound.tb.assumed import fixed, stays
 from cyclebound.tb.noc.fairness import claim_fair
 from cyclebound.tb.watcher import Watcher, claim_kept
 
@@ -33,7 +34,7 @@ class ShmacRouterCheck(Watcher):
 
     def elaborate(self, platform):
         m = Module()
-        for ports, claim, what in ((self.sinks, Assume, "input"),
+        for ports, claim, what in ((self.sinks, stays, "input"),
                                    (self.sources, Assert, "output")):
             for n, port in enumerate(ports):
                 claim_kept(m, f"{what} {n}", port, claim)
@@ -49,7 +50,7 @@ def _stays(m, router):
     past, place = Signal(), Cat(router.connected, router.position)
     before = Signal.like(place)
     m.d.sync += [past.eq(1), before.eq(place)]
-    m.d.sync += Assume(~past | (before == place), "the router's place changes")
+    m.d.sync += fixed(~past | (before == place), "the router's place changes")
 
 
 class HandshakeKeptProof(Watcher):

@@ -7,6 +7,7 @@
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 
 from cyclebound.golden.noc.packet import TIME_BITS
+from cyclebound.tb.assumed import fixed, stays
 from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["InterfaceCheck", "InterfaceFitProof", "InterfaceWindowProof"]
@@ -57,10 +58,10 @@ class InterfaceCheck(Watcher):
 
         begun, before = Signal(), Signal.like(Value.cast(window))
         m.d.sync += [begun.eq(1), before.eq(window)]
-        m.d.sync += Assume(~begun | (before == Value.cast(window)), "the window changed")
-        claim_kept(m, "words", self.words, Assume)
-        claim_kept(m, "arriving", self.arriving, Assume)
-        claim_kept(m, "transactions", self.transactions, Assume)
+        m.d.sync += fixed(~begun | (before == Value.cast(window)), "the window changed")
+        claim_kept(m, "words", self.words, stays)
+        claim_kept(m, "arriving", self.arriving, stays)
+        claim_kept(m, "transactions", self.transactions, stays)
         claim_kept(m, "received", self.received, Assert)
         claim_kept(m, "injected", self.injected, Assert, unless=~self.now_open)
         m.d.sync += [

@@ -7,6 +7,7 @@ taken has a place), `RouterOrderProof` (nothing lost, duplicated, or out of orde
 
 from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, ResetSignal, Signal
 
+from cyclebound.tb.assumed import owes, stays
 from cyclebound.tb.noc.fairness import claim_fair
 from cyclebound.tb.watcher import Watcher, claim_kept
 
@@ -40,9 +41,9 @@ class _RouterWatcher(Watcher):
     def elaborate(self, platform):
         m = Module()
         for n, sink in enumerate(self.sinks):
-            claim_kept(m, f"input {n}", sink, Assume)
+            claim_kept(m, f"input {n}", sink, stays)
             if n != self.local or self.tame:
-                self._packets(m, n, sink, self.inside[n], self.length[n], Assume, f"input {n}")
+                self._packets(m, n, sink, self.inside[n], self.length[n], owes, f"input {n}")
         return m
 
     def _packets(self, m, n, port, inside, length, claim, what):
@@ -272,7 +273,7 @@ class RouterOrderProof(_RouterWatcher):
         with m.If(source.valid & source.ready):
             m.d.sync += [got.eq(got + 1), inside.eq(~source.payload.last)]
         m.d.sync += [
-            Assume(~sink.valid | (sink.payload.data[2:] == sent), f"input {n}: wrong number"),
+            owes(~sink.valid | (sink.payload.data[2:] == sent), f"input {n}: wrong number"),
             Assume(~(sink.valid & sink.payload.first) | (sink.payload.data[:2] == 0),
                    f"input {n}: header leads nowhere"),
         ]

@@ -8,6 +8,7 @@ from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.simd.isa import File
 from cyclebound.golden.simd.machine import SLOTS
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.simd.machine_watcher import MachineWatcher
 
 __all__ = ["ComputeUnitCheck", "ComputeUnitOrder", "ComputeUnitProof"]
@@ -45,10 +46,10 @@ class ComputeUnitCheck(MachineWatcher):
         with m.If(~self.stall):  # in other clocks, inputs do not matter and outputs stay
             m.d.sync += [
                 transfers.eq(Mux(self.start, 0, now & ~done)),
-                Assume(~self.launch.valid | (~self.occupied.bit_select(launch, 1) & ~self.stopped),
+                owes(~self.launch.valid | (~self.occupied.bit_select(launch, 1) & ~self.stopped),
                        "a work-group for a slot that has one"),
                 Assume(~(self.launch.valid & self.start), "a work-group while a kernel begins"),
-                Assume((done & ~now) == 0, "a completion without an access"),
+                owes((done & ~now) == 0, "a completion without an access"),
             ]
         m.d.sync += [
             Assert(~self.commit.valid | ((lanes & ~active) == 0), "a masked lane writes"),

@@ -6,6 +6,7 @@ inside of `WorkGroupScheduler`.
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
 
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["SchedulerCheck", "SchedulerProof"]
@@ -51,9 +52,9 @@ class SchedulerCheck(Watcher):
         computing = self.taken & ~self.accessing
         for slot in range(2):
             m.d.sync += [
-                Assume(~(committed[slot] | ended[slot]) | (computing[slot] & ~self.stopping),
+                owes(~(committed[slot] | ended[slot]) | (computing[slot] & ~self.stopping),
                        "a work-group commits or ends that does not compute"),
-                Assume(~over[slot] | (self.accessing[slot] & self.allowed[slot]),
+                owes(~over[slot] | (self.accessing[slot] & self.allowed[slot]),
                        "an access is over that did not begin"),
                 Assume(~(committed[slot] & final[slot] & of_scratchpad[slot]),
                        "a last store is one to DRAM"),

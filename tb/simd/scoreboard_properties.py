@@ -1,8 +1,9 @@
 """Bound checker of the scoreboard: no operand is read before it is written."""
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
+from amaranth.hdl import Assert, Cat, Cover, Module, Signal
 
 from cyclebound.golden.simd.isa import File
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.simd.machine_watcher import MachineWatcher
 
 __all__ = ["ScoreboardCheck"]
@@ -58,7 +59,7 @@ class ScoreboardCheck(MachineWatcher):
             m.d.sync += Assert(~self.wait | others | (read != followed) | ~here | (left != 0),
                                f"operand {operand} is not on its way, and it waits")
         m.d.sync += [
-            Assume(~(self.issue & self.wait), "a token issues that should wait"),
+            owes(~(self.issue & self.wait), "a token issues that should wait"),
             Assert(~issues | ~Cat(early).any(), "an operand is read before it is written"),
             Assert(~Cat(early).any() | self.wait, "an operand would be read before it is written"),
             Cover(names.all() & self.wait, "it waits"),

@@ -1,11 +1,12 @@
 """Bound checker of the transfer unit: one transfer a slot, within its buffer, one DRAM transfer
 at a time."""
 
-from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Cat, Cover, Module, Mux, Signal
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BUFFERS, COUNT_BITS
 from cyclebound.golden.simd.machine import SLOTS
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.simd.machine_watcher import MachineWatcher
 
 __all__ = ["TransferUnitCheck"]
@@ -61,7 +62,7 @@ class TransferUnitCheck(MachineWatcher):
         words = written | scalars | captured
         asks = now & ~chip_now & self.begin
         m.d.sync += [
-            Assume((shown & busy) == 0, "an access within an access"),
+            owes((shown & busy) == 0, "an access within an access"),
             Assert((done & ~now) == 0, "a completion of no access"),
             Assert((waits & ~done) == 0, "a completion goes before it was taken"),
             Assert((words & ~now) == 0, "words for registers of a slot that does not transfer"),

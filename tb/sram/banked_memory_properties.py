@@ -8,8 +8,9 @@ for induction. `BankedMemoryObserver` asserts nothing: it tells probes what a tr
 Ref: memory-composition, section III.A.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
 
+from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["BankedMemoryCheck", "BankedMemoryDataCheck", "BankedMemoryDataProof",
@@ -85,12 +86,12 @@ class BankedMemoryCheck(_MemoryWatcher):
         # An offer stays until it is granted.
         waited = self.waited[bank]
         m.d.sync += waited.eq(waits)
-        m.d.sync += Assume((waited & ~asks) == 0, f"bank {bank}: offer withdrawn")
+        m.d.sync += owes((waited & ~asks) == 0, f"bank {bank}: offer withdrawn")
         for who, path in enumerate(paths):
             payload = Value.cast(path.request.payload)
             offer = Signal(len(payload), name=f"offer_{bank}_{who}", reset_less=True)
             with m.If(waited[who]):
-                m.d.sync += Assume(offer == payload, f"bank {bank}: offer {who} changed")
+                m.d.sync += owes(offer == payload, f"bank {bank}: offer {who} changed")
             with m.Elif(asks[who]):
                 m.d.sync += offer.eq(payload)
 

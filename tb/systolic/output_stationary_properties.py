@@ -13,6 +13,7 @@ from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal,
 from amaranth.lib import data
 
 from cyclebound.golden.systolic.mapping import Dataflow, map_product
+from cyclebound.tb.assumed import owes, stays
 from cyclebound.tb.systolic.product_timing import counted
 from cyclebound.tb.watcher import Watcher, claim_kept
 
@@ -92,7 +93,7 @@ class OutputStationaryCheck(_ArrayWatcher):
         self._operands(m, taken, blocked, moves)
         self._wavefront(m, taken, moves, final)
         self._results(m, sent, blocked, final)
-        for name, claim in (("left", Assume), ("top", Assume), ("results", Assert)):
+        for name, claim in (("left", stays), ("top", stays), ("results", Assert)):
             claim_kept(m, name, getattr(self, name), claim)
         return m
 
@@ -434,7 +435,7 @@ class OutputStationaryBoundProof(OutputStationaryProof):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         k, fold, begun, check = self.k, self.fold, self.begun, self.check
-        taken, within, last = Signal(), Signal(), Signal()
+        taken, within, last, waits = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             taken.eq(self.left.valid & self.left.ready),
             # some operands of the product are taken, and not all of them
@@ -445,8 +446,12 @@ class OutputStationaryBoundProof(OutputStationaryProof):
             fold.eq(Cat(taken & ~check.in_fold, fold)),
             begun.eq(Cat(taken & ~within, begun)),
             Assume(self.results.ready, "the sink is not ready"),
-            Assume(~within | (self.left.valid & self.top.valid), "operands are late"),
-            Assume(~taken | (self.left.payload.last == last), "a fold of another length"),
+            owes(~within | (self.left.valid & self.top.valid), "operands are late"),
+            waits.eq(self.left.valid & ~self.left.ready),
+            owes(~self.left.valid | waits | (self.left.payload.last == last),
+                 "a fold of another length"),
+            Assert(~waits | (self.left.payload.last == (k == 1)),
+                   "invariant: what waits is the first of a fold"),
             Cover(begun[-1] & self.results.valid, "the last row of the last fold leaves"),
             *(Assert(fact, f"invariant: {text}") for fact, text in self.schedule()),
         ]

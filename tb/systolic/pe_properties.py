@@ -55,7 +55,8 @@ class OutputStationaryPECheck(Watcher):
                          self.count.eq(Mux(self.first, 1, self.count + 1))]
         reach = self.count * self.most
         m.d.sync += [
-            Assume(~self.accumulate | self.first | (self.count != self.limit)),
+            Assume(~self.accumulate | self.first | (self.count != self.limit),
+                   "more MACs than a fold has"),
             Assert((self.right == left) & (self.bottom == top), "an operand was lost"),
             Assert(self.product == product, "not the product of the operands"),
             Assert((self.product <= self.most) & (self.product >= -self.most), "product too great"),

@@ -15,6 +15,7 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, signed
 from amaranth.lib import data
 
 from cyclebound.golden.systolic.mapping import Dataflow, map_product
+from cyclebound.tb.assumed import owes, stays
 from cyclebound.tb.systolic.product_timing import counted
 from cyclebound.tb.watcher import Watcher, claim_kept
 
@@ -100,7 +101,7 @@ class WeightStationaryCheck(ArrayWatcher):
             Assert(self.active == Cat(front[i:i + self.columns] for i in range(self.rows)),
                    "active PEs are not the wavefront"),
         ]
-        for name, claim in (("weights", Assume), ("left", Assume), ("results", Assert)):
+        for name, claim in (("weights", stays), ("left", stays), ("results", Assert)):
             claim_kept(m, name, getattr(self, name), claim)
         return m
 
@@ -248,21 +249,29 @@ class WeightStationaryBoundProof(WeightStationaryProof):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         cycle, left = self.cycle, self.left
-        begins, last = Signal(), Signal()
+        begins, last, waits, left_waits = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             begins.eq((cycle == 0) & self.weights.valid & self.weights.ready),
-            last.eq(sum(cycle == first + self.time - 1 for first in self._firsts)),
+            # of a row on offer, which waits for its turn if it is the first of its fold
+            last.eq(1 if self.time == 1 else
+                    sum(cycle == first + self.time - 1 for first in self._firsts)),
         ]
         with m.If(begins | (cycle != 0)):
             m.d.sync += cycle.eq(Mux(cycle == self._length - 1, 0, cycle + 1))
         m.d.sync += [
             Assume(self.results.ready, "the sink is not ready"),
-            Assume((cycle == 0) | (self.weights.valid == (cycle <= self.weights_at[-1])),
-                   "weights are late, or of the next product"),
-            Assume(~(begins | (cycle != 0)) | (cycle > self.left_at[-1]) | left.valid,
-                   "rows of A are late"),
-            Assume(~(left.valid & left.ready) | (left.payload.last == last),
-                   "a fold of another length"),
+            waits.eq(self.weights.valid & ~self.weights.ready),
+            left_waits.eq(left.valid & ~left.ready),
+            owes((cycle == 0) | Mux(cycle <= self.weights_at[-1], self.weights.valid,
+                                    ~self.weights.valid | waits),
+                 "weights are late, or of the next product"),
+            Assert(~waits | (cycle <= self.weights_at[-1]), "invariant: all weights are taken"),
+            owes(~(self.weights.valid | (cycle != 0)) | (cycle > self.left_at[-1]) | left.valid,
+                 "rows of A are late"),
+            owes(~left.valid | left_waits | (left.payload.last == last),
+                 "a fold of another length"),
+            Assert(~left_waits | (left.payload.last == (self.time == 1)),
+                   "invariant: what waits is the first of a fold"),
             Cover((cycle == self._length - 1) & self.results.valid,
                   "the last row of the last fold leaves"),
             *(Assert(fact, f"invariant: {text}") for fact, text in self.schedule()),

@@ -23,7 +23,7 @@ def fires(only):
                 reached.append(cycle)
                 await ctx.tick()
 
-        with pytest.raises(AssertionError, match=rf"^\w+ violated: {says}$"):
+        with pytest.raises(AssertionError, match=rf"^\w+ violated: (owed: )?{says}$"):
             run_bench(check, bench)
         assert len(reached) == len(script)
 

@@ -100,7 +100,7 @@ def test_a_last_transfer_that_is_doubled():
 @pytest.mark.parametrize("name", ["ar", "aw", "w"])
 def test_checker_names_the_manager_that_withdraws(name):
     assert play([on(name, ready=0)]) == (
-        f"Assumption violated: {name.upper()} withdrawn or changed while it waited")
+        f"Assumption violated: owed: {name.upper()} withdrawn or changed while it waited")
 
 
 @unit
@@ -108,7 +108,7 @@ def test_every_assertion_has_a_fault():
     check = AxiRules(AxiPort())
     text = rtlil.convert(check)
     assert rtlil.convert(check) == text
-    said = set(re.findall(r'parameter \\FORMAT "(.*)"', text))
+    said = set(re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', text))
     assert {message
             for message in said if not message.startswith(("AR w", "AW w", "W w"))} == set(FAULTS)
 
@@ -118,7 +118,7 @@ def test_the_whole_checker_sees_the_pins_as_well():
     dut = AxiController(part=X16)
     leave_unused(dut)
     text = rtlil.convert(AxiPortCheck(dut))
-    said = set(re.findall(r'parameter \\FORMAT "(.*)"', text))
+    said = set(re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', text))
     assert set(FAULTS) < said
     assert "data bus: two bursts at once" in said
 

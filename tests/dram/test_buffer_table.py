@@ -222,7 +222,7 @@ def test_checker_fires_for_a_buffer_that_leaves_the_device(only):
 @unit
 def test_every_assertion_has_a_fault():
     text = rtlil.convert(properties.BufferTableCheck(BufferTable(**SMALL)))
-    said = set(re.findall(r'parameter \\FORMAT "(.*)"', text))
+    said = set(re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', text))
     said = {message for message in said if "on offer" not in message}
     assert said - set(FAULTS) == {"buffer of a tile leaves the device"}
 

@@ -224,8 +224,8 @@ def test_checker_knows_the_distances():
 def test_every_assertion_has_a_fault():
     text = rtlil.convert(CommandArbiterCheck(CommandArbiter(part=SMALLEST)))
     own = rtlil.convert(properties.DramTimingCheck(part=SMALLEST, refreshed=False))
-    said = set(re.findall(r'parameter \\FORMAT "(.*)"', text)) - set(
-        re.findall(r'parameter \\FORMAT "(.*)"', own))
+    said = set(re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', text)) - set(
+        re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', own))
     assumed = {message for message in said if message.startswith(("head ", "a head", "a request"))}
     assert len(assumed) == SMALLEST.banks + 2
     assert said - assumed == set(FAULTS)
@@ -258,5 +258,5 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(fault, message):
         await ctx.tick()
         await ctx.tick()
 
-    with pytest.raises(AssertionError, match=f"^Assumption violated: {message}$"):
+    with pytest.raises(AssertionError, match=f"^Assumption violated: (owed: )?{message}$"):
         run_bench(dut, bench, CommandArbiterCheck(dut))

@@ -110,7 +110,7 @@ def test_checker_fires(only, says):
 @unit
 def test_every_assertion_has_a_fault():
     text = rtlil.convert(properties.IndexIteratorCheck(IndexIterator()))
-    said = set(re.findall(r'parameter \\FORMAT "(.*)"', text))
+    said = set(re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', text))
     assumed = {"tile on offer withdrawn or changed", "index on offer withdrawn or changed",
                "buffer ends beyond the address space"}
     assert said - assumed == set(FAULTS)

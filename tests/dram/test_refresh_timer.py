@@ -166,7 +166,7 @@ def test_checker_fires(only, says):
 @unit
 def test_every_assertion_has_a_fault():
     text = rtlil.convert(properties.RefreshTimerCheck(RefreshTimer(**SMALL)))
-    assert set(re.findall(r'parameter \\FORMAT "(.*)"', text)) == set(FAULTS)
+    assert set(re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', text)) == set(FAULTS)
 
 
 @unit

@@ -193,7 +193,7 @@ def test_checker_fires(fires, says):
 @unit
 def test_every_statement_has_a_fault():
     text = rtlil.convert(properties.ReorderCheck(ReorderCore(**SHAPE)))
-    assert set(re.findall(r'parameter \\FORMAT "(.*)"', text)) == set(FAULTS)
+    assert set(re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', text)) == set(FAULTS)
 
 
 @pytest.mark.thorough

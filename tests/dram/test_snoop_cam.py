@@ -117,5 +117,5 @@ def test_checker_fires(only, fault, says):
 @unit
 def test_every_assertion_has_a_fault():
     text = rtlil.convert(properties.SnoopCamCheck(SnoopCam(**GOOD)))
-    said = set(re.findall(r'parameter \\FORMAT "(.*)"', text))
+    said = set(re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', text))
     assert said - {"more than one operation in a cycle"} == {says for _, says in FAULTS}

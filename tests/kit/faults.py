@@ -11,6 +11,8 @@ import types
 from amaranth.hdl import Assert, Assume, Const, Module, Signal
 from amaranth.lib import wiring
 
+from cyclebound.tb.assumed import fixed, law, owes
+
 __all__ = ["Stub", "Tampered", "edited", "leave_one", "override", "replace_once"]
 
 
@@ -89,6 +91,9 @@ def leave_one(monkeypatch, says, *modules, kinds=(Assert,)):
             monkeypatch.setattr(module, kind.__name__, lambda fact, text, kind=kind:
                                 kind(fact if text == says else Const(1), text),
                                 raising=kind is not Assume)
+        for rule in (owes, fixed, law) if Assume in kinds else ():
+            monkeypatch.setattr(module, rule.__name__, lambda fact, text, rule=rule:
+                                rule(fact if text == says else Const(1), text), raising=False)
 
 
 def replace_once(source, old, new):

@@ -14,7 +14,8 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.golden.bound import NotCovered, bound
 from cyclebound.sim.block import Block, BoundBinding, Configuration, Property
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.prove import _engine, prove, run_tool
+from cyclebound.sim.prove import Proof, _engine, prove, prove_with, run_tool
+from cyclebound.tb.assumed import at_rest
 from cyclebound.tb.probe import Probe
 
 pytestmark = pytest.mark.proof
@@ -88,12 +89,15 @@ def test_anywhere_begins_in_any_state_that_is_assumed(tmp_path, least, status):
         def elaborate(self, platform):
             m = Module()
             first = Signal(init=1)
-            m.d.sync += [first.eq(0), Assume(~first | (self.count <= least), "high"),
-                         Assert(self.count <= 5, "above"), Cover(self.count == 1, "one")]
+            m.d.sync += [first.eq(0), Assert(self.count <= 5, "above"),
+                         Cover(self.count == 1, "one")]
+            at_rest(m, first, 0, [(self.count <= least, "high")])
             return m
 
     step = dataclasses.replace(claims(up_to(5), depth=2, induction=None), checker=Check)
-    assert prove(BLOCK, step, {"top": 5}).status == "bounded"
+    with pytest.raises(UserError, match=r"'not at rest: high' is declared to be about the state in "
+                                        r"which the proof begins, and it begins after a reset$"):
+        prove(BLOCK, step, {"top": 5})
     anywhere = dataclasses.replace(step, anywhere=True)
     assert prove(BLOCK, anywhere, {"top": 5}, folder=tmp_path).status == status
 
@@ -259,7 +263,7 @@ def test_without_yices_it_is_z3(monkeypatch):
 
 @pytest.mark.thorough
 def test_z3_has_the_same_opinion(monkeypatch):
-    monkeypatch.setattr("cyclebound.sim.prove._engine", lambda: ("z3", "z3-solver"))
+    monkeypatch.setattr("cyclebound.sim.prove._engine", lambda solver: ("z3", "z3-solver"))
     found = prove(BLOCK, claims(up_to(5)), {"top": 5})
     assert (found.status, found.method) == ("proved", "SymbiYosys, smtbmc z3")
     found = prove(BLOCK, claims(up_to(4)), {"top": 5})
@@ -348,3 +352,30 @@ def test_a_claim_of_requests_that_cannot_end_is_an_error():
         block, bounds=(dataclasses.replace(block.bounds[0], probe=never),))
     with pytest.raises(UserError, match="cannot happen within 14 cycles: lap: the end of a req"):
         prove(block, dataclasses.replace(claim, induction=None, depth=14), {"top": 5})
+
+
+def test_solvers_that_disagree_are_an_error(monkeypatch):
+    found = {"yices": ("proved", ""), "z3": ("failed", "above in cycle 5")}
+
+    def one(block, claim, parameters, *, solver):
+        status, detail = found[solver]
+        return Proof(block.name, claim.name, claim.says, parameters, status=status, detail=detail)
+
+    monkeypatch.setattr("cyclebound.sim.prove.prove", one)
+    asked = [*found], BLOCK, claims(up_to(5)), {"top": 5}
+    with pytest.raises(UserError, match=r"^test\.steps: property claim: solvers disagree: yices "
+                                        r"finds proved, z3 finds a counterexample$"):
+        prove_with(*asked)
+    found["z3"] = "bounded", "induction does not close at depth 4: above"
+    with pytest.raises(UserError, match=r"yices finds proved, z3 finds no induction$"):
+        prove_with(*asked)
+    found["z3"] = "bounded", "induction was stopped after 600 s"  # which is no answer
+    assert prove_with(*asked).status == "bounded"
+    found["z3"] = found["yices"]
+    agreed = prove_with(*asked)
+    assert (agreed.status, agreed.method) == ("proved", "SymbiYosys, smtbmc yices and z3")
+
+
+def test_solvers_have_names():
+    with pytest.raises(UserError, match=r"^no solver 'yice'; did you mean yices\?$"):
+        _engine("yice")

@@ -151,6 +151,7 @@ def test_checker_fires(only, says):
 
 @unit
 def test_every_assertion_has_a_fault(monkeypatch):
-    monkeypatch.setattr(properties, "Assume", lambda fact, text: [])
+    for rule in ("Assume", "owes"):
+        monkeypatch.setattr(properties, rule, lambda fact, text: [])
     text = rtlil.convert(properties.SchedulerCheck(WorkGroupScheduler(machine="small")))
-    assert set(re.findall(r'parameter \\FORMAT "(.*)"', text)) == set(FAULTS)
+    assert set(re.findall(r'parameter \\FORMAT "(?:owed: )?(.*)"', text)) == set(FAULTS)

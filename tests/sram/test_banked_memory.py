@@ -192,7 +192,7 @@ def test_checker_fires(only, fault, load, checker, says):
 def test_every_assertion_of_a_bank_has_a_fault():
     """All that the checkers say about bank 1; in the data check, requester 2 stands for all."""
     text = "".join(rtlil.convert(checker(BankedMemory(**SMALL))) for checker in (CHECK, DATA))
-    said = set(re.findall(r'parameter \\FORMAT "(bank 1: .*)"', text))
+    said = set(re.findall(r'parameter \\FORMAT "(?:owed: )?(bank 1: .*)"', text))
     said = {re.sub(r"requester \d", "requester 2", text) for text in said if "offer" not in text}
     assert said == {fault[-1] for fault in FAULTS}
 
@@ -223,7 +223,7 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(fault):
         ctx.set(dut.ports[2][1].request.valid, fault != "offer withdrawn")
         ctx.set(dut.ports[2][1].request.payload.address, fault == "offer 2 changed")
         await ctx.tick()
-    with pytest.raises(AssertionError, match=f"^Assumption violated: bank 1: {fault}$"):
+    with pytest.raises(AssertionError, match=f"^Assumption violated: owed: bank 1: {fault}$"):
         run_bench(dut, bench, CHECK(dut))
 
 

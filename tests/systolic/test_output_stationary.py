@@ -316,7 +316,7 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(name, fault):
         await ctx.tick()
     with pytest.raises(AssertionError) as caught:
         run_bench(dut, bench, properties.OutputStationaryCheck(dut))
-    assert str(caught.value) == f"Assumption violated: {name}: offer withdrawn or changed"
+    assert str(caught.value) == f"Assumption violated: offer: {name}: offer withdrawn or changed"
 
 
 # Proofs

@@ -102,5 +102,5 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(name, fault):
         await ctx.tick()
         await ctx.tick()
     with pytest.raises(AssertionError,
-                       match=f"^Assumption violated: {name}: offer withdrawn or changed$"):
+                       match=f"^Assumption violated: offer: {name}: offer withdrawn or changed$"):
         run_bench(dut, bench, TIMING(dut))
