@@ -64,6 +64,6 @@ def test_a_row_has_the_assumptions_of_its_proofs():
                   claims=[("grant", {"requesters": count}, count)],
                   assumes=["owed: request withdrawn before it was served"])
     group = Group("grant", {"requesters": count}, count, 1, 0, count - 1, "")
-    rows = judge(block, name, [("job", group)], [proof])
+    rows = judge(block, name, [("noc.arbiter/four/cycle/1", group)], [proof])
     assert [row.assumes for row in rows if row.what == "grant"] == [
         ["request withdrawn before it was served"]]
