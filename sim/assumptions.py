@@ -18,9 +18,9 @@ property, for the netlist behind its assumptions:
   state without such inputs is reached within *k* cycles from a reset, or at the end of any *k*
   cycles that were allowed. Inputs are sought among those of the cycle before, zeros and ones, field
   by field;
-- each forbids something that the others allow, and that comes within the bounded check of the block
-  itself or its first 24 cycles; but for offers, where a block may take each at once. Else it would
-  keep back nothing but what a faulty block does.
+- one that depends on the block forbids something that the others allow, and that comes within the
+  bounded check of the block itself or its first 24 cycles; but for offers, where a block may take
+  each at once. Else it would keep back nothing but what a faulty block does.
 """
 
 import re
@@ -434,12 +434,15 @@ class _Ways:
 
 
 def _needed(net: Netlist, says: Mapping[str, str]) -> list[str]:
-    """The assumptions that do not follow from the others, whatever the block does."""
+    """The assumptions about what the block gives that do not follow from the others, whatever it
+    does."""
     needed = []
     cycles, solver = _cycles(net, "free"), z3.SolverFor("QF_FD")
     solver.add([cycles.holds(name, 0) for name in says])
     facts = {name: cycles.holds(name, 1) for name in says}
     for name, text in says.items():
+        if not net.behind(net.checks[name], through=True) & net.outside.keys():
+            continue
         others = [fact for other, fact in facts.items() if other != name]
         solver.push()
         solver.add(others)
