@@ -361,8 +361,8 @@ def weighed(plan: Plan, block: str, configuration: str, rows: Sequence[Verdict],
     wrong: dict[str, _Change] = {}
     for job in jobs:
         now = record_of_job(job)
-        if job.passed:
-            was = known.get(now.key)
+        was = known.get(now.key)
+        if job.passed and (whole or was is not None):  # a level of which nothing is recorded
             wrong[job.name] = (_Change(other=["it is not in the baseline"]) if was is None else
                                _changed_job(was, now))
     if whole:

@@ -211,7 +211,8 @@ def outcome_of(job: Task, folder: Path, status: int | None) -> Outcome:
            observes=asked["observes"] and not job.test,
            compares=asked["compares"], alone=bool(job.test), raised=raised, silent=silent,
            lost=lost, wrong=wrong,
-           uncounted=[meta["test"] for meta in metas if meta["counted"] is None],
+           uncounted=[meta["test"] for meta in metas
+                      if asked["printed"] and meta["counted"] is None],
            named=() if job.test else asked.get("tests", {}).get("only", ()))
     if lost or status == reads.UNWRITTEN:
         outcome.groups = []

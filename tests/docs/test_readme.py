@@ -26,7 +26,8 @@ def test_its_rows_are_of_the_results_page():
     table = results()
     for row in rows:
         key = row[0].strip("`"), row[1], row[2].partition(":")[0]
-        assert row == list(table[key].values()), "now: | " + " | ".join(table[key].values()) + " |"
+        told = list(table[key].values())[:len(row)]  # that page has what a row rests on, too
+        assert row == told, "now: | " + " | ".join(told) + " |"
 
 
 def test_the_first_command():

@@ -239,6 +239,18 @@ def test_some_testbenches_are_compared_by_themselves(plan, base):
 
 
 @unit
+def test_a_part_of_a_level_is_held_against_no_others_records(plan, base):
+    """A shard of the full level before that has a baseline, beside the quick level's."""
+    second = dataclasses.replace(JOB, name="noc.arbiter/four/search/1", testbench="search")
+    base.accept(["noc.arbiter"], [record_of_job(JOB), record_of_claim(ROW)])
+    shard = dataclasses.replace(plan, level="full", shard=(1, 40))
+    row, = judged(shard, base, jobs=[JOB, second])
+    assert row.verdict == "exact"
+    rows = judged(shard, base, jobs=[dataclasses.replace(JOB, compared=1), second])
+    assert [row.verdict for row in rows] == ["weaker", "weaker"]
+
+
+@unit
 def test_a_baseline_is_one_sorted_line_for_each(base, tmp_path):
     file, = tmp_path.glob("*")
     assert file.name == "noc-quick.jsonl"
