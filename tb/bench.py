@@ -132,7 +132,10 @@ class Bench:
     def _start_clock(self) -> None:
         """The simulator's own clock, or cocotb's in one that has none."""
         if self._simulator is None:
-            Clock(self.dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
+            # no edge at 0, where inputs are x: what no reset changes, such as the probes' numbers
+            # of lines, would be x for ever
+            Clock(self.dut.clk, PERIOD_NS, unit="ns", impl="gpi").start(
+                start_high=get_sim_time() > 0)
         else:
             self._simulator.design_clock(ctypes.c_uint64(get_sim_steps(PERIOD_NS, "ns") // 2))
 

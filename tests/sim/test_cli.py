@@ -97,6 +97,8 @@ COMMANDS = {
     "run": ["--configuration", "--testbench", "--test", "--seed", "--waves", "--simulator",
             "--wall-limit", "--output", "--set", "--part"],
     "compare": ["--json", "--markdown"],
+    "baseline": ["--accept", "--json"],
+    "attest": ["--verify", "--signers", "--sample", "--seed"],
     "check": ["--start", "--end", "--bound", "--clock", "--reset", "--request", "--in-flight"],
     "new": ["--output", "-o"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],

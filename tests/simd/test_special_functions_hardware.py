@@ -165,6 +165,10 @@ class _Unit:
     def undeclare(self, what):
         self.seen.append((what, None))
 
+    def compare(self, seen, expected, what, *, count):
+        assert seen == expected, what
+        self.compared += count
+
 
 def measured(count=1000, wrong=None, **more):
     results = evaluate(SpecialFunction.SIN, execute._progression(0, count)).astype(np.uint64)

@@ -32,5 +32,6 @@ async def loses(bench: Bench) -> None:
     with nothing_is_written() if what == "log" else contextlib.nullcontext():
         logging.getLogger("cocotb.test").warning("a message that has to be kept")
     await ask(bench, 20)
+    bench.compare(bench.cycle > 43, True, "the cycles that all this took")
     if what == "results":
         nothing_is_written().__enter__()
