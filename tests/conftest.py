@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cyclebound.sim import audit
 from cyclebound.sim.toolchain import cache_root
 
 pytest_plugins = ["pytester"]
@@ -58,6 +59,14 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+
+
+@pytest.fixture(autouse=True)
+def _reads_of_one_test():
+    """What one test lets models read is not in the way of another that keeps what it makes."""
+    before = set(audit._reads)
+    yield
+    audit._reads.intersection_update(before)
 
 
 @pytest.fixture
