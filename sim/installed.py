@@ -19,6 +19,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from cyclebound.sim.cache import find_entry, find_or_make, key_of
@@ -108,18 +109,39 @@ def tree(folder: Path) -> str:
 
 def unchanged(since: int) -> bool:
     """Whether all of `everything` is as it was when this process asked first, and no file of it
-    is younger than ``since``, in nanoseconds: if that is when the process began, what was imported
-    is what was hashed.
+    was then younger than ``since``, in nanoseconds: if that is when the process began, what was
+    imported is what was hashed.
+
+    A file's inode also becomes younger if another environment gets a hard link to it, as uv and
+    others make them. So where nothing but that time has changed, contents are compared.
     """
     everything()
-    return all(_look(place, wanted) == stats and all(stat[3] < since for stat in stats)
-               for (place, wanted), stats in _looked.items())
+    return all(_is_as_before(*key) and all(stat[3] < since for stat in stats)
+               for key, stats in _looked.items())
+
+
+def _is_as_before(place: str, wanted: Callable[[os.DirEntry], bool]) -> bool:
+    now, before = _look(place, wanted), _seen[place, wanted]
+    if now != before.stats and _without_inode_time(now) == _without_inode_time(before.stats) and (
+            _hashes(place, now) == before.hashes):
+        before.stats = now
+    return now == before.stats
 
 
 # -- folders ---------------------------------------------------------------------------------------
 
 
-_looked: dict[tuple[str, Callable[[os.DirEntry], bool]], list[_Stat]] = {}
+@dataclass
+class _Seen:
+    """A folder's files as last seen with the contents that they had at first."""
+
+    stats: list[_Stat]
+    hashes: str
+
+
+_Key = tuple[str, Callable[[os.DirEntry], bool]]
+_looked: dict[_Key, list[_Stat]] = {}  # at first
+_seen: dict[_Key, _Seen] = {}
 
 
 @functools.cache
@@ -192,7 +214,14 @@ def _items(place: str) -> dict[str, str]:
 def _contents(place: str, wanted: Callable[[os.DirEntry], bool]) -> dict[str, str]:
     """By its name, the hash of each thing on top of a folder."""
     stats = _looked.setdefault((place, wanted), _look(place, wanted))
+    said = _hashes(place, stats)
+    _seen.setdefault((place, wanted), _Seen(stats, said))
+    return {name: digest for digest, _, name in (
+        line.partition(" ") for line in said.splitlines())}
 
+
+def _hashes(place: str, stats: list[_Stat]) -> str:
+    """A line with the hash and the name of each thing on top of a folder."""
     def make() -> str:
         items: dict[str, hashlib._Hash] = {}
         for name, *_ in stats:
@@ -200,8 +229,11 @@ def _contents(place: str, wanted: Callable[[os.DirEntry], bool]) -> dict[str, st
             top.update(f"{name}\0{_hash(Path(place, name))}\0".encode(errors="surrogateescape"))
         return "\n".join(f"{digest.hexdigest()} {name}" for name, digest in items.items())
 
-    lines = _kept([place, stats], stats, make).splitlines()
-    return {name: digest for digest, _, name in (line.partition(" ") for line in lines)}
+    return _kept([place, stats], stats, make)
+
+
+def _without_inode_time(stats: list[_Stat]) -> list[tuple]:
+    return [(*stat[:3], stat[4]) for stat in stats]
 
 
 def _look(place: str, wanted: Callable[[os.DirEntry], bool]) -> list[_Stat]:

@@ -31,11 +31,13 @@ def hashed(tmp_path, monkeypatch):
     monkeypatch.setattr(installed, "_places", lambda: (str(other), str(site)))
     monkeypatch.setattr(installed, "_python", lambda: "python")
     monkeypatch.setattr(installed, "_looked", {})
+    monkeypatch.setattr(installed, "_seen", {})
 
     def forget():
         for cached in (installed.everything, installed._items, installed._names):
             cached.cache_clear()
         installed._looked.clear()
+        installed._seen.clear()
 
     def found():
         forget()
@@ -109,6 +111,22 @@ def test_packages_that_changed_since_they_were_imported(hashed, tmp_path):
     hashed()
     assert installed.unchanged(now)
     assert not installed.unchanged(1)
+
+
+@unit
+def test_another_environment_that_links_to_a_package_changes_nothing(hashed, tmp_path):
+    """Its inode becomes younger by that; what is written meanwhile with the old time is noticed."""
+    now = time.time_ns() + 10**9
+    hashed()
+    path = tmp_path / "site/six.py"
+    before = path.stat()
+    os.link(path, tmp_path / "linked.py")
+    assert path.stat().st_ctime_ns != before.st_ctime_ns
+    assert installed.unchanged(now)
+    assert installed.unchanged(now)
+    path.write_text(path.read_text().replace("this", "THIS"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert not installed.unchanged(now)
 
 
 @unit
