@@ -1,6 +1,9 @@
 """Units of the dataflow core."""
 
+import functools
+
 from cyclebound.golden.dataflow import bounds
+from cyclebound.golden.dataflow.operations import PIPELINE_STAGES
 from cyclebound.hdl.dataflow.compute_unit import ComputeUnit
 from cyclebound.hdl.dataflow.control_unit import ControlUnit
 from cyclebound.hdl.dataflow.float_fma import FloatFma
@@ -16,6 +19,7 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.dataflow.float_fma_properties import FloatFmaCheck
 from cyclebound.tb.dataflow.token_buffer_properties import TokenBufferCheck, TokenBufferProof
 from cyclebound.tb.probe import ANY, Probe, offered, taken
 
@@ -97,11 +101,30 @@ BLOCKS = (
         ),
         bounds=(
             BoundBinding("result", bounds.pipeline_latency, Probe(
-                start=taken("operands"), end=offered("result"), in_flight=16)),
+                start=taken("operands"), end=offered("result"), in_flight=16),
+                proved_by=("operations",)),
             BoundBinding("stream", bounds.pipeline_stream, Probe(
                 start=taken("operands"), end=offered("result"), starts="declared.threads",
                 ends="declared.threads")),
         ),
+        properties=(
+            Property(
+                name="operations",
+                quick=0,
+                says="with a ready sink, each operation has its result 9 cycles later, in order, "
+                     "and none comes without one; where an operand is no number, zero or infinite, "
+                     "or a power of two is multiplied, it is what IEEE 754 says; an integer "
+                     "without factors is converted",
+                checker=functools.partial(FloatFmaCheck, ready=True),
+                assumes={"the sink is not ready": "a ready sink",
+                         "an integer to convert with factors": "an integer without factors"},
+                instances=({},),
+                declares={"result": lambda instance: {"stages": PIPELINE_STAGES}},
+                depth=PIPELINE_STAGES + 2,
+                induction=PIPELINE_STAGES + 2,
+            ),
+        ),
+        checker=FloatFmaCheck,
         fpga=FpgaTarget("single"),
         signals=("top.dut.operands__valid", "top.dut.operands__ready", "top.dut.operands__payload",
                  "top.dut.result__valid", "top.dut.result__payload"),

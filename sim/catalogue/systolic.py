@@ -25,6 +25,7 @@ from cyclebound.sim.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
+from cyclebound.tb.systolic.no_local_reuse_properties import NoLocalReuseCheck
 from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryBoundProof,
     OutputStationaryCheck,
@@ -269,6 +270,23 @@ BLOCKS = (
         ),
         bounds=(BoundBinding("product", no_local_reuse.reuse_free_cycles, until(
             taken("operands"), "operands", taken("results"), "operands"), exhaustive=True),),
+        properties=(
+            Property(
+                name="sums",
+                quick=0,
+                says="with a ready sink, each vector has its row of sums 2 + ceil(log2(rows)) "
+                     "cycles later, in order, and none comes without one; each sum is what came "
+                     "with the vector plus the products of its column",
+                checker=functools.partial(NoLocalReuseCheck, ready=True),
+                assumes={"the sink is not ready": "a ready sink"},
+                instances=tuple({"rows": rows, "columns": columns, "operand_width": 2,
+                                 "accumulator_width": 6}
+                                for rows, columns in ((2, 3), (3, 2), (4, 4), (1, 1))),
+                depth=8,
+                induction=6,
+            ),
+        ),
+        checker=NoLocalReuseCheck,
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.operands__valid", "top.dut.active", "top.dut.results__valid",
                  "top.dut.results__payload"),

@@ -1,5 +1,7 @@
 """The blocks that let a systolic array compute whole layers."""
 
+import functools
+
 from cyclebound.golden.systolic.accelerator import compute_cycles, transfer_cycles
 from cyclebound.golden.systolic.accelerator_layout import Operation
 from cyclebound.golden.systolic.accelerator_plan import layer_cycles
@@ -16,10 +18,12 @@ from cyclebound.sim.block import (
     Configuration,
     FpgaTarget,
     Picture,
+    Property,
     Testbench,
 )
 from cyclebound.sim.catalogue.systolic import until
 from cyclebound.tb.probe import Probe, taken
+from cyclebound.tb.systolic.post_processing_properties import PostProcessingCheck
 
 # The first command of a list. It leaves the queue in the next cycle.
 _ACCEPTED = f"{taken('command')} & idle"
@@ -52,6 +56,22 @@ BLOCKS = (
         bounds=(BoundBinding("rows", post_process, until(
             taken("sums"), "rows", taken("results"), "rows",
             request={"multiplier": "multiplier", "shift": "shift"}), exhaustive=True),),
+        properties=(
+            Property(
+                name="results",
+                quick=0,
+                says="with a ready sink, each row of sums has its row of results 6 cycles later, "
+                     "in order, and none comes without one; each result is the sum with its bias, "
+                     "scaled and rounded once, with its shortcut, within the limits",
+                checker=functools.partial(PostProcessingCheck, ready=True),
+                instances=tuple({"columns": 2, "accumulator_width": 4, "multiplier_width": 2,
+                                 "result_width": 3, "own_scales": own_scales}
+                                for own_scales in (False, True)),
+                depth=8,
+                induction=8,
+            ),
+        ),
+        checker=PostProcessingCheck,
         fpga=FpgaTarget("8"),
         signals=("top.dut.sums__valid", "top.dut.sums__ready", "top.dut.results__valid",
                  "top.dut.results__ready", "top.dut.results__payload"),
