@@ -227,6 +227,8 @@ class ProbeCounter(Elaboratable):
         Without names, how many requests are under way from earlier cycles. For proofs.
     put, get : Signal
         Places of its queue, if it has one: of the next request, and of the oldest. For proofs.
+    declared : dict of str to Value
+        In a proof, what is declared of all requests that it is about, by name.
     """
 
     def __init__(self, start, end, *, starts=1, ends=1, tick=1, in_flight=1, width=48, ids=None,
@@ -253,6 +255,7 @@ class ProbeCounter(Elaboratable):
         self.needs = self._head.ends
         self.level = Signal(range(in_flight + 1))
         self.put, self.get = Signal(range(in_flight)), Signal(range(in_flight))
+        self.declared: dict[str, Value] = {}
 
     def elaborate(self, platform):
         m = Module()
@@ -468,18 +471,16 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
                 _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
                 tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
                 width=width, pick=picks[place], ids=ids)
-            counter.kept = tuple(kept)
-            counter.declared = {name: declared(name, place) for name in probe.declared()}
-            m.submodules[label] = counter
-            counters.append(counter)
-            continue
-        counter = ProbeCounter(
-            _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
-            starts=value(probe.starts), ends=value(probe.ends),
-            tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
-            width=width, ids=ids, now=now, in_turn=probe.in_turn, ahead=value(probe.ahead),
-            shown=declared("on", place) if classed else 1)
+        else:
+            counter = ProbeCounter(
+                _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
+                starts=value(probe.starts), ends=value(probe.ends),
+                tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
+                width=width, ids=ids, now=now, in_turn=probe.in_turn, ahead=value(probe.ahead),
+                shown=declared("on", place) if classed else 1)
         counter.kept = tuple(kept)
+        if picks is not None:
+            counter.declared = {name: declared(name, place) for name in probe.declared()}
         m.submodules[label] = counter
         counters.append(counter)
     return counters

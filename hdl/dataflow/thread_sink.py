@@ -48,6 +48,11 @@ class ThreadSink(wiring.Component):
         Tokens; always ready. Those that are not needed are not counted.
     done : Out(1)
         Every operand that is needed has had a token of each thread.
+
+    Attributes
+    ----------
+    ended : list of Signal
+        By operand: the tokens that it has had.
     """
 
     def __init__(self, *, operands=PORTS, tid_width, width=WIDTH):
@@ -61,12 +66,12 @@ class ThreadSink(wiring.Component):
             "operands": In(token).array(operands),
             "done": Out(1),
         })
+        self.ended = [Signal(tid_width + 1, name=f"ended_{k}") for k in range(operands)]
 
     def elaborate(self, platform):
         m = Module()
         over = []
-        for k, operand in enumerate(self.operands):
-            ended = Signal(self.tid_width + 1, name=f"ended_{k}")
+        for k, (operand, ended) in enumerate(zip(self.operands, self.ended, strict=True)):
             m.d.comb += operand.ready.eq(1)
             with m.If(operand.valid):
                 m.d.sync += ended.eq(ended + 1)

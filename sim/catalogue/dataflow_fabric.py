@@ -1,5 +1,7 @@
 """Dataflow: what is between the units of an SGMF core, and the core."""
 
+import functools
+
 from cyclebound.golden.dataflow import bounds, cache_bounds, fabric_bounds, special_bounds
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER
 from cyclebound.golden.dataflow.kernels import KERNELS
@@ -11,6 +13,7 @@ from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
 from cyclebound.sim.block import (
+    FOLLOWED,
     Block,
     BoundBinding,
     Configuration,
@@ -23,7 +26,8 @@ from cyclebound.sim.block import (
 from cyclebound.sim.catalogue.dataflow import FIRST_EPOCH_TAKEN
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
-from cyclebound.tb.probe import Probe, offered, taken
+from cyclebound.tb.dataflow.thread_sink_properties import ThreadSinkCheck, ThreadSinkProof
+from cyclebound.tb.probe import ANY, Probe, offered, taken
 
 # Buffers of each depth: 16 entries are a good balance (section 5.1).
 _DIVIDES = {"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4, "tid_width": 11,
@@ -39,6 +43,8 @@ _ALL_THREADS = Probe(start=taken("x"), end=taken("product"), starts="declared.th
 _ANSWERED = {"end": "ports[p].response.valid", "id": "ports[p].request.payload.tag",
              "end_id": "ports[p].response.payload.tag", "over": {"p": "ports"}}
 _TINY_BANKS = {"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
+
+_SINK_THREADS = (1, 2, 5, 8)  # as many as the small sink's testbench ends
 
 BLOCKS = (
     Block(
@@ -89,7 +95,25 @@ BLOCKS = (
         bounds=(BoundBinding("done", fabric_bounds.sink_done, Probe(
             start="declared.last & any(operands[k].valid & configuration.needed[k] "
                   "for k in operands)",
-            end="done & ~past(done)")),),
+            end="done & ~past(done)"), proved_by=tuple(f"done_{threads}"
+                                                      for threads in _SINK_THREADS)),),
+        properties=tuple(Property(
+            name=f"done_{threads}",
+            quick=0,
+            says=f"with {threads} threads, every token is taken, and done is set in the cycle "
+                 "after the last one, not before; the configuration is set in reset, and waits "
+                 "for something",
+            checker=functools.partial(ThreadSinkProof, threads=threads),
+            declares={"done": lambda instance, threads=threads: {"threads": threads, "last": ANY}},
+            assumes={"configuration changed": "set in reset",
+                     "nothing to wait for": "waits for something",
+                     "other threads": "threads",
+                     "another token is declared the last": FOLLOWED},
+            instances=({"operands": 3, "tid_width": 3, "width": 4},),
+            depth=threads + 2,
+            induction=3,
+        ) for threads in _SINK_THREADS),
+        checker=ThreadSinkCheck,
         fpga=FpgaTarget("paper"),
         signals=("top.dut.done",),
         unused_inputs=tuple(f"operands__{number}__payload" for number in range(8)),

@@ -1,5 +1,8 @@
 """Dataflow: where threads begin, and graphs made of units."""
 
+import functools
+from collections.abc import Callable, Mapping
+
 from cyclebound.golden.dataflow import bounds
 from cyclebound.hdl.dataflow.load_chain import LoadChain
 from cyclebound.hdl.dataflow.thread_source import ThreadSource
@@ -8,10 +11,20 @@ from cyclebound.sim.block import (
     BoundBinding,
     Configuration,
     FpgaTarget,
+    Property,
     Testbench,
 )
 from cyclebound.tb.dataflow.load_chain_properties import QUICK, SLOW, LoadChainObserver
+from cyclebound.tb.dataflow.thread_source_properties import ThreadSourceCheck
 from cyclebound.tb.probe import Probe, taken
+
+_THREADS = (1, 2, 3, 8, 16)  # as many as the small source's testbench asks for
+
+
+def _asks_for(threads: int) -> Callable[[Mapping[str, object]], Mapping[str, int | None]]:
+    """The kind of a start of that many threads."""
+    return lambda instance: {"threads": threads}
+
 
 BLOCKS = (
     Block(
@@ -24,7 +37,36 @@ BLOCKS = (
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.dataflow.thread_source", quick=("small",)),),
         bounds=(BoundBinding("threads", bounds.source_threads, Probe(
-            start="start & ~busy", end=taken("tokens"), ends="declared.threads")),),
+            start="start & ~busy", end=taken("tokens"), ends="declared.threads"),
+            proved_by=tuple(f"threads_{threads}" for threads in _THREADS)),),
+        properties=(
+            Property(
+                name="order",
+                quick=0,
+                says="threads start in order, each once, from the cycle after the start on, and "
+                     "no others; each with its number, or the constant",
+                checker=ThreadSourceCheck,
+                instances=({"tid_width": 2, "width": 2}, {"tid_width": 4, "width": 8}),
+                depth=8,
+                induction=3,
+            ),
+            *(Property(
+                name=f"threads_{threads}",
+                quick=0,
+                says=f"with a ready sink, {threads} threads take what is predicted, by the count "
+                     "of the probe; the configuration stays while there are threads to start",
+                checker=functools.partial(ThreadSourceCheck, threads=threads),
+                declares={"threads": _asks_for(threads)},
+                assumes={"configuration changed under way": "the configuration stays",
+                         "no threads, or more than there are": "threads take",
+                         "other threads": "threads take",
+                         "the sink is not ready": "a ready sink"},
+                instances=({"tid_width": 4, "width": 8},),
+                depth=threads + 2,
+                induction=3,
+            ) for threads in _THREADS),
+        ),
+        checker=ThreadSourceCheck,
         fpga=FpgaTarget("paper"),
     ),
     Block(

@@ -8,6 +8,9 @@ import pytest
 from cyclebound.golden.dataflow import bounds
 from cyclebound.hdl.dataflow.fork import Fork
 from cyclebound.hdl.dataflow.thread_source import ThreadSource
+from cyclebound.tb.dataflow import thread_source_properties as properties
+from kit.faults import Tampered, override
+from kit.random_streams import play_streams
 
 pytestmark = pytest.mark.unit
 
@@ -45,3 +48,42 @@ def test_fork_hands_each_item_to_everybody_once(simulate):
             await ctx.tick()
     simulate(dut, bench)
     assert got == [items] * 3
+
+
+def play(dut, *, change=False, threads=5):
+    """Starts in one cycle of four; with ``change``, the value changes all the time."""
+    def each(ctx, rng):
+        ctx.set(dut.start, rng.random() < 0.25)
+        ctx.set(dut.configuration, {"threads": threads, "number": 0,
+                                    "value": rng.getrandbits(8) if change else 77})
+
+    play_streams(dut, properties.ThreadSourceCheck(dut), each=each)
+
+
+@pytest.mark.parametrize(("fault", "says"), [
+    (lambda inner, outer, cycle: [], None),
+    (lambda inner, outer, cycle: outer.busy.eq(inner.busy & (cycle < 40)),
+     "busy without threads to start, or idle with some"),
+    (lambda inner, outer, cycle: outer.tokens.valid.eq(inner.tokens.valid | (cycle == 0)),
+     "a token of no thread, or none of one"),
+    (lambda inner, outer, cycle: outer.tokens.payload.tid.eq(
+        inner.tokens.payload.tid ^ (cycle > 40)), "not the next thread"),
+    (lambda inner, outer, cycle: outer.tokens.payload.data.eq(inner.tokens.payload.tid),
+     "not the thread's number, or not the constant"),
+])
+def test_checker_fires(only, fault, says):
+    dut = Tampered(ThreadSource(tid_width=4, width=8), override(fault))
+    if says is None:
+        play(dut)
+        return
+    only(says, properties)
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        play(dut)
+
+
+@pytest.mark.parametrize(("wrong", "says"), [
+    ({"change": True}, "owed: configuration changed under way"),
+    ({"threads": 17}, "no threads, or more than there are")])
+def test_checker_names_the_neighbour_that_breaks_the_rules(wrong, says):
+    with pytest.raises(AssertionError, match=f"^Assumption violated: {says}$"):
+        play(ThreadSource(tid_width=4, width=8), **wrong)
