@@ -364,7 +364,7 @@ class FollowedCounter(Elaboratable):
         As there.
     chosen : Signal
         The request that begins in this cycle is followed.
-    tick : Value
+    tick, pick : Value
         As given.
     name : Signal
         While ``waiting``, the name of that request.
@@ -383,7 +383,7 @@ class FollowedCounter(Elaboratable):
 
     def __init__(self, start, end, *, tick, in_flight, width, pick, ids=None):
         self._start, self._end, self.tick = map(Value.cast, (start, end, tick))
-        self._pick, self.chosen = Value.cast(pick), Signal()
+        self.pick, self.chosen = Value.cast(pick), Signal()
         self._ids = None if ids is None else tuple(map(Value.cast, ids))
         self.name = Signal(max(map(len, self._ids)) if self._ids else 1)
         self.waiting, self.age = Signal(), Signal(width)
@@ -402,7 +402,7 @@ class FollowedCounter(Elaboratable):
         ends = Signal()
         m.d.comb += [
             ends.eq(self._end & ((self.level != 0) | self._start)),
-            self.chosen.eq(self._start & self._pick & ~self.busy),
+            self.chosen.eq(self._start & self.pick & ~self.busy),
             self.waiting.eq(self.busy | self.chosen),
             self.age.eq(Mux(self.busy, self.before, 0) + self.tick),
         ]

@@ -44,6 +44,13 @@ class HostInterface(wiring.Component):
         Subordinate of `AXI_LITE`.
     mapping, chip, start, idle, loaded, cycles, fault
         Of the accelerator, in its directions.
+
+    Attributes
+    ----------
+    kept : dict of Register to Signal
+        The registers that keep what is written.
+    refused : Signal
+        The mark in STATUS.
     """
 
     def __init__(self, *, machine):
@@ -56,15 +63,15 @@ class HostInterface(wiring.Component):
             "start": Out(Strobe(KernelLayout(machine=self.machine))), "idle": In(1),
             "loaded": In(1), "cycles": In(40), "fault": In(Strobe(FaultLayout())),
         })
-
-    def elaborate(self, platform):
-        m = Module()
-        axi = AXI_LITE.of(self, "s_axil")
-        kept = {register: Signal(bits, name=register.name.lower()) for register, bits in (
+        self.kept = {register: Signal(bits, name=register.name.lower()) for register, bits in (
             (Register.PROGRAM, 30), (Register.INSTRUCTIONS, 32), (Register.GRID_X, 32),
             (Register.GRID_Y, 32), (Register.WIDTH, 4), (Register.POLICY, 3),
             (Register.ADDRESS, 30), (Register.SIZE_X, 32), (Register.SIZE_Y, 32))}
-        refused = Signal()
+        self.refused = Signal()
+
+    def elaborate(self, platform):
+        m = Module()
+        axi, kept, refused = AXI_LITE.of(self, "s_axil"), self.kept, self.refused
 
         acts, offers, answers = Signal(), Signal(), Signal()  # a write, a mapping, a response
         address, word, whole = self._take_writes(m, axi, acts, offers, answers)

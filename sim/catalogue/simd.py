@@ -1,5 +1,7 @@
 """Units of the SIMD accelerator."""
 
+import functools
+
 from cyclebound.golden.simd import (
     accelerator_bounds,
     arithmetic_bounds,
@@ -25,6 +27,7 @@ from cyclebound.hdl.simd.scratchpad import Scratchpad
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.hdl.simd.transfer_unit import TransferUnit
 from cyclebound.sim.block import (
+    FOLLOWED,
     Block,
     BoundBinding,
     Configuration,
@@ -47,6 +50,7 @@ from cyclebound.tb.simd.control_stack_properties import (
     ControlStackLevelCheck,
     ControlStackProof,
 )
+from cyclebound.tb.simd.host_properties import HostCheck, HostProof
 from cyclebound.tb.simd.lane_properties import LaneCheck
 from cyclebound.tb.simd.scheduler_properties import SchedulerCheck, SchedulerProof
 from cyclebound.tb.simd.scoreboard_properties import ScoreboardCheck
@@ -165,6 +169,7 @@ def _latency(steps):
         any_product=True,
     )
 
+_HOSTS = ({"machine": "small"}, {"machine": "paper"})
 
 BLOCKS = (
     Block(
@@ -492,11 +497,45 @@ BLOCKS = (
             BoundBinding("write", host_bounds.register_write, probe=Probe(
                 request={"maps": f"s_axil_awaddr == {Register.MAP.value}"},
                 start="s_axil_awvalid & s_axil_wvalid & s_axil_awready",
-                end="s_axil_bvalid & ~past(s_axil_bvalid & ~s_axil_bready)", classed=True)),
+                end="s_axil_bvalid & ~past(s_axil_bvalid & ~s_axil_bready)", classed=True,
+                in_flight=2), proved_by=("answers", "answers_of_others")),
             BoundBinding("read", host_bounds.register_read, probe=Probe(
                 start="s_axil_arvalid & s_axil_arready",
-                end="s_axil_rvalid & ~past(s_axil_rvalid & ~s_axil_rready)", classed=True)),
+                end="s_axil_rvalid & ~past(s_axil_rvalid & ~s_axil_rready)", classed=True),
+                proved_by=("answers",)),
         ),
+        properties=(
+            Property(
+                name="registers",
+                quick=0,
+                says="each write and each read has one answer, in its cycle; a register has what "
+                     "was written to it last; kernels start and buffers are mapped by writes, "
+                     "with what the registers have, while no kernel runs, and STATUS has a mark "
+                     "if not",
+                checker=HostProof,
+                instances=_HOSTS,
+                depth=8,
+                induction=3,
+            ),
+            *(Property(
+                name=name,
+                quick=0,
+                says="the same, with a host that takes each answer at once, while no write waits "
+                     f"for a mapping: {what}",
+                checker=functools.partial(HostProof, maps=maps),
+                declares=declares,
+                assumes={"an answer waits": "the host takes each answer at once",
+                         "a mapping waits": "no write waits for a mapping", **followed},
+                instances=_HOSTS,
+                depth=8,
+                induction=3,
+            ) for name, what, maps, declares, followed in (
+                ("answers", "writes and reads take no longer than their bounds", 1,
+                 {"write": lambda instance: {"maps": 1}, "read": lambda instance: {}}, {}),
+                ("answers_of_others", "nor do writes to other registers than MAP", 0,
+                 {"write": lambda instance: {"maps": 0}}, {"a mapping is followed": FOLLOWED}))),
+        ),
+        checker=HostCheck,
         mutants=MutationTarget("small"),
         fpga=FpgaTarget("small"),
         signals=("top.dut.start__valid", "top.dut.mapping__valid", "top.dut.chip__valid"),

@@ -20,7 +20,7 @@ class _Double(wiring.Component):
     """Stands in for ``inner``: the same ports, and all other attributes that checkers read."""
 
     def __init__(self, inner, fault):
-        self.inner, self.fault = inner, fault
+        self.inner, self._fault = inner, fault
         super().__init__(inner.signature)
 
     def __getattr__(self, name):
@@ -42,7 +42,7 @@ class Tampered(_Double):
         m.submodules.inner = self.inner
         for name, member in self.signature.members.items():
             _link(m, member, getattr(self, name), getattr(self.inner, name))
-        self.fault(m, self.inner, self)
+        self._fault(m, self.inner, self)
         return m
 
 
@@ -63,7 +63,7 @@ class Stub(_Double):
 
     def elaborate(self, platform):
         m = Module()
-        m.d.comb += self.fault(self)
+        m.d.comb += self._fault(self)
         return m
 
 
