@@ -188,7 +188,8 @@ def _shown(compared: int, cycles: int, tests: Iterable, groups: Iterable[Group])
 
 
 def _steady(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in _TIMES}
+    return {name: _steady(value) if name == "certificate" else value
+            for name, value in row.items() if name not in _TIMES}
 
 
 def _files(run: Path) -> list[Path]:
@@ -283,9 +284,12 @@ def _job_again(told: Mapping[str, Any], row: Mapping[str, Any], since: float) ->
 
 def _proof_again(row: Mapping[str, Any], since: float) -> list[str]:
     """What a proof does not show again."""
-    proof = prove_claim(Claim(row["block"], row["property"], row["parameters"]), (), since=since)
-    return [] if proof.status == row["status"] else [
-        f"is {proof.status} now, and was {row['status']}: {proof.detail}"]
+    proof = prove_claim(Claim(row["block"], row["property"], row["parameters"]), (), since=since,
+                        certify=bool(row.get("certificate")))
+    if proof.status != row["status"]:
+        return [f"is {proof.status} now, and was {row['status']}: {proof.detail}"]
+    was, now = (fields.get("status") for fields in (row.get("certificate", {}), proof.certificate))
+    return [] if was == now else [f"is {now} now, and was {was}: {proof.certificate['detail']}"]
 
 
 def _proof_name(row: Mapping[str, Any]) -> str:

@@ -32,7 +32,7 @@ _MANIFEST = "manifest.json"
 _CODE = "manifest.mac"  # of kind, key and manifest
 # the kinds of entries that say something of hardware, or from which that follows
 _EVIDENCE = {"content", "dram-table", "drawing", "fpga", "icarus", "job", "linked", "outcome",
-             "picture", "proof", "runtime", "verilator", "verilog-module"}
+             "picture", "proof", "certificate", "runtime", "verilator", "verilog-module"}
 _since = [0.0]  # s
 _ROOM = 1 << 16  # bytes: with less, a tool that fails may have failed for that
 _FULL = errno.ENOSPC, errno.EDQUOT

@@ -36,6 +36,7 @@ from cyclebound.sim.shape import cleaned
 
 attesting = lazy("cyclebound.sim.attest")
 blocks = lazy("cyclebound.sim.block")
+certifying = lazy("cyclebound.sim.certify")
 fpgas = lazy("cyclebound.sim.fpga")
 printing = lazy("cyclebound.sim.print_table")
 proving = lazy("cyclebound.sim.prove")
@@ -134,7 +135,14 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
 def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
           part: PartFile = None, solvers: Annotated[str | None, typer.Option(
               "--solvers", help="Prove with each of these, such as yices,z3; that they disagree is "
-                                "an error.")] = None, as_json: AsJson = False) -> int:
+                                "an error.")] = None,
+          certify: Annotated[bool, typer.Option(
+              "--certify", help="Restate each proof as plain SAT problems, whose proofs by another "
+              "solver are checked line by line.")] = False,
+          keep: Annotated[Path | None, typer.Option(
+              "--certificates", metavar="DIR", help="The same, and keep the problems (.cnf) and "
+              "their proofs (.lrat), for other checkers.")] = None,
+          as_json: AsJson = False) -> int:
     """Prove the block's properties with SymbiYosys: bounded, then by induction.
 
     Where the block has explorations, every state that it can reach is visited instead, and the
@@ -143,9 +151,12 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
     --set and --part give parameters other values; properties that depend on them are proved for
     these.
 
-    Exit status 1 if a property has a counterexample, or if its induction does not close.
+    Exit status 1 if a property has a counterexample, if its induction does not close, or if a
+    certificate was asked for and is refused or takes too long.
     """
     the_block = the_catalogue().find(block)
+    if certify := certify or keep is not None:
+        certifying.need_solver()
     if not the_block.properties and not the_block.explorations:
         raise UserError(f"{the_block.name} has no properties to prove")
     changes = changes_of(the_block, None, settings, part)
@@ -160,13 +171,18 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
             for number, (claim, parameters) in enumerate(wanted):
                 report("proofs", number, len(wanted))
                 try:
-                    proofs.append(by(the_block, claim, parameters))
+                    proof = by(the_block, claim, parameters)
+                    if certify:
+                        proof = certifying.certified(
+                            proof, the_block, claim,
+                            keep=keep and keep / f"{the_block.name}.{claim.name}.{number + 1}")
+                    proofs.append(proof)
                 except UserError as error:
                     proofs.append(proving.Proof(the_block.name, claim.name, claim.says, parameters,
                                                 detail=str(error)))
         else:
             proofs = regression.prove_blocks([the_block], pages=tuple(cli.pages), workers=workers,
-                                             report=report)
+                                             report=report, certify=certify, keep=keep)
     if as_json:
         print(json.dumps([asdict(proof) for proof in proofs], indent=2))
     else:
@@ -175,14 +191,18 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
             table.add_column(name, overflow="fold")
         for proof in proofs:
             style = {"proved": "green", "bounded": "yellow"}.get(proof.status, "bold red")
+            words = [proof.says, *([proof.detail] if proof.status != "proved" else ())]
+            if proof.certificate:
+                words.append(str(proving.Certificate(**proof.certificate)))
             table.add_row(
                 proof.property, ", ".join(f"{k}={v}" for k, v in proof.parameters.items()),
                 Text(proof.status, style=style), str(proof.depth),
                 "-" if proof.induction is None else str(proof.induction),
                 f"{proof.seconds:.1f}" + (" (cached)" if proof.cached else ""),
-                proof.says if proof.status == "proved" else f"{proof.says}: {proof.detail}")
+                ": ".join(words))
         printing.print_table(table, console())
-    return int(bool(run_results.unproved(map(asdict, proofs))))
+    return int(bool(run_results.unproved(map(asdict, proofs)))
+               or any(proof.certificate.get("status") == "open" for proof in proofs))
 
 
 @app.command()

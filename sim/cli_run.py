@@ -148,6 +148,9 @@ def regress(
         "number of seeds.")] = None,
     waves: Waves = False,
     proofs: Annotated[bool, typer.Option(help="Prove the blocks' properties too.")] = True,
+    certify: Annotated[bool, typer.Option(
+        "--certify", help="Restate each proof as plain SAT problems, whose proofs by another "
+        "solver are checked line by line; the first time seconds each.")] = False,
     pictures: Annotated[bool | None, typer.Option(
         "--pictures/--no-pictures", show_default=False,
         help="Draw worst requests' waveforms and the blocks' own pictures. The default: in the "
@@ -189,8 +192,8 @@ def regress(
     options = {"blocks": blocks, "configurations": configurations or (),
                "testbenches": testbenches or (), "level": "full" if full else "quick",
                "shard": _shard(shard), "seed": seed, "seeds": seeds,
-               "waves": waves, "proofs": proofs, "pictures": pictures, "fpga": fpga,
-               "fresh": fresh, "simulator": simulator, "wall_limit": wall_limit}
+               "waves": waves, "proofs": proofs, "certify": certify, "pictures": pictures,
+               "fpga": fpga, "fresh": fresh, "simulator": simulator, "wall_limit": wall_limit}
     if resume is not None:
         options |= _as_before(context, resume)
     _simulator(options["simulator"])

@@ -35,15 +35,14 @@ from cyclebound.sim.elaborate import leave_unused, run_yosys, to_rtlil
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.identity import Identity
 from cyclebound.sim.installed import compiler_content, everything, package
+from cyclebound.sim.native import compiled
 from cyclebound.sim.prove import Proof
-from cyclebound.sim.toolchain import compiler
 from cyclebound.sim.yosys import PACKAGE
 from cyclebound.tb.probe import Probe, followed_one
 
 __all__ = ["ExploredTop", "Longest", "Reach", "explore", "longest_request", "replayed"]
 
 _PROGRAM = Path(__file__).with_name("explorer.cpp")
-_FLAGS = ("-std=c++20", "-O3", "-w")
 _SCRIPT = ("read_rtlil top.il; prep -flatten -top top; opt -full; memory_map; opt -full; dffunmap; "
            "techmap; opt -fast; dffunmap; opt_clean; abc -g AND; opt_clean; "
            "delete -port top/clk; write_aiger -ascii -symbols top.aag")
@@ -276,18 +275,6 @@ def longest_request(top: ExploredTop, *, where: str, reach: Reach = Reach(),
     return Longest(**{**fields, "way": tuple(fields["way"])})
 
 
-def _program() -> Path:
-    """The compiled explorer."""
-    def make(folder: Path) -> None:
-        done = subprocess.run([compiler(), *_FLAGS, str(_PROGRAM), "-o", "explorer"], cwd=folder,
-                              capture_output=True, text=True)
-        if done.returncode:
-            raise UserError(f"cannot compile {_PROGRAM.name}: {done.stderr[-2000:]}")
-
-    return find_or_make("explorer", key_of(_PROGRAM.read_text(), _FLAGS, compiler_content()),
-                        make)[0] / "explorer"
-
-
 def _search(circuit: Circuit, where: str, reach: Reach, progress: Callable[[str], None]
             ) -> dict[str, object]:
     """What `Longest` holds: guess, search, and take back the guesses that are wrong."""
@@ -354,8 +341,8 @@ def _run(circuit: Circuit, most: int, seconds: float, where: str
                *(literal for gate in circuit.gates for literal in gate), *circuit.following,
                *(circuit.outputs[name] for name in _OUTPUTS)]
     try:
-        done = subprocess.run([str(_program())], input=" ".join(map(str, numbers)), text=True,
-                              capture_output=True, timeout=max(1.0, seconds))
+        done = subprocess.run([str(compiled(_PROGRAM))], input=" ".join(map(str, numbers)),
+                              text=True, capture_output=True, timeout=max(1.0, seconds))
     except subprocess.TimeoutExpired:
         raise UserError(f"{where}: not all states were visited in the time that it has") from None
     if done.returncode:

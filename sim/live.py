@@ -7,7 +7,7 @@ from rich.text import Text
 
 from cyclebound.sim.cross_check import CrossChecked
 from cyclebound.sim.job import Outcome
-from cyclebound.sim.prove import Proof
+from cyclebound.sim.prove import Certificate, Proof
 from cyclebound.sim.verdict import Verdict
 
 __all__ = ["line_of", "teller"]
@@ -30,6 +30,8 @@ def line_of(result: Verdict | Proof | Outcome | CrossChecked) -> Text:
         rest = f"{result.block} property {result.property} ({values})"
         if result.detail and word != "proved":
             rest += f": {result.detail}"
+        if result.certificate:
+            rest += f": {Certificate(**result.certificate)}"
     else:
         word = result.verdict
         rest = f"{result.block} {result.configuration} {result.what} within {result.bound}"

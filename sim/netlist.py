@@ -37,6 +37,8 @@ class Netlist:
         Bits that are free, but keep their value.
     checks : dict
         By name, the bit that says what is assumed, asserted or covered, and the bit that says when.
+    flavors : dict
+        By name, whether that is ``assume``, ``assert`` or ``cover``.
     names : dict
         Of each bit that has one, its name in the source.
     ports : dict
@@ -49,6 +51,7 @@ class Netlist:
     outside: dict[int, tuple[str, int]] = field(default_factory=dict)
     rigid: set[int] = field(default_factory=set)
     checks: dict[str, tuple[int, int]] = field(default_factory=dict)
+    flavors: dict[str, str] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     constants: dict[int, bool] = field(default_factory=dict)
     ports: dict[str, list[int]] = field(default_factory=dict)
@@ -65,7 +68,7 @@ class Netlist:
             # what nothing defines is any value
             return {"0": _ZERO, "1": _ONE}.get(number) or next(strange)
 
-        inits: dict[int, bool | None] = {}
+        inits: dict[int, bool] = {}  # a name of a bit says it, and others of it need not
         for name, wire in module["netnames"].items():
             init = wire["attributes"].get("init", "")
             if name.startswith("dut."):
@@ -73,8 +76,8 @@ class Netlist:
             for place, number in enumerate(wire["bits"]):
                 if not isinstance(number, int):
                     continue
-                if place < len(init):
-                    inits[number] = {"0": False, "1": True}.get(init[-1 - place])
+                if place < len(init) and init[-1 - place] in "01":
+                    inits[number] = init[-1 - place] == "1"
                 label = f"{name}[{place}]" if len(wire["bits"]) > 1 else name
                 known = net.names.get(number)
                 if "$" not in label and (known is None or _rank(label) < _rank(known)):
@@ -91,12 +94,16 @@ class Netlist:
                 net.gates[pins["Y"][0]] = pins["A"][0], pins["B"][0]
             elif kind == "$_NOT_":
                 net.gates[pins["Y"][0]] = pins["A"][0],
-            elif kind in ("$_DFF_P_", "$_FF_"):
-                net.registers[pins["Q"][0]] = pins["D"][0], inits.get(pins["Q"][0])
+            elif kind in ("$_DFF_P_", "$_FF_", "$anyinit"):
+                net.registers |= {here: (before, inits.get(here))
+                                  for before, here in zip(pins["D"], pins["Q"], strict=True)}
             elif kind == "$anyconst":
                 net.rigid |= {*pins["Y"]}
-            elif kind == "$check":
-                net.checks[name.rpartition(".")[2]] = pins["A"][0], pins["EN"][0]
+            elif kind in ("$check", "$assume", "$assert", "$cover"):
+                label = name.rpartition(".")[2]
+                assert label not in net.checks, label
+                net.checks[label] = pins["A"][0], pins["EN"][0]
+                net.flavors[label] = cell["parameters"].get("FLAVOR", kind[1:])
             elif kind not in ("$anyseq", "$scopeinfo"):
                 directions = cell.get("port_directions", {})
                 if kind.startswith("$"):
@@ -142,14 +149,14 @@ class Cycles:
     start : str
         ``init``: registers begin with their initial value; ``free``: with any.
     reset : callable
-        From the number of a cycle, whether reset is held in it.
+        From the number of a cycle, whether reset is held in it: a formula, too.
     fresh : callable
         From a name, a new Boolean variable.
     both, inverse : callable
         The AND of two formulas, and the inverse of one.
     """
 
-    def __init__(self, net: Netlist, start: str, reset: Callable[[int], bool],
+    def __init__(self, net: Netlist, start: str, reset: Callable[[int], Value],
                  fresh: Callable[[str], Value], both: Callable[[Value, Value], Value],
                  inverse: Callable[[Value], Value]) -> None:
         self.net, self._start, self._reset = net, start, reset

@@ -41,6 +41,8 @@ class Plan:
     proofs, fpga : bool
         Whether properties are proved, and whether blocks are placed and routed; in the full level
         FPGA figures that are known already are taken over anyway.
+    certify : bool
+        Whether proofs have certificates (`cyclebound.sim.certify`).
     pictures : bool or None
         Whether worst requests are drawn from waveforms, and blocks' own pictures too. None: in
         the full level; in the quick one, which would build most simulators a second time, only
@@ -61,6 +63,7 @@ class Plan:
     shard: tuple[int, int] = (1, 1)
     waves: bool = False
     proofs: bool = True
+    certify: bool = False
     pictures: bool | None = None
     fpga: bool = False
     fresh: bool = False
@@ -75,7 +78,7 @@ class Plan:
     def options(self) -> dict[str, object]:
         """The options that a resumed run repeats, unless the command line names others."""
         kept = ("seed", "seeds", "configurations", "testbenches", "level", "shard", "waves",
-                "proofs", "pictures", "fpga", "simulator", "wall_limit", "pages")
+                "proofs", "certify", "pictures", "fpga", "simulator", "wall_limit", "pages")
         return {"blocks": [block.name for block in self.blocks],
                 **{name: getattr(self, name) for name in kept},
                 **({"changes": self.changes.as_options()} if self.changes else {})}
@@ -92,6 +95,9 @@ def check(plan: Plan) -> None:
             owner = f" of {plan.blocks[0].name}" if len(plan.blocks) == 1 else ""
             raise unknown(thing + owner, name, existing)
     jobs_of(plan)
+    if plan.certify:
+        from cyclebound.sim.certify import need_solver  # all else does without
+        need_solver()
     if plan.scheduler is None and plan.simulator == "verilator":
         verilator()
         compiler_version()

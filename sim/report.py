@@ -41,6 +41,7 @@ from cyclebound.sim.errors import UserError
 from cyclebound.sim.folders import job_folder
 from cyclebound.sim.job import Job
 from cyclebound.sim.mutant_rows import read_campaigns
+from cyclebound.sim.prove import Certificate
 from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.table import Run, difference_words, differences
 from cyclebound.sim.verdict import Verdict
@@ -88,7 +89,8 @@ def write_report(folder: Path, output: Path | None = None, since: Path | None = 
         loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True,
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"words": _words, "count": _count, "plural": _plural, "rate": _rate,
-                            "seconds": _seconds, "breaking": _breaking, "said": said}
+                            "seconds": _seconds, "breaking": _breaking, "said": said,
+                            "certificate": lambda fields: str(Certificate(**fields))}
     script = "\n".join(Path(__file__).with_name(name).read_text()
                        for name in ("report.js", "report_lanes.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

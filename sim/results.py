@@ -23,7 +23,7 @@ from cyclebound.sim.drawing import Drawing
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.fpga import Figures
 from cyclebound.sim.job import Group, Job, Outcome
-from cyclebound.sim.prove import Proof
+from cyclebound.sim.prove import Certificate, Proof
 from cyclebound.sim.secret import mac, made_here
 from cyclebound.sim.shape import cleaned, fields_of, misfit, row_misfit, shown
 from cyclebound.sim.verdict import VERDICTS, Verdict
@@ -31,7 +31,7 @@ from cyclebound.sim.verdict import VERDICTS, Verdict
 __all__ = ["FILE", "ROWS", "VERSION", "JobRow", "Results", "unproved"]
 
 FILE = "results.sqlite"
-VERSION = 8
+VERSION = 9
 _LARGEST = 1 << 30  # bytes of a file
 _CELL = 64 << 20  # bytes of one of its values
 ROWS = {"verdict": Verdict, "proof": Proof, "fpga": Figures, "picture": Drawing,
@@ -451,6 +451,8 @@ class Results:
             if not wrong and table == "proof":
                 wrong = misfit(row["claims"], list[tuple[str, dict[str, object], int]],
                                f"claims of {thing}")
+                if not wrong and row["certificate"]:
+                    wrong = row_misfit(row["certificate"], Certificate, f"certificate of {thing}")
             if wrong:
                 raise self._refuse(wrong)
             rows.append(row)

@@ -4,7 +4,7 @@ import contextlib
 import json
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from rich.text import Text
 
 from cyclebound.sim.errors import UserError
 from cyclebound.sim.print_table import print_table
+from cyclebound.sim.prove import Certificate
 from cyclebound.sim.results import JobRow, Results, unproved
 from cyclebound.sim.shape import cleaned
 from cyclebound.sim.verdict import Verdict
@@ -164,6 +165,8 @@ def print_run(run: Run, console: Console) -> None:
     if tables := [row for row in run.cross_checks if row["passed"]]:
         console.print(Text(cleaned("equal to their second source: " + ", ".join(
             f"{row['table']} ({row['entries']:,} entries)" for row in tables))), soft_wrap=True)
+    if words := _certified(run.proofs):
+        console.print(Text(cleaned(words)), soft_wrap=True)
     if kept := run.kept:
         when = kept[0] if kept[0] == kept[-1] else f"{kept[0]} to {kept[-1]}"
         console.print(Text(cleaned(
@@ -173,6 +176,18 @@ def print_run(run: Run, console: Console) -> None:
         console.print(Text(cleaned(line), style="yellow"), soft_wrap=True)
     for line in run.problems:
         console.print(Text(cleaned(line), style="red"), soft_wrap=True)
+
+
+def _certified(proofs: Sequence[Mapping[str, Any]]) -> str:
+    """How many proofs have certificates; empty if none was asked for."""
+    rows = [Certificate(**proof["certificate"]) for proof in proofs if proof["certificate"]]
+    if not rows:
+        return ""
+    done = [row for row in rows if row.status == "certified"]
+    left = [f"{proof['block']} property {proof['property']} ({_words(proof['parameters'])})"
+            for proof in proofs if proof["certificate"].get("status", "certified") != "certified"]
+    return (f"certified: {len(done)} of {len(rows)} proofs, with {sum(d.lines for d in done):,} "
+            "lines that a checker has followed" + "; not: " * bool(left) + ", ".join(left))
 
 
 def differences(old: Run, new: Run) -> list[dict[str, Any]]:

@@ -537,7 +537,9 @@ def _proved(block: Block, binding: BoundBinding, configuration: Configuration,
                 continue
             if what == binding.what and value == limit:
                 kinds.add(_key(binding, kind))
-                words.append(f"{claim.name} for {_words(those | kind) or 'no parameters'}")
+                shown = proof.certificate.get("status") == "certified"
+                words.append(f"{claim.name}{' (certified)' * shown} for "
+                             f"{_words(those | kind) or 'no parameters'}")
                 assumes += map(said, proof.assumes)
     return kinds, list(dict.fromkeys(words)), list(dict.fromkeys(assumes))
 

@@ -13,7 +13,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.assumptions import Assumed
 from cyclebound.sim.block import Block, Configuration, Property
 from cyclebound.sim.errors import UserError
-from cyclebound.sim.prove import _design, prove
+from cyclebound.sim.prove import design_of, prove
 from cyclebound.tb.assumed import (
     FIXED,
     LAW,
@@ -84,7 +84,7 @@ def objection(statement, *, depth=DEPTH, **more):
     block = Block("test.offers", "takes offers", Offers, {"small": Configuration({})}, (), ())
     claim = Property("claim", "it is", lambda target: Watch(target, statement), ({},), depth=depth,
                      **more)
-    design = _design(block, claim, {})
+    design = design_of(block, claim, {})
     return design, Assumed(design.rtlil, design.assumptions, design.fields, depth)
 
 

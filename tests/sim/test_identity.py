@@ -10,7 +10,7 @@ from cyclebound.sim import audit, catalogue, identity, sources
 from cyclebound.sim.elaborate import leave_unused, to_rtlil
 from cyclebound.sim.identity import Identity, stands_for
 from cyclebound.sim.job import Job, design, identity_of
-from cyclebound.sim.prove import _design, prove
+from cyclebound.sim.prove import design_of, prove
 from cyclebound.tb.reads import PROGRAM
 
 unit = pytest.mark.unit
@@ -127,6 +127,6 @@ def test_nothing_else_is_read_for_our_blocks(name):
     leave_unused(top)
     assert identity_of(job).beside() == []
     for claim in block.properties:
-        _design(block, claim, claim.instances[0])
+        design_of(block, claim, claim.instances[0])
     made_from = identity.identity((catalogue.load().page_of(name), prove.__module__))
     assert made_from.beside() == []

@@ -8,7 +8,7 @@ import pytest
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.block import FOLLOWED
-from cyclebound.sim.prove import Proof, _design
+from cyclebound.sim.prove import Proof, design_of
 from cyclebound.sim.simulator import Group
 from cyclebound.sim.verdict import judge
 from cyclebound.tb.assumed import said
@@ -29,7 +29,7 @@ def test_the_ledger_is_what_the_checker_assumes(block, claim):
     for instance in {id(instance): instance for instance in (
             claim.instances[0], claim.instances[-1])}.values():
         assumed = {re.sub(r"\d+", "#", said(text))
-                   for text in _design(block, claim, instance).assumes}
+                   for text in design_of(block, claim, instance).assumes}
         assert assumed == {*claim.assumes}
 
 
