@@ -29,7 +29,7 @@ EDGES = [0, 1, FLOAT_NAN, *(bits(sign * number) for sign in (1, -1) for number i
                             (0.0, 1.0, 2.0, 0.5, 3.7, 1e30, float("inf"), float("nan")))]
 
 
-def operands(rng):
+def operands(rng, _):
     return {"a": rng.choice(EDGES), "b": rng.choice([*EDGES, rng.getrandbits(32)]),
             "c": rng.choice([*EDGES[3:5], rng.choice(EDGES)]), "convert": 0}
 
@@ -103,7 +103,7 @@ def test_active_elements(only):
 
 
 @pytest.mark.parametrize(("name", "more", "says"), [
-    ("float_fma", {"payloads": {"operands": lambda rng: {"a": 1, "b": 1, "c": 5, "convert": 1}}},
+    ("float_fma", {"payloads": {"operands": lambda rng, _: {"a": 1, "b": 1, "c": 5, "convert": 1}}},
      "an integer to convert with factors"),
     ("post_processing", {"fixed": {"low": 3, "high": 2}}, "limits out of order")])
 def test_checker_names_the_neighbour_that_breaks_the_rules(name, more, says):

@@ -60,6 +60,13 @@ class ControlUnit(wiring.Component):
         Tokens.
     results : Out(stream of TokenLayout).array(2)
         Results; the second only if ``split``.
+
+    Attributes
+    ----------
+    buffer : TokenBuffer
+        Where tokens wait for each other.
+    fork : Fork
+        Hands a result to both consumers.
     """
 
     def __init__(self, *, depth, tid_width, width=WIDTH, epochs=False):
@@ -69,6 +76,7 @@ class ControlUnit(wiring.Component):
         self.buffer = TokenBuffer(operands=OPERANDS, depth=depth, tid_width=tid_width, width=width,
                                   epochs=epochs)
         self.layout = TokenLayout(tid_width=tid_width, width=width)
+        self.fork = Fork(shape=self.layout, count=2)
         token = stream.Signature(self.layout)
         super().__init__({
             "configuration": In(ControlUnitConfiguration()),
@@ -79,7 +87,7 @@ class ControlUnit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.buffer = buffer = self.buffer
-        m.submodules.fork = fork = Fork(shape=self.layout, count=2)
+        m.submodules.fork = fork = self.fork
         configuration = self.configuration
         delays = configuration.function == Control.DELAY
 

@@ -1,6 +1,9 @@
 """Units of the dataflow core."""
 
 import functools
+from collections.abc import Callable, Mapping
+
+from amaranth.lib import wiring
 
 from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES
@@ -19,8 +22,18 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.dataflow.alone_properties import (
+    ControlUnitLatency,
+    TokenBufferLatency,
+)
 from cyclebound.tb.dataflow.float_fma_properties import FloatFmaCheck
 from cyclebound.tb.dataflow.token_buffer_properties import TokenBufferCheck, TokenBufferProof
+from cyclebound.tb.dataflow.unit_properties import (
+    ComputeUnitCheck,
+    ControlUnitCheck,
+    LoadStoreAccess,
+    LoadStoreUnitCheck,
+)
 from cyclebound.tb.probe import ANY, Probe, offered, taken
 
 _TAKEN = taken("operands[k]")
@@ -29,6 +42,31 @@ _RESULT = offered("results[0]")
 # The last operand of the first epoch after reset, whatever of younger ones came before it.
 FIRST_EPOCH_TAKEN = (f"first(nth(count({_TAKEN} & (operands[k].payload.tid < depth) "
                      "for k in operands), declared.tokens), 0)")
+_ANY_LAST = {"another token is declared the last": FOLLOWED}
+
+
+def _alone(what: str, checker: Callable[[wiring.Component], wiring.Component],
+           instances: tuple[Mapping[str, object], ...], *, cycles: int, more: str = "",
+           assumes: Mapping[str, str] | None = None, **declared: int | None) -> Property:
+    """That a thread takes what is predicted of one that meets no other in its unit."""
+    return Property(
+        name="alone",
+        quick=0,
+        says="where no two threads become complete in one cycle, which tokens are needed never "
+             f"changes, and results are taken at once{more}, each thread takes what is predicted, "
+             "whatever others have there, and no result comes without its tokens",
+        checker=checker,
+        declares={what: lambda instance: declared},
+        assumes={"needed changed": "which tokens are needed never changes",
+                 "no token is needed": "which tokens are needed",
+                 "two threads become complete in one cycle":
+                     "no two threads become complete in one cycle",
+                 "the sink is not ready": "results are taken at once", **(assumes or {})},
+        instances=instances,
+        depth=cycles + 3,
+        induction=3,
+    )
+
 
 BLOCKS = (
     Block(
@@ -48,7 +86,7 @@ BLOCKS = (
         ),
         bounds=(
             BoundBinding("match", bounds.token_match, Probe(
-                start=_LAST, end=offered("fire"), in_flight=4)),
+                start=_LAST, end=offered("fire"), in_flight=4), proved_by=("alone",)),
             # of as many tokens of a thread as it needs, the last one
             BoundBinding("turn", bounds.token_turn, Probe(
                 start=f"any(needed) & nth(count({_TAKEN} & (operands[k].payload.tid == "
@@ -82,6 +120,10 @@ BLOCKS = (
                 depth=lambda instance: instance["depth"] + 5,  # as many threads, and one more
                 induction=4,
             ),
+            _alone("match", TokenBufferLatency, (
+                {"operands": 2, "depth": 2, "tid_width": 5, "width": 8},
+                {"operands": 3, "depth": 4, "tid_width": 6, "width": 32}), cycles=2,
+                assumes=_ANY_LAST, last=ANY),
         ),
         checker=TokenBufferCheck,
         mutants=MutationTarget("tiny"),
@@ -149,6 +191,7 @@ BLOCKS = (
                 start=f"any({_TAKEN} for k in operands)", end=offered("result"),
                 starts="declared.threads", ends="declared.threads")),
         ),
+        checker=ComputeUnitCheck,
         fpga=FpgaTarget("paper"),
         signals=("top.dut.buffer.fire__valid", "top.dut.buffer.fire__payload",
                  "top.dut.result__valid", "top.dut.result__payload"),
@@ -181,6 +224,22 @@ BLOCKS = (
                 start=f"nth({taken('operands[0]')}, depth)", end=f"nth({offered('result')}, depth)",
                 in_flight=4), configurations=("two", "paper")),
         ),
+        properties=(
+            Property(
+                name="accesses",
+                quick=0,
+                says="no access lies outside of the buffer, each is a load or a store as the "
+                     "unit is, and an index that is reported is outside; a request stays until "
+                     "it is taken",
+                checker=LoadStoreAccess,
+                instances=({"depth": 2, "tid_width": 6, "address_width": 10},
+                           {"depth": 4, "tid_width": 6, "address_width": 10, "epochs": False},
+                           {"depth": 16, "tid_width": 10, "address_width": 16}),
+                depth=6,
+                induction=3,
+            ),
+        ),
+        checker=LoadStoreUnitCheck,
         fpga=FpgaTarget("paper"),
         signals=("top.dut.buffer.fire__valid", "top.dut.request__valid", "top.dut.response__valid",
                  "top.dut.busy", "top.dut.done", "top.dut.sent", "top.dut.result__valid",
@@ -202,7 +261,7 @@ BLOCKS = (
         bounds=(
             # either result is a consumer's, and both are offered in the same cycle
             BoundBinding("result", bounds.token_match, Probe(
-                start=_LAST, end=_RESULT, in_flight=4)),
+                start=_LAST, end=_RESULT, in_flight=4), proved_by=("alone",)),
             BoundBinding("stream", bounds.token_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=_RESULT, starts="declared.threads",
                 ends="declared.threads")),
@@ -210,6 +269,10 @@ BLOCKS = (
                 start=f"any({_TAKEN} for k in operands)", end=_RESULT, starts="declared.threads",
                 ends="declared.threads")),
         ),
+        properties=(_alone("result", ControlUnitLatency, ({"depth": 2, "tid_width": 8},),
+                           cycles=2, more=" by a unit that is no delay",
+                           assumes={"a delay": "no delay", **_ANY_LAST}, last=ANY),),
+        checker=ControlUnitCheck,
         fpga=FpgaTarget("paper"),
         signals=("top.dut.buffer.fire__valid", "top.dut.results__0__valid",
                  "top.dut.results__1__valid"),

@@ -27,6 +27,7 @@ from cyclebound.sim.catalogue.dataflow import FIRST_EPOCH_TAKEN
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 from cyclebound.tb.dataflow.thread_sink_properties import ThreadSinkCheck, ThreadSinkProof
+from cyclebound.tb.dataflow.unit_properties import SpecialUnitCheck
 from cyclebound.tb.probe import ANY, Probe, offered, taken
 
 # Buffers of each depth: 16 entries are a good balance (section 5.1).
@@ -144,6 +145,7 @@ BLOCKS = (
                 start=FIRST_EPOCH_TAKEN,
                 end=f"first(nth({offered('result')}, depth), 0)")),
         ),
+        checker=SpecialUnitCheck,
         fpga=FpgaTarget("floats"),
         signals=("top.dut.buffer.fire__valid", "top.dut.busy", "top.dut.done", "top.dut.sent",
                  "top.dut.result__valid"),

@@ -26,7 +26,8 @@ def play_streams(dut, *checkers, cycles=80, busy=0.7, payloads=None, fixed=None,
     busy : float
         How often a side goes on.
     payloads : mapping
-        By a stream's name, what makes a payload from a source of random numbers; else any bits.
+        By a stream's name, what makes a payload from a source of random numbers and the stream's
+        number in its array; else any bits.
     fixed : mapping
         By name, the value that another input has all the time.
     each : callable or None
@@ -39,27 +40,28 @@ def play_streams(dut, *checkers, cycles=80, busy=0.7, payloads=None, fixed=None,
         if member.is_port or not {"valid", "ready", "payload"} <= {*member.signature.members}:
             continue
         ports = getattr(dut, name) if member.dimensions else [getattr(dut, name)]
-        (sources if member.flow == In else sinks).extend((name, port) for port in ports)
+        (sources if member.flow == In else sinks).extend(
+            (name, number, port) for number, port in enumerate(ports))
 
     async def bench(ctx):
         for name, value in (fixed or {}).items():
             ctx.set(getattr(dut, name), value)
         offered = [False] * len(sources)
         for _ in range(cycles):
-            for place, (name, port) in enumerate(sources):
+            for place, (name, number, port) in enumerate(sources):
                 if not offered[place] and rng.random() < busy:
                     offered[place] = True
                     if name in payloads:
-                        ctx.set(port.payload, payloads[name](rng))
+                        ctx.set(port.payload, payloads[name](rng, number))
                     else:
                         bits = Value.cast(port.payload)
                         ctx.set(bits, rng.getrandbits(len(bits)))
                 ctx.set(port.valid, offered[place])
-            for _, port in sinks:
+            for _, _, port in sinks:
                 ctx.set(port.ready, rng.random() < busy)
             if each:
                 each(ctx, rng)
-            for place, (_, port) in enumerate(sources):
+            for place, (_, _, port) in enumerate(sources):
                 if ctx.get(port.ready):
                     offered[place] = False
             await ctx.tick()
