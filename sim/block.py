@@ -205,6 +205,9 @@ class Property:
         For each bound that it proves (`BoundBinding.what`), a function from an instance's
         parameters to the kinds of requests that the proof covers, as requesters declare them
         (`cyclebound.tb.probe.ANY`: any value); one proof for all of them.
+    at : mapping
+        Of which of the probe's places these requests are: some of its indexes, with their values;
+        empty: of all. Only where the probe sees the place in the request (`Probe.request`).
     depth : int or callable
         Cycles of the bounded check, in which each of the checker's `Cover`s is reached; or a
         function of an instance that returns them.
@@ -220,6 +223,9 @@ class Property:
     any_product : bool
         The result of every multiplier, of the component and of the checker, is free in every cycle:
         for widths that are too large for solvers. The checker assumes what it needs of products.
+    flat : bool
+        The solver gets one flat netlist, simplified, with memories as registers: some times faster
+        where much of what a component has stays constant.
     quick : int or None
         How many of the instances, from the first, the quick level proves; None: all of them.
     assumes : mapping
@@ -239,11 +245,13 @@ class Property:
     independent: Mapping[str, str] = field(default_factory=dict)
     declares: Mapping[str, Callable[[Mapping[str, object]], Mapping[str, int | None]]] = field(
         default_factory=dict)
+    at: Mapping[str, int] = field(default_factory=dict)
     depth: int | Callable[[Mapping[str, object]], int] = 12
     induction: int | None = 12
     top: Make | None = None
     anywhere: bool = False
     any_product: bool = False
+    flat: bool = False
     quick: int | None = None
     assumes: Mapping[str, str] = field(default_factory=dict)
     covered: Mapping[str, object] | Callable[

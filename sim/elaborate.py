@@ -9,7 +9,7 @@ import json
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -280,6 +280,8 @@ class Claim:
         What the bound says of it.
     exactly : bool
         It is a prediction: nothing else than the limit is right.
+    at : mapping
+        Of which of the probe's places the requests are; empty: of all.
     """
 
     what: str
@@ -287,6 +289,12 @@ class Claim:
     declared: Mapping[str, int | None]
     limit: int
     exactly: bool = False
+    at: Mapping[str, int] = field(default_factory=dict)
+
+    def places(self, target: wiring.Component) -> list[int]:
+        """The numbers of the probe's places that it is about."""
+        return [place for place, index in enumerate(self.probe.indexes(target))
+                if index.items() >= self.at.items()]
 
 
 class ProofTop(FlatTop):
@@ -310,7 +318,7 @@ class ProofTop(FlatTop):
         self._domain = ClockDomain("sync")
         self._claims = tuple(claims)
         # of each claim's probes, whether they follow the request that begins
-        self._picks = [Signal(len([*claim.probe.indexes(component)]), name=f"picks_{number}")
+        self._picks = [Signal(len(claim.places(component)), name=f"picks_{number}")
                        for number, claim in enumerate(self._claims)]
         self._any = {(claim.what, name): Signal(_DECLARED_BITS, name=f"any_{claim.what}_{name}")
                      for claim in self._claims for name, value in claim.declared.items()
@@ -319,16 +327,17 @@ class ProofTop(FlatTop):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         m.domains.sync = self._domain
-        counters = {}
+        counters: dict[str, list] = {}
         for claim, picks in zip(self._claims, self._picks, strict=True):
             # an age of more than the limit, at least by one, is told from a small one
-            counters[claim.what] = counters_of(
+            its = counters_of(
                 m, claim.probe, self.component, name=f"probe_{claim.what}",
                 declared=lambda name, place, claim=claim: self._any.get(
                     (claim.what, name), Const(claim.declared[name] or 0)),
-                width=bits_for(claim.limit + 1) + 1, picks=picks)
-            claim_bound(m, claim.what, counters[claim.what], claim.limit,
-                        exactly=claim.exactly)
+                width=bits_for(claim.limit + 1) + 1, picks=picks,
+                places=claim.places(self.component))
+            counters.setdefault(claim.what, []).extend(its)
+            claim_bound(m, claim.what, its, claim.limit, exactly=claim.exactly)
         explain = getattr(self.checker, "explain", None)
         if counters and explain:
             explain(m, counters)

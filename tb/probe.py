@@ -428,7 +428,7 @@ class FollowedCounter(Elaboratable):
 
 
 def counters_of(m, probe, target, *, name, declared=None, now=None, classed=False, width=48,
-                picks=None):
+                picks=None, places=None):
     """Place the hardware of ``probe`` in ``m``, and return it: a `ProbeCounter` for each index.
 
     Parameters
@@ -449,11 +449,15 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
     width : int
         Bits of the counts.
     picks : Value or None
-        A free bit for each index. With these, one request of several that are under way is
+        A free bit for each counter. With these, one request of several that are under way is
         followed, by a `FollowedCounter`.
+    places : sequence of int or None
+        The numbers of the places that are counted; None: all of them.
     """
-    counters = []
+    counters: list = []
     for place, index in enumerate(probe.indexes(target)):
+        if places is not None and place not in places:
+            continue
         label = "_".join([name, *map(str, index.values())])
         kept: list[Value] = []
         value = _reader(m, probe, target, place, index, declared, name, kept)
@@ -470,7 +474,7 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
             counter = FollowedCounter(
                 _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,
                 tick=_event(value(probe.ticks)) if probe.ticks else 1, in_flight=in_flight,
-                width=width, pick=picks[place], ids=ids)
+                width=width, pick=picks[len(counters)], ids=ids)
         else:
             counter = ProbeCounter(
                 _event(value(probe.start)) & counts, _event(value(probe.end)) & counts,

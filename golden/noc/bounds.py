@@ -13,7 +13,7 @@ from cyclebound.golden.noc.traversal import Stream, Traversal
 from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 
 __all__ = ["crowd_traversal", "first_header", "injection", "packet_hop", "reception",
-           "round_robin_wait", "t_noc", "traversal", "window_wait"]
+           "round_robin_wait", "t_noc", "traversal", "traversal_heads", "window_wait"]
 
 Delta = Annotated[int, Range(1, says="delta_R, latency of a router in cycles")]
 Flits = Annotated[int, Range(1, says="length of the packet, in flits")]
@@ -118,9 +118,20 @@ def traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth, flits: F
     `golden.noc.traversal_alike`; both hold. The first one is the lesser where packets follow
     others that take another path.
     """
+    return sum(traversal_heads(rows=rows, columns=columns, delta=delta, depth=depth, flits=flits,
+                               pattern=pattern, source=source, hot=hot)) + flits + 1
+
+
+def traversal_heads(*, rows: int, columns: int, delta: int, depth: int, flits: int, pattern: int,
+                    source: int, hot: int = 0) -> list[int]:
+    """The shares of `traversal` that a packet's header may spend in each FIFO on its path.
+
+    In the first one from when it was taken, in each other from when it left the one before, until
+    it leaves.
+    """
     networks = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
-        return min(network.bound(str(divmod(source, columns))) for network in networks)
+        return min((network.heads(str(divmod(source, columns))) for network in networks), key=sum)
     except ValueError as error:
         raise NotCovered(f"tile {source} does not send in pattern {pattern}") from error
 

@@ -285,16 +285,22 @@ class Traversal:
         return max(unstopped, *(self._run(channel, _Run(flits, (), name, 1)) + before - flits - 1
                                 for flits in range(before + 1)))
 
+    def heads(self, name: str) -> list[int]:
+        """A header's cycles in each FIFO on its path, from when it left the one before.
+
+        In the first one, from when it was taken there. Raises `ValueError` for an unknown stream.
+        """
+        if name not in self._streams:
+            raise ValueError(f"stream must be one of {', '.join(self._streams)}, not {name!r}")
+        first_channel, *path = self._paths[name]
+        return [self._passes(name, first_channel, self._depth - 1, self._delta),
+                *(self._passes(name, channel, self._depth, self._delta + 1)
+                  for channel in path[:-1])]
+
     def bound(self, name: str) -> int:
         """Cycles from a header's acceptance at its source to its last flit's delivery.
 
         Both included. Raises `ValueError` for an unknown stream.
         """
-        if name not in self._streams:
-            raise ValueError(f"stream must be one of {', '.join(self._streams)}, not {name!r}")
-        first_channel, *path = self._paths[name]
-        stream = self._streams[name]
-        return (self._passes(name, first_channel, self._depth - 1, self._delta)
-                + sum(self._passes(name, channel, self._depth, self._delta + 1)
-                      for channel in path[:-1])
-                + stream.flits * self._drain + stream.pauses + 1)
+        heads, stream = self.heads(name), self._streams[name]
+        return sum(heads) + stream.flits * self._drain + stream.pauses + 1

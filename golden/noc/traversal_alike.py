@@ -118,15 +118,21 @@ class AlikeTraversal:
             return unstopped
         return max(unstopped, self._time(channel, before + 1, 0, following) - 1)
 
+    def heads(self, name: str) -> list[int]:
+        """A header's cycles in each FIFO on its path, from when it left the one before.
+
+        In the first one, from when it was taken there. Raises `ValueError` for an unknown stream.
+        """
+        if name not in self._paths:
+            raise ValueError(f"stream must be one of {', '.join(self._paths)}, not {name!r}")
+        (first_channel, first), *links = pairwise(self._paths[name])
+        return [self._passes(first_channel, first, self._depth - 1, self._delta),
+                *(self._passes(*link, self._depth, self._delta + 1) for link in links)]
+
     def bound(self, name: str) -> int:
         """Cycles from a header's acceptance at its source to its last flit's delivery.
 
         Both included; all senders offer flits back to back, all receivers are ready. Raises
         `ValueError` for an unknown stream.
         """
-        if name not in self._paths:
-            raise ValueError(f"stream must be one of {', '.join(self._paths)}, not {name!r}")
-        (first_channel, first), *links = pairwise(self._paths[name])
-        return (self._passes(first_channel, first, self._depth - 1, self._delta)
-                + sum(self._passes(*link, self._depth, self._delta + 1) for link in links)
-                + self._flits + 1)
+        return sum(self.heads(name)) + self._flits + 1

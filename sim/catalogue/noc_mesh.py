@@ -1,5 +1,6 @@
 """The mesh, and the mesh with interfaces."""
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 
@@ -18,9 +19,11 @@ from cyclebound.sim.block import (
     Exploration,
     FpgaTarget,
     Picture,
+    Property,
     Testbench,
 )
 from cyclebound.tb.noc.mesh_environment import MeshEnvironment
+from cyclebound.tb.noc.mesh_properties import MeshTraversalProof
 from cyclebound.tb.probe import Probe, taken
 
 
@@ -57,6 +60,7 @@ _ENDS = (f"any({taken('sources[t]')} & sources[t].payload.last"
          " & (sources[t].payload.data[-8:] == n) for t in sources)")
 _BY_SOURCE = Probe(f"{taken('sinks[n]')} & sinks[n].payload.first", _ENDS, over={"n": "sinks"},
                    in_flight=128)
+_FROM_SOURCE = dataclasses.replace(_BY_SOURCE, request={"source": "n"})
 _BY_STREAM = Probe(f"any({taken('sinks[t]')} & sinks[t].payload.first"
                    " & (sinks[t].payload.data[-8:] == n) for t in sinks)", _ENDS, over={"n": 32},
                    in_flight=32)
@@ -79,6 +83,40 @@ def _kinds(number: int, hot: int, flits: int):
     return kinds
 
 
+# What is proved: all packets to one corner of 2 x 2, of so many flits; and for each of the tiles
+# that send there, the depth at which its induction closes.
+_CORNER = {"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2, "routing": "source",
+           "longest": 4}
+_PROVED = {(2, 1): 10, (2, 2): 18, (2, 3): 20, (3, 1): 12, (3, 2): 16, (3, 3): 22, (4, 1): 12,
+           (4, 2): 18, (4, 3): 20}
+
+
+def _traversal_name(flits: int, source: int) -> str:
+    return f"traversal_{flits}_flits_from_{source}"
+
+
+def _traversal(flits: int, source: int, induction: int) -> Property:
+    """Packets from one tile to the corner, while all tiles send there."""
+    return Property(
+        _traversal_name(flits, source),
+        f"while all tiles send packets of {flits} flits to tile 0, each whenever it likes, and "
+        f"offer the flits of a packet back to back, one from tile {source} takes no longer than "
+        "its bound; receivers are always ready",
+        functools.partial(MeshTraversalProof, number=HOTSPOT, flits=flits, source=source),
+        (_CORNER,), at={"n": source},
+        declares={"traversal": lambda instance: {
+            "flits": flits, "pattern": HOTSPOT, "source": source}},
+        depth=14, induction=induction, flat=True, quick=0, assumes=_ASSUMES)
+
+
+_ASSUMES = {
+    "tile # sends": "every tile of the pattern",
+    "tile #: a packet to elsewhere": "every tile of the pattern",
+    "tile #: a packet of another size": "a packet of that size",
+    "tile #: a pause within a packet": "offers its flits back to back",
+    "tile #: offer withdrawn or changed": "offers its flits",
+    "a receiver is not ready": "receivers are always ready"}
+
 _SQUARE = {"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2, "routing": "source",
            "longest": 7}
 _OBLONG = {"rows": 2, "columns": 3, "width": 16, "depth": 4, "delta": 3, "routing": "xy",
@@ -91,7 +129,7 @@ BLOCKS = (
         component=Mesh,
         configurations={
             "square": Configuration(_SQUARE), "oblong": Configuration(_OBLONG),
-            "row": Configuration(_ROW),
+            "row": Configuration(_ROW), "corner": Configuration(_CORNER),
             "four": Configuration({"rows": 4, "columns": 4, "width": 32, "depth": 4, "delta": 2,
                                    "routing": "source", "longest": 6}),
             **{f"harness{size}": Configuration({
@@ -112,15 +150,21 @@ BLOCKS = (
                       configurations=("harness4", "harness8"), thorough=True,
                       max_cycles=20_000_000),
             Testbench("row", "cyclebound.tb.noc.mesh_row", configurations=("row",), quick=()),
+            Testbench("corner", "cyclebound.tb.noc.mesh_corner", configurations=("corner",),
+                      quick=()),
             Testbench("traffic", "cyclebound.tb.noc.mesh_traffic", configurations=("four",),
                       thorough=True, max_cycles=10_000_000),
         ),
         bounds=(
             BoundBinding("alone", bounds.t_noc, signals=_path, probe=_BY_SOURCE),
-            BoundBinding("traversal", bounds.traversal, signals=_path, probe=_BY_SOURCE),
+            BoundBinding("traversal", bounds.traversal, signals=_path, probe=_FROM_SOURCE,
+                         proved_by=tuple(_traversal_name(*which) for which in _PROVED)),
             BoundBinding("crowd", bounds.crowd_traversal,
-                         configurations=("square", "oblong", "row", "four"), probe=_BY_STREAM),
+                         configurations=("square", "oblong", "row", "corner", "four"),
+                         probe=_BY_STREAM),
         ),
+        properties=tuple(_traversal(*which, induction)
+                         for which, induction in _PROVED.items()),
         explorations=tuple(Exploration(
             f"every_choice_{hot}_{flits}",
             f"all tiles but {hot} send packets of {flits} flits to it, each whenever it likes, and "

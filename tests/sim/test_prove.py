@@ -80,6 +80,19 @@ def test_proved_and_then_cached():
     assert not prove(BLOCK, claims(up_to(5), depth=9), {"top": 5}).cached
 
 
+def _kept(c):
+    return Assert(c.count != 3, "three")
+
+
+@pytest.mark.parametrize(("statement", "status", "says"), [
+    (up_to(5), "proved", ""), (_kept, "failed", "three in cycle 3")])
+def test_flat_is_the_same(tmp_path, statement, status, says):
+    flat = dataclasses.replace(claims(statement), flat=True)
+    found = prove(BLOCK, flat, {"top": 5}, folder=tmp_path)
+    assert (found.status, found.detail) == (status, says)
+    assert not prove(BLOCK, claims(statement), {"top": 5}, folder=tmp_path).cached
+
+
 @pytest.mark.parametrize(("least", "status"), [(5, "bounded"), (6, "failed")])
 def test_anywhere_begins_in_any_state_that_is_assumed(tmp_path, least, status):
     class Check(wiring.Component):
