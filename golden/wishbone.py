@@ -1,6 +1,6 @@
 """The register map of a Wishbone shell: addresses of the words of streams.
 
-`cyclebound.hdl.wishbone.StreamRegisters` has these registers, and `cyclebound.sim.verilog_shells`
+`cyclebound.hdl.wishbone.StreamRegisters` has these registers, and `cyclebound.sim.export.shells`
 writes them over the shell.
 
 Ref: Wishbone B4, chapter 3 (standard cycles).

@@ -1,3 +1,3 @@
-from cyclebound.sim import audit  # before all that it watches
+from cyclebound.sim.base import audit  # before all that it watches
 
 __all__ = ["audit"]

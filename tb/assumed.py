@@ -3,7 +3,7 @@
 An `Assume` that reads only the block's inputs needs no more than a message. One that depends on
 what the block gives, now or before, would hide a faulty block, unless it is a rule that the
 surroundings keep whatever the block does; one that keeps a value for good, unless it is a
-configuration. They are declared here, and `cyclebound.sim.assumptions` tests them.
+configuration. They are declared here, and `cyclebound.sim.proof.assumptions` tests them.
 """
 
 from amaranth.hdl import Assert, Assume

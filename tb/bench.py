@@ -109,7 +109,7 @@ class Bench:
         self.raised = ""
         self._edge, self._middle = RisingEdge(dut.clk), FallingEdge(dut.clk)
         self._in, self._out = dut.inputs, dut.outputs
-        program = ctypes.CDLL(None)  # this process: sim/simulator.cpp, or one that is not ours
+        program = ctypes.CDLL(None)  # this process: simulator.cpp, or one that is not ours
         self._simulator = program if hasattr(program, "design_clock") else None
         if self._simulator is not None:
             program.design_input_bytes.restype = ctypes.c_uint64
@@ -119,7 +119,7 @@ class Bench:
         """Start the clock (in C++, so that it costs no Python), and reset the block."""
         self._start_clock()
         self._start = self._time()
-        if self._mutant:  # of a simulator that has many, see `cyclebound.sim.mutants`
+        if self._mutant:  # of a simulator that has many, see `cyclebound.sim.mutation.mutants`
             self.dut.mutant.value = self._mutant
         if self._start == 0:
             self._in.value = 0

@@ -43,7 +43,7 @@ class Bus:
     Parameters
     ----------
     fields : iterable of mappings
-        As `cyclebound.sim.elaborate.fields_json` writes them.
+        As `cyclebound.sim.build.elaborate.fields_json` writes them.
     """
 
     def __init__(self, fields: Iterable[Mapping[str, object]]) -> None:

@@ -3,7 +3,7 @@
 cocotb imports this module first, in front of the testbench. What a testbench reads without an
 import that stands in its source (a module that it names at run time, a table, another program's
 output) is so known when it has ended, and its outcome is not kept for later runs
-(`cyclebound.sim.outcomes`).
+(`cyclebound.sim.run.outcomes`).
 
 And it ends the simulator if Python cannot write there: a message that is lost may be the one that
 says that a test has failed.
@@ -22,7 +22,7 @@ FILE = "reads.txt"
 PROGRAM = "<another program>"
 UNWRITTEN = 74
 """The status of a simulator that could not write what it observed (EX_IOERR of sysexits.h); see
-``sim/simulator.cpp``, too."""
+``sim/build/simulator.cpp``, too."""
 _PROGRAMS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "pty.spawn"}
 
 

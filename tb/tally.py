@@ -1,7 +1,7 @@
 """Latencies of requests against a bound: the verdict, the ratios, and the tightest request.
 
 Used for recorded waveforms and foreign testbenches (`cyclebound check`, `BoundMonitor`). A
-regression of the catalogue's blocks uses `cyclebound.sim.verdict`, which also has proofs and
+regression of the catalogue's blocks uses `cyclebound.sim.judge.verdict`, which also has proofs and
 exhaustive runs.
 """
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim import audit
-from cyclebound.sim.toolchain import cache_root
+from cyclebound.sim.base import audit
+from cyclebound.sim.base.toolchain import cache_root
 
 pytest_plugins = ["pytester"]
 
@@ -72,7 +72,7 @@ def _reads_of_one_test():
 @pytest.fixture
 def no_baseline(monkeypatch, tmp_path):
     """Nothing is committed: for results of this project's blocks that a test makes up."""
-    from cyclebound.sim import baseline
+    from cyclebound.sim.regression import baseline
 
     monkeypatch.setattr(baseline, "_baseline",
                         lambda level: baseline.Baseline(level, tmp_path / "no baseline"))
@@ -121,7 +121,7 @@ def call(monkeypatch, capfd, tmp_path):
 
     No exception leaves the command.
     """
-    from cyclebound.sim import cli  # here: tests of models need no command line
+    from cyclebound.sim.cli import main as cli  # here: tests of models need no command line
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")

@@ -18,6 +18,9 @@ WRITTEN = [*MODULES, *sorted((ROOT / "tests").rglob("*.py"))]
 ALLOWED = {"golden": {"golden"}, "hdl": {"golden", "hdl"}, "tb": {"golden", "tb", "tools"},
            "tools": {"golden", "tools"}, "sim": {"golden", "hdl", "tb", "tools", "sim"}}
 MAINTENANCE = "tools/maintenance"  # measures and checks the project itself; nothing imports it
+ROOMS = ("base", "netlist", "describe", "catalogue", "build", "run", "proof", "judge", "drawing",
+         "fpga", "mutation", "export", "regression", "traces", "families", "pictures", "report",
+         "cli")  # of sim, as in docs/architecture.md: each imports from itself and those before it
 OURS_OUTSIDE = {"golden": {"numpy", "scipy", "networkx", "ortools"}, "hdl": {"amaranth"}}
 # Modules that say how long hardware takes, and names of such numbers.
 PREDICTS = re.compile(r"(^|_)(bounds?|budget|models?|part|timing|wcet)$")
@@ -70,6 +73,18 @@ def against_the_grain(path):
         return set()
     return ({name.split(".")[1] for name in ours} - ALLOWED[inside.parts[0]]
             | {MAINTENANCE for name in ours if name.startswith("cyclebound.tools.maintenance")})
+
+
+def up_the_stairs(path):
+    """Rooms of ``sim`` that are imported from although they come later; or that this is none."""
+    _, room, *rest = path.relative_to(ROOT).parts
+    if not rest:
+        return set()  # what the package itself imports
+    if room not in ROOMS:
+        return {f"{room} is no room"}
+    ours = {name.split(".")[2] for name in imports(path)
+            if name.startswith("cyclebound.sim.")}
+    return {other for other in ours if ROOMS.index(other) > ROOMS.index(room)}
 
 
 def of_others(path):
@@ -165,6 +180,14 @@ def test_imports_with_the_grain():
     assert offenders(against_the_grain, MODULES) == {}
 
 
+def test_rooms_are_layered():
+    """Wherever in a module, in a function too."""
+    paths = sorted((ROOT / "sim").rglob("*.py"))
+    assert offenders(up_the_stairs, paths) == {}
+    assert {path.relative_to(ROOT).parts[1] for path in paths
+            if path.parent != ROOT / "sim"} == set(ROOMS)
+
+
 def test_models_and_hardware_need_little_from_others():
     assert offenders(of_others, MODULES) == {}
 
@@ -180,16 +203,20 @@ def test_docstrings_refer_to_what_is_there():
 
 @pytest.mark.parametrize(("rule", "folder", "text", "says"), [
     (against_the_grain, "golden", "import cyclebound.hdl.noc.arbiter", ["hdl"]),
-    (against_the_grain, "tb", "def f():\n    from cyclebound.sim import job", ["sim"]),
+    (against_the_grain, "tb", "def f():\n    from cyclebound.sim.run import job", ["sim"]),
     (against_the_grain, "sim", "from cyclebound.tb import bench", []),
     (against_the_grain, "golden", "from cyclebound.tools.dataflow.mapper import map_graph",
      ["tools"]),
     (against_the_grain, "hdl", "from cyclebound.tools.dataflow import mapper", ["tools"]),
     (against_the_grain, "tb", "from cyclebound.tools.dataflow.mapper import map_graph", []),
     (against_the_grain, "tools/dram", "from cyclebound.tb import bench", ["tb"]),
-    (against_the_grain, "tools/maintenance", "from cyclebound.sim import job", []),
+    (against_the_grain, "tools/maintenance", "from cyclebound.sim.run import job", []),
     (against_the_grain, "sim", "from cyclebound.tools.maintenance import reach",
      ["tools/maintenance"]),
+    (up_the_stairs, "sim/judge", "from cyclebound.sim.run.job import Group", []),
+    (up_the_stairs, "sim/run", "def f():\n    from cyclebound.sim.judge import verdict",
+     ["judge"]),
+    (up_the_stairs, "sim/attic", "import os", ["attic is no room"]),
     (of_others, "hdl", "import numpy, os", ["numpy"]),
     (of_others, "sim", "import numpy, os", []),
     (models_and_bounds, "hdl", "from cyclebound.golden.noc.arbiter import RoundRobinModel",

@@ -7,8 +7,8 @@ from amaranth.hdl import Array, Assert, Cover, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.sim.block import Block, Configuration, Property
-from cyclebound.sim.prove import prove
+from cyclebound.sim.describe.block import Block, Configuration, Property
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.watcher import Watcher
 from kit.run_bench import run_bench
 

@@ -17,10 +17,10 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from cyclebound.sim.block import Block
-from cyclebound.sim.block_check import check_block
-from cyclebound.sim.errors import UserError, unknown
-from cyclebound.sim.shape import shown
+from cyclebound.sim.base.errors import UserError, unknown
+from cyclebound.sim.base.shape import shown
+from cyclebound.sim.describe.block import Block
+from cyclebound.sim.describe.block_check import check_block
 
 __all__ = ["Catalogue", "load", "more_pages"]
 

@@ -12,7 +12,7 @@ from cyclebound.hdl.dataflow.control_unit import ControlUnit
 from cyclebound.hdl.dataflow.float_fma import FloatFma
 from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     FOLLOWED,
     Block,
     BoundBinding,

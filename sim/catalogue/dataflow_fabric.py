@@ -12,7 +12,8 @@ from cyclebound.hdl.dataflow.fabric_harness import FabricHarness
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
-from cyclebound.sim.block import (
+from cyclebound.sim.catalogue.dataflow import FIRST_EPOCH_TAKEN
+from cyclebound.sim.describe.block import (
     FOLLOWED,
     Block,
     BoundBinding,
@@ -23,7 +24,6 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
-from cyclebound.sim.catalogue.dataflow import FIRST_EPOCH_TAKEN
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 from cyclebound.tb.dataflow.thread_sink_properties import ThreadSinkCheck, ThreadSinkProof

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from cyclebound.golden.dataflow import bounds
 from cyclebound.hdl.dataflow.load_chain import LoadChain
 from cyclebound.hdl.dataflow.thread_source import ThreadSource
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

@@ -5,7 +5,7 @@ from cyclebound.golden.dram.rules import Command
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.controller_data_harness import DramDataHarness
 from cyclebound.hdl.dram.controller_harness import DramControllerHarness
-from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
 from cyclebound.tb.dram.controller_observer import ControllerObserver
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe

@@ -4,7 +4,14 @@ from cyclebound.golden.dram import axi_bounds as bounds
 from cyclebound.golden.dram import axi_dfi_bounds as dfi_bounds
 from cyclebound.hdl.dram.axi_dfi_controller import AxiDfiController
 from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
-from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Property, Testbench
+from cyclebound.sim.describe.block import (
+    Block,
+    BoundBinding,
+    Configuration,
+    FpgaTarget,
+    Property,
+    Testbench,
+)
 from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiPortProof, AxiRules
 from cyclebound.tb.probe import Probe
 

@@ -6,7 +6,7 @@ from cyclebound.golden.dram.small_part import SMALL, on_small_part
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.hdl.dram.command_generator import CommandGenerator
 from cyclebound.hdl.dram.command_path import CommandPath
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

@@ -4,7 +4,7 @@ from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.golden.dram.request import BEATS
 from cyclebound.hdl.dram.dq_scheduler import DqScheduler
 from cyclebound.hdl.dram.snoop_cam import SnoopCam
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

@@ -4,7 +4,7 @@ from cyclebound.golden.dram import dfi_bounds as bounds
 from cyclebound.golden.dram.rules import Command
 from cyclebound.hdl.dram.dfi_adapter import DfiAdapter
 from cyclebound.hdl.dram.dfi_controller import DfiController
-from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
 from cyclebound.tb.probe import Probe
 
 # PHYs whose write data leave with their command's delay, and whose reads take two clocks of 1:4

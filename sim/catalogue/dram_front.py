@@ -9,7 +9,7 @@ from cyclebound.golden.dram.small_part import SMALL, SMALL_DDR3, on_small_part
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.hdl.dram.page_controller import PageController
 from cyclebound.hdl.dram.reorder_core import ReorderCore
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     FOLLOWED,
     Block,
     BoundBinding,

@@ -3,7 +3,7 @@
 from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X16
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

@@ -5,7 +5,7 @@ import functools
 from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.hdl.dram.buffer_table import BufferTable
 from cyclebound.hdl.dram.index_iterator import IndexIterator
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

@@ -4,7 +4,7 @@ from functools import partial
 
 from cyclebound.golden.dram import pipeline_bounds as bounds
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

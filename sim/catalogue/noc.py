@@ -2,7 +2,7 @@
 
 from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

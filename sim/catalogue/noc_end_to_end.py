@@ -2,7 +2,7 @@
 
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.hdl.noc.end_to_end import EndToEnd
-from cyclebound.sim.block import Block, BoundBinding, Configuration, Picture, Testbench
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Picture, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
 

@@ -2,7 +2,7 @@
 
 from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.network_interface import NetworkInterface
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

@@ -12,7 +12,7 @@ from cyclebound.golden.noc.routes import Port, ports, xy_route
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.mesh_harness import MeshHarness
 from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

@@ -8,7 +8,7 @@ from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
 from cyclebound.hdl.noc.handshake_router import HandshakeRouter
 from cyclebound.hdl.noc.pipelined_mesh import PipelinedMesh
 from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

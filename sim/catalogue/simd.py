@@ -26,7 +26,7 @@ from cyclebound.hdl.simd.scoreboard import Scoreboard
 from cyclebound.hdl.simd.scratchpad import Scratchpad
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.hdl.simd.transfer_unit import TransferUnit
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     FOLLOWED,
     Block,
     BoundBinding,

@@ -3,7 +3,7 @@
 from cyclebound.golden.sram import bounds
 from cyclebound.hdl.sram.banked_memory import BankedMemory
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

@@ -13,7 +13,7 @@ from cyclebound.hdl.systolic.output_stationary_harness import (
 )
 from cyclebound.hdl.systolic.overlapped_output import OverlappedOutputArray
 from cyclebound.hdl.systolic.row_stationary import RowStationaryArray
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,

@@ -12,7 +12,8 @@ from cyclebound.hdl.systolic.accelerator import Accelerator
 from cyclebound.hdl.systolic.im2col import Im2col
 from cyclebound.hdl.systolic.max_pooling import MaxPooling
 from cyclebound.hdl.systolic.post_processing import PostProcessing
-from cyclebound.sim.block import (
+from cyclebound.sim.catalogue.systolic import until
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,
@@ -21,7 +22,6 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
-from cyclebound.sim.catalogue.systolic import until
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.post_processing_properties import PostProcessingCheck
 

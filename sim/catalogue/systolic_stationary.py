@@ -11,13 +11,20 @@ from cyclebound.hdl.systolic.weight_stationary_harness import (
     InputStationaryHarness,
     WeightStationaryHarness,
 )
-from cyclebound.sim.block import Block, BoundBinding, Configuration, FpgaTarget, Property, Testbench
 from cyclebound.sim.catalogue.systolic import (
     MACS,
     TO_LAST_ROW,
     on_harness,
     product_proof,
     until,
+)
+from cyclebound.sim.describe.block import (
+    Block,
+    BoundBinding,
+    Configuration,
+    FpgaTarget,
+    Property,
+    Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.pe_properties import WeightStationaryPECheck

@@ -4,7 +4,8 @@ from cyclebound.golden.systolic.matmul import matmul_cycles
 from cyclebound.golden.systolic.tile_sequencer import walk_cycles
 from cyclebound.hdl.systolic.matmul import Matmul
 from cyclebound.hdl.systolic.tile_sequencer import TileSequencer
-from cyclebound.sim.block import (
+from cyclebound.sim.catalogue.systolic import until
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,
@@ -13,7 +14,6 @@ from cyclebound.sim.block import (
     Property,
     Testbench,
 )
-from cyclebound.sim.catalogue.systolic import until
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.systolic.tile_sequencer_properties import TileSequencerCheck, TileSequencerProof
 

@@ -33,8 +33,8 @@ from cyclebound.golden.dataflow.kernel_constants import CONSTANTS, MISSES
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.mapped import SINK, Mapped
 from cyclebound.sim import catalogue
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.results import Results
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.regression.results import Results
 from cyclebound.tools.dataflow.partition import map_parts
 from cyclebound.tools.dataflow.run import Run, run_graphs
 from cyclebound.tools.dataflow.segments import compile_segments

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.machine import MACHINES, as_built
-from cyclebound.sim.simd_published import own_cycles
+from cyclebound.sim.families.simd.published import own_cycles
 from cyclebound.tools.simd.random_kernels import Mix
 from cyclebound.tools.simd.wcet_adversary import BUSES, Attack, Bench, attacks, histogram
 

@@ -7,10 +7,10 @@ from matplotlib.figure import Figure
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import Phase, Policy
-from cyclebound.sim.simd_files import load_program
-from cyclebound.sim.simd_options import timed_grid
-from cyclebound.sim.simd_run import grid_of
-from cyclebound.sim.simd_trace import Trace, phase_trace
+from cyclebound.sim.families.simd.files import load_program
+from cyclebound.sim.families.simd.options import timed_grid
+from cyclebound.sim.families.simd.run import grid_of
+from cyclebound.sim.families.simd.trace import Trace, phase_trace
 from cyclebound.tools.simd.wcet.analysis import Analysis
 
 __all__ = ["RESOURCES", "figure", "policies", "policies_trace", "worst", "worst_trace"]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from cyclebound.sim.simd_published import Compared
+from cyclebound.sim.families.simd.published import Compared
 from cyclebound.tools.simd.wcet_adversary import POLICIES
 
 __all__ = ["figure"]

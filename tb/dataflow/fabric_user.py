@@ -1,8 +1,9 @@
 """A user's kernel on a fabric: its configurations, one after the other, and what becomes of memory.
 
-The job's folder has ``kernel.json`` (`sim.dataflow_run` writes it): the words and the bound's
-parameters of each configuration, the words of memory, and what that memory is like. ``ran.json`` is
-written there: cycles of each configuration, memory afterwards, and accesses outside of arrays.
+The job's folder has ``kernel.json`` (`sim.families.dataflow.run` writes it): the words and the
+bound's parameters of each configuration, the words of memory, and what that memory is like.
+``ran.json`` is written there: cycles of each configuration, memory afterwards, and accesses outside
+of arrays.
 """
 
 import json

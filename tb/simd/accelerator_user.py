@@ -1,7 +1,8 @@
 """A user's kernel on the accelerator: its phases, and what becomes of its buffers.
 
-The job's folder has ``kernel.json`` and ``memory.npz`` (`sim.simd_rtl` writes them): instructions,
-buffers, grid and policy; content by buffer. ``ran.json`` and ``ran.npz`` are written there.
+The job's folder has ``kernel.json`` and ``memory.npz`` (`sim.families.simd.rtl` writes them):
+instructions, buffers, grid and policy; content by buffer. ``ran.json`` and ``ran.npz`` are written
+there.
 """
 
 import json

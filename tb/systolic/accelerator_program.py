@@ -1,6 +1,6 @@
 """A program of a user's own on the accelerator: commands and memory from a file, memory back.
 
-What it takes is counted by the probe that `cyclebound.sim.systolic_run` gives the block.
+What it takes is counted by the probe that `cyclebound.sim.families.systolic.run` gives the block.
 
 ``program.npz`` beside the job's description holds ``memory`` (a row for each beat), ``fields`` (the
 commands' names), ``commands`` (a row for each), and the memory's ``delay`` and ``interval``.

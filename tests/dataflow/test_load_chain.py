@@ -9,9 +9,9 @@ import pytest
 from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.load_chain import LoadChainModel
 from cyclebound.hdl.dataflow.load_chain import LoadChain
-from cyclebound.sim.elaborate import ProofTop, to_rtlil
-from cyclebound.sim.prove import run_tool, yosys_environment
-from cyclebound.sim.yosys import yosys_command
+from cyclebound.sim.build.elaborate import ProofTop, to_rtlil
+from cyclebound.sim.netlist.yosys import yosys_command
+from cyclebound.sim.proof.prove import run_tool, yosys_environment
 from cyclebound.tb.dataflow.load_chain_properties import LoadChainCheck
 
 unit = pytest.mark.unit

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim.api_page import page
+from cyclebound.tools.maintenance.api_page import page
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
 pytestmark = pytest.mark.unit
 
 
 def test_is_current():
-    assert PAGE.read_text() == page(), "python -m cyclebound.sim.api_page > docs/api.md"
+    assert PAGE.read_text() == page(), (
+        "python -m cyclebound.tools.maintenance.api_page > docs/api.md")
 
 
 @pytest.mark.parametrize("says", [

@@ -11,9 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from cyclebound.sim import trace, trace_reader
-from cyclebound.sim.simulator import library_path
-from cyclebound.sim.toolchain import child_environment, verilator
+from cyclebound.sim.base.toolchain import child_environment, verilator
+from cyclebound.sim.run.simulator import library_path
+from cyclebound.sim.traces import reader as trace_reader
+from cyclebound.sim.traces import trace
 from cyclebound.tb import monitor
 from kit.pages import Page
 

@@ -13,7 +13,7 @@ from cyclebound.golden.dataflow.cache_bounds import cache_access
 from cyclebound.golden.dataflow.graph import Special
 from cyclebound.golden.dataflow.special_bounds import special_epoch
 from cyclebound.golden.dataflow.special_timing import longest
-from cyclebound.sim import cli
+from cyclebound.sim.cli import main as cli
 from cyclebound.sim.pictures.mapped import read_depths, table_of_depths
 from kit.pages import Page, numbers, results
 

@@ -11,7 +11,7 @@ from cyclebound.golden.gpu.occupancy import BlockResources, calculator_tables, o
 from cyclebound.golden.gpu.safe_bound import Machine, kernel_bound, machine_of
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS, strict
 from cyclebound.golden.gpu.thesis_wcet import active_warps
-from cyclebound.sim.gpu_estimate import thesis_bound, thesis_estimate
+from cyclebound.sim.families.gpu.estimate import thesis_bound, thesis_estimate
 from cyclebound.tools.gpu.listing import listing_of_steps
 from cyclebound.tools.gpu.sass import parse_sass
 from kit.pages import Page, numbers

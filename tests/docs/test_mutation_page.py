@@ -2,7 +2,8 @@
 
 import pytest
 
-from cyclebound.sim import catalogue, equivalence, mutate
+from cyclebound.sim import catalogue
+from cyclebound.sim.mutation import equivalence, mutate
 from kit.pages import Page
 
 PAGE = Page("mutation.md")

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from cyclebound.sim import cli
 from cyclebound.sim.catalogue import load
-from cyclebound.sim.named_tests import named_tests
+from cyclebound.sim.cli.base import GROUPS, app
+from cyclebound.sim.cli.main import add_commands
+from cyclebound.sim.describe.named_tests import named_tests
 from kit.pages import Page
 
 pytestmark = [pytest.mark.unit,
@@ -55,8 +56,8 @@ def wrong(words):
 
 @functools.cache
 def all_commands():
-    cli._add_commands(list(cli.GROUPS))
-    return typer.main.get_command(cli.app)
+    add_commands(list(GROUPS))
+    return typer.main.get_command(app)
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from cyclebound.golden.noc.composition_corrected import (
 )
 from cyclebound.golden.noc.units import NS
 from cyclebound.golden.noc.visible_timing import refreshed, visible
-from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.run.job import Job, run_job
 from cyclebound.tb.noc.end_to_end import SEARCHED
 from kit.pages import Page, numbers, results
 

@@ -11,7 +11,8 @@ import typer
 from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.timing import PARTS
 from cyclebound.golden.gpu.compute_capability import CAPABILITIES
-from cyclebound.sim import cli
+from cyclebound.sim.cli.base import GROUPS, app
+from cyclebound.sim.cli.main import add_commands
 from cyclebound.tools.simd.kernels import KERNELS
 from kit.pages import Page, results
 
@@ -49,14 +50,14 @@ def test_how_many_there_are():
 @pytest.fixture(scope="module")
 def commands():
     """The command line's commands by name, such as ``dram tile``, each with its options."""
-    cli._add_commands([])
-    found = dict(typer.main.get_command(cli.app).commands)
-    for group, (module, _) in cli.GROUPS.items():
+    add_commands([])
+    found = dict(typer.main.get_command(app).commands)
+    for group, (module, _) in GROUPS.items():
         inside = typer.main.get_command(getattr(importlib.import_module(module), group))
         found |= {f"{group} {name}": command
                   for name, command in getattr(inside, "commands", {"run": inside}).items()}
     return {name: {option for parameter in command.params for option in parameter.opts}
-            for name, command in found.items() if name not in cli.GROUPS}
+            for name, command in found.items() if name not in GROUPS}
 
 
 def test_every_command_is_there_and_has_the_options_named(commands):

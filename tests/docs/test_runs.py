@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.run.job import Job, run_job
 from kit.pages import Page
 
 KERNEL = re.compile(r"(\w+): (\d+) threads, (\d+) cycles, \[(.*)\]")

@@ -14,8 +14,8 @@ from cyclebound.golden.simd.host_registers import Register
 from cyclebound.golden.simd.machine import machine_named
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.sim import catalogue
-from cyclebound.sim.simd_authors import AUTHORS
-from cyclebound.sim.simd_published import TABLE_5
+from cyclebound.sim.families.simd.authors import AUTHORS
+from cyclebound.sim.families.simd.published import TABLE_5
 from cyclebound.tools.simd.kernels import KERNELS
 from kit.pages import Page, results
 

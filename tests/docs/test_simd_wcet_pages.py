@@ -7,9 +7,9 @@ import pytest
 
 from cyclebound.golden.dram.timing import DDR4_3200AA_X16
 from cyclebound.golden.simd.accelerator import Policy
-from cyclebound.sim.simd_options import timed_grid
-from cyclebound.sim.simd_published import own_cycles
-from cyclebound.sim.simd_run import grid_of
+from cyclebound.sim.families.simd.options import timed_grid
+from cyclebound.sim.families.simd.published import own_cycles
+from cyclebound.sim.families.simd.run import grid_of
 from cyclebound.tools.simd.assembler import assemble_file
 from cyclebound.tools.simd.kernels import kernel_path
 from cyclebound.tools.simd.published.witnesses import YIELDS, indexed_x8

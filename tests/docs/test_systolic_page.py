@@ -18,9 +18,9 @@ from cyclebound.golden.systolic.layers import LENET_5, Convolution, Product
 from cyclebound.golden.systolic.overlapped_output import overlapped_macs
 from cyclebound.golden.systolic.planner import Machine, plan
 from cyclebound.golden.systolic.stationary_bounds import weight_completion
+from cyclebound.sim.families.systolic.models import OPTIONS
+from cyclebound.sim.families.systolic.onnx import SUPPORTED
 from cyclebound.sim.pictures import roofline
-from cyclebound.sim.systolic_models import OPTIONS
-from cyclebound.sim.systolic_onnx import SUPPORTED
 from cyclebound.tools.systolic.comparison import LAYERS, markdown
 from kit.pages import Page, numbers
 

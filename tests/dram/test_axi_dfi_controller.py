@@ -12,7 +12,7 @@ from cyclebound.golden.dram import dfi_bounds
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.axi_dfi_controller import AxiDfiController
 from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, simulate
+from cyclebound.sim.run.job import Job, simulate
 from kit.faults import edited
 
 unit, cosim, thorough = pytest.mark.unit, pytest.mark.cosim, pytest.mark.thorough

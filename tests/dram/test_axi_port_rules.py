@@ -15,8 +15,8 @@ from cyclebound.golden.dram.axi_bounds import axi_read_alone, axi_write_alone
 from cyclebound.hdl.dram import axi_port
 from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import leave_unused, ports_of
-from cyclebound.sim.job import Job, run_job, simulate
+from cyclebound.sim.build.elaborate import leave_unused, ports_of
+from cyclebound.sim.run.job import Job, run_job, simulate
 from cyclebound.tb.dram import axi_port_properties as properties
 from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiRules
 from kit.faults import edited

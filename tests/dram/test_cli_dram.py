@@ -8,7 +8,7 @@ import pytest
 
 from cyclebound.golden.dram import index_bounds
 from cyclebound.golden.dram.bounds import tile_issue_delay
-from cyclebound.sim import cli_dram
+from cyclebound.sim.cli import dram as cli_dram
 
 pytestmark = pytest.mark.system
 

@@ -15,7 +15,7 @@ from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import PARTS
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.hdl.dram.command_generator import CommandGenerator
-from cyclebound.sim.elaborate import watch
+from cyclebound.sim.build.elaborate import watch
 from cyclebound.tb.dram import command_arbiter_properties as properties
 from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterCheck
 from cyclebound.tb.dram.command_generator_properties import CommandGeneratorCheck

@@ -15,7 +15,7 @@ from cyclebound.golden.dram.worst_case import longest_issue_delays, worst_issue_
 from cyclebound.hdl.dram import command_arbiter, command_generator
 from cyclebound.hdl.dram.command_path import CommandPath
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.dram.command_path_properties import CommandPathProof, CommandPathRequest
 from kit.faults import edited
 

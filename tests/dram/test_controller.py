@@ -36,7 +36,7 @@ from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.controller_data_harness import DramDataHarness
 from cyclebound.hdl.dram.stand_in import DramStandIn
 from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, simulate
+from cyclebound.sim.run.job import Job, simulate
 from kit.faults import edited
 
 unit, cosim, thorough = pytest.mark.unit, pytest.mark.cosim, pytest.mark.thorough

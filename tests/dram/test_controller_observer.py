@@ -4,7 +4,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from cyclebound.hdl.dram.controller import DramController
-from cyclebound.sim.elaborate import leave_unused
+from cyclebound.sim.build.elaborate import leave_unused
 from cyclebound.tb.dram.controller_observer import ControllerObserver
 
 pytestmark = pytest.mark.unit

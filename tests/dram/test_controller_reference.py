@@ -11,7 +11,7 @@ from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS, Destination
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import PARTS
 from cyclebound.hdl.dram.controller import DramController
-from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.run.job import Job, run_job
 from kit.run_bench import run_bench
 
 DATA = Path(__file__).parent / "data"

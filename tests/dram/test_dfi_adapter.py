@@ -23,7 +23,7 @@ from cyclebound.golden.dram.rules import CAS, Command, rules
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.dfi_adapter import DfiAdapter
 from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, simulate
+from cyclebound.sim.run.job import Job, simulate
 from kit.faults import edited
 from kit.run_bench import run_bench
 

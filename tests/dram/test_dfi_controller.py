@@ -12,7 +12,7 @@ from cyclebound.golden.dram.request import Refusal
 from cyclebound.hdl.dram.dfi_controller import DfiController
 from cyclebound.hdl.dram.dfi_power_up import DfiPowerUp
 from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, simulate
+from cyclebound.sim.run.job import Job, simulate
 from kit.faults import edited
 
 unit, cosim, thorough = pytest.mark.unit, pytest.mark.cosim, pytest.mark.thorough

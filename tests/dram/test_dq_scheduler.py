@@ -11,7 +11,7 @@ from amaranth.hdl import Module
 from cyclebound.golden.dram.dq_scheduler import BurstDescriptor, DqSchedulerModel, Issue
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE
 from cyclebound.hdl.dram.dq_scheduler import DqScheduler
-from cyclebound.sim.elaborate import watch
+from cyclebound.sim.build.elaborate import watch
 from cyclebound.tb.dram import dq_scheduler_properties as properties
 from kit.faults import Stub
 from kit.run_bench import run_bench

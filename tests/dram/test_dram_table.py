@@ -3,8 +3,8 @@
 import pytest
 
 from cyclebound.golden.dram.index_table import known_delays
-from cyclebound.sim import dram_table
-from cyclebound.sim.dram_table import search_all, write_table
+from cyclebound.sim.families.dram import table as dram_table
+from cyclebound.sim.families.dram.table import search_all, write_table
 
 pytestmark = pytest.mark.unit
 

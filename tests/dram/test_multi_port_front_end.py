@@ -14,7 +14,7 @@ from cyclebound.golden.dram import front_end_bounds as bounds
 from cyclebound.golden.dram.multi_port_front_end import MultiPortFrontEndModel
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.dram import multi_port_front_end_properties as properties
 from kit.run_bench import run_bench
 

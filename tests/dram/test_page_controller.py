@@ -19,8 +19,8 @@ from cyclebound.golden.noc.composition import row_conflict
 from cyclebound.hdl.dram.countdown import Countdown
 from cyclebound.hdl.dram.page_controller import PageController
 from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, run_job
-from cyclebound.sim.variant import Changes, varied
+from cyclebound.sim.describe.variant import Changes, varied
+from cyclebound.sim.run.job import Job, run_job
 from cyclebound.tb.dram import page_controller_properties as properties
 from cyclebound.tb.dram import timing_properties
 from cyclebound.tb.dram.page_histories import LONGEST

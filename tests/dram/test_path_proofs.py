@@ -9,7 +9,7 @@ import pytest
 from cyclebound.golden.dram.small_part import SMALL
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.dram.command_arbiter_properties import CommandArbiterBursts
 from kit.faults import edited
 

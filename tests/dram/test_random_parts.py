@@ -14,9 +14,9 @@ from cyclebound.golden.dram.controller import DramControllerModel
 from cyclebound.golden.dram.dfi import dfi_part
 from cyclebound.golden.dram.request import BURST_WORDS
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Configuration
-from cyclebound.sim.job import Job, simulate
-from cyclebound.sim.verdict import judge
+from cyclebound.sim.describe.block import Configuration
+from cyclebound.sim.judge.verdict import judge
+from cyclebound.sim.run.job import Job, simulate
 from kit.dram_parts import part_file, random_ddr3, random_phy
 from kit.faults import edited
 

@@ -17,8 +17,8 @@ from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import DDR4_3200AA_X16
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
-from cyclebound.sim.prove import prove
+from cyclebound.sim.build.elaborate import watch
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.dram import refresh_timer_properties as properties
 from kit.faults import Tampered, override
 from kit.run_bench import run_bench

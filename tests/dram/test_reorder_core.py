@@ -17,11 +17,11 @@ from cyclebound.golden.dram.reorder_core import ReorderCoreModel, Rules
 from cyclebound.golden.dram.small_part import SMALL, on_small_part
 from cyclebound.hdl.dram.reorder_core import ReorderCore
 from cyclebound.sim import catalogue
-from cyclebound.sim.drawing import write
-from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.describe.variant import Changes, varied
+from cyclebound.sim.drawing.drawing import write
 from cyclebound.sim.pictures.stays import stays
-from cyclebound.sim.prove import prove
-from cyclebound.sim.variant import Changes, varied
+from cyclebound.sim.proof.prove import prove
+from cyclebound.sim.run.job import Job, run_job
 from cyclebound.tb.dram import reorder_core_properties as properties
 from kit.parts import part_text, random_ddr3
 from kit.run_bench import run_bench

@@ -9,7 +9,7 @@ from amaranth.hdl import Module
 
 from cyclebound.golden.dram.snoop_cam import Load, SnoopCamModel, Store
 from cyclebound.hdl.dram.snoop_cam import SnoopCam
-from cyclebound.sim.elaborate import watch
+from cyclebound.sim.build.elaborate import watch
 from cyclebound.tb.dram import snoop_cam_properties as properties
 from kit.faults import Stub
 from kit.run_bench import run_bench

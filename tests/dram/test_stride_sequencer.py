@@ -18,7 +18,7 @@ from cyclebound.golden.dram.request import WORD_BYTES, Destination, TileRequest
 from cyclebound.golden.dram.stride_sequencer import START, StrideSequencerModel, bursts_of
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.dram import stride_sequencer_properties as properties
 from kit.faults import Tampered, override
 from kit.run_bench import run_bench

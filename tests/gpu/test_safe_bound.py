@@ -13,7 +13,7 @@ from cyclebound.golden.gpu.occupancy import BlockResources
 from cyclebound.golden.gpu.safe_bound import Machine, NotSafe, kernel_bound, machine_of
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS
 from cyclebound.golden.gpu.thesis_wcet import Launch
-from cyclebound.sim.gpu_estimate import thesis_bound
+from cyclebound.sim.families.gpu.estimate import thesis_bound
 from cyclebound.tools.gpu.listing import Line, listing, listing_of_steps
 from cyclebound.tools.gpu.sass import parse_sass
 

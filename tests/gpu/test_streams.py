@@ -7,7 +7,7 @@ import pytest
 
 from cyclebound.golden.gpu.stream_bounds import stream_bounds
 from cyclebound.golden.gpu.streams import Gpu, Operation, Stream, simulate
-from cyclebound.sim.gpu_trace import trace_of
+from cyclebound.sim.families.gpu.trace import trace_of
 from cyclebound.tools.gpu.stream_file import EXAMPLES, parse_streams
 from cyclebound.tools.gpu.stream_search import Attack, attack_run, search
 

@@ -17,7 +17,7 @@ from cyclebound.golden.gpu.thesis_wcet import (
     active_warps,
     estimate,
 )
-from cyclebound.sim.gpu_estimate import differences, thesis_estimate
+from cyclebound.sim.families.gpu.estimate import differences, thesis_estimate
 
 pytestmark = pytest.mark.unit
 A100 = CAPABILITIES["8.0"]

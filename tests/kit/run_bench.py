@@ -6,7 +6,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from cyclebound.sim.elaborate import watch
+from cyclebound.sim.build.elaborate import watch
 
 LIMIT = 1_000_000
 """Steps (clock edges) after which a simulation counts as stuck."""

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import leave_unused
+from cyclebound.sim.build.elaborate import leave_unused
 from cyclebound.tools.maintenance import performance
 from cyclebound.tools.maintenance.performance import main, markdown
 
@@ -84,7 +84,7 @@ def test_a_run_is_measured(tmp_path, monkeypatch):
     block = BLOCKS["noc.arbiter"]
     configuration = next(iter(block.configurations))
     performance._prepare(block, configuration, "cycle")
-    monkeypatch.setattr("cyclebound.sim.elaborate.FlatTop.elaborate", None)  # built once
+    monkeypatch.setattr("cyclebound.sim.build.elaborate.FlatTop.elaborate", None)  # built once
     row = performance._run(block, configuration, "cycle", tmp_path)
     assert row["cycles"] > 100
     assert row["seconds"] > 0

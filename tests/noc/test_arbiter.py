@@ -10,8 +10,8 @@ from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc.arbiter import RoundRobinModel
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import watch
-from cyclebound.sim.prove import prove
+from cyclebound.sim.build.elaborate import watch
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
 from kit.run_bench import run_bench
 

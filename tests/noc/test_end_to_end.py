@@ -21,9 +21,9 @@ from cyclebound.golden.noc.visible_timing import DDR
 from cyclebound.hdl.noc.compute_tile import ComputeTile
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.hdl.noc.io_tile import IoTile
-from cyclebound.sim.drawing import write
-from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.drawing.drawing import write
 from cyclebound.sim.pictures import end_to_end as pictures
+from cyclebound.sim.run.job import Job, run_job
 from cyclebound.tb.noc.start_search import APART, OTHERS, longest_start
 from kit.run_bench import run_bench
 

@@ -15,7 +15,7 @@ from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
 from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
 from cyclebound.hdl.noc.shmac_core import ShmacCore
 from cyclebound.hdl.noc.shmac_memory import ShmacMemory
-from cyclebound.sim.drawing import write
+from cyclebound.sim.drawing.drawing import write
 from cyclebound.sim.pictures.handshake import figure, waves
 from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, FETCH, SHARED, reads, writes
 

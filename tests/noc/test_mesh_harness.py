@@ -6,10 +6,11 @@ from amaranth.back import rtlil
 
 from cyclebound.hdl.noc.mesh_harness import MeshHarness
 from cyclebound.hdl.noc.mesh_traffic import TrafficSink
-from cyclebound.sim import catalogue, witness
-from cyclebound.sim.cache import key_of
-from cyclebound.sim.drawing import write
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.cache import key_of
+from cyclebound.sim.drawing.drawing import write
 from cyclebound.sim.pictures import mesh
+from cyclebound.sim.regression import witness
 from kit.run_bench import run_bench
 
 unit = pytest.mark.unit

@@ -17,9 +17,9 @@ from cyclebound.hdl.noc import wormhole_router
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_arbiter import PacketArbiter
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import Claim, ProofTop, port_fields
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.prove import claims_of
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.build.elaborate import Claim, ProofTop, port_fields
+from cyclebound.sim.proof.prove import claims_of
 from cyclebound.tb.noc import mesh_properties as properties
 from cyclebound.tb.noc.mesh_properties import MeshTraversalProof
 from kit.faults import edited

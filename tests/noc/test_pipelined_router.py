@@ -2,7 +2,7 @@
 
 import pytest
 
-from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.run.job import Job, run_job
 
 
 @pytest.mark.cosim

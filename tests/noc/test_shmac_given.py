@@ -12,10 +12,10 @@ from amaranth.sim import Simulator
 
 from cyclebound.golden.noc import shmac_bounds
 from cyclebound.golden.noc.shmac_kernel import Operation
-from cyclebound.sim import verdict
 from cyclebound.sim.catalogue import load
-from cyclebound.sim.job import Group
-from cyclebound.sim.verdict import judge_bound
+from cyclebound.sim.judge import verdict
+from cyclebound.sim.judge.verdict import judge_bound
+from cyclebound.sim.run.job import Group
 
 pytestmark = pytest.mark.unit
 

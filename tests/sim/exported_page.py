@@ -14,10 +14,10 @@ from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.elaborate import run_yosys
-from cyclebound.sim.verilog import export
-from cyclebound.sim.verilog_compare import field_at
-from cyclebound.sim.verilog_shells import axi_stream
+from cyclebound.sim.build.elaborate import run_yosys
+from cyclebound.sim.export.compare import field_at
+from cyclebound.sim.export.shells import axi_stream
+from cyclebound.sim.export.verilog import export
 
 
 def exported(block):

@@ -19,11 +19,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Make
-from cyclebound.sim.build import build_verilator
-from cyclebound.sim.elaborate import ports_of
-from cyclebound.sim.job import Job, Outcome, asked_of, design, write_job
-from cyclebound.sim.simulator import run
+from cyclebound.sim.build.elaborate import ports_of
+from cyclebound.sim.build.verilator import build_verilator
+from cyclebound.sim.describe.block import Block, Make
+from cyclebound.sim.run.job import Job, Outcome, asked_of, design, write_job
+from cyclebound.sim.run.simulator import run
 from kit.faults import replace_once
 
 __all__ = ["DRAM", "EQUIVALENT", "MUTANTS", "RESET", "Mutant", "SideBySide", "component_of",

@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
-from cyclebound.sim.assumptions import Assumed
-from cyclebound.sim.block import Block, Configuration, Property
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.prove import design_of, prove
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.describe.block import Block, Configuration, Property
+from cyclebound.sim.proof.assumptions import Assumed
+from cyclebound.sim.proof.prove import design_of, prove
 from cyclebound.tb.assumed import (
     FIXED,
     LAW,

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim import attest as attesting
-from cyclebound.sim.attest import attest, verify
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Group, Job, Outcome
-from cyclebound.sim.prove import Proof
-from cyclebound.sim.results import FILE, Results
-from cyclebound.sim.verdict import Verdict
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.judge.verdict import Verdict
+from cyclebound.sim.proof.prove import Proof
+from cyclebound.sim.regression import attest as attesting
+from cyclebound.sim.regression.attest import attest, verify
+from cyclebound.sim.regression.results import FILE, Results
+from cyclebound.sim.run.job import Group, Job, Outcome
 
 pytestmark = [pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen")]
 unit = pytest.mark.unit

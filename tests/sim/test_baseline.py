@@ -12,9 +12,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cyclebound.sim import baseline as baseline_module
-from cyclebound.sim import catalogue, regress
-from cyclebound.sim.baseline import (
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.describe.variant import Changes
+from cyclebound.sim.judge.verdict import Verdict
+from cyclebound.sim.mutation.mutate import benches_of
+from cyclebound.sim.mutation.rows import Campaign, MutantRow
+from cyclebound.sim.regression import baseline as baseline_module
+from cyclebound.sim.regression import regress
+from cyclebound.sim.regression.baseline import (
     Baseline,
     MutantsRecord,
     checker_of,
@@ -30,15 +36,10 @@ from cyclebound.sim.baseline import (
     weighed_mutants,
     weighed_proofs,
 )
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Group, Job, Outcome
-from cyclebound.sim.mutant_rows import Campaign, MutantRow
-from cyclebound.sim.mutate import benches_of
-from cyclebound.sim.plan import Plan, mutated_blocks
-from cyclebound.sim.results import JobRow, Results
-from cyclebound.sim.table import print_run, read, write_junit
-from cyclebound.sim.variant import Changes
-from cyclebound.sim.verdict import Verdict
+from cyclebound.sim.regression.plan import Plan, mutated_blocks
+from cyclebound.sim.regression.results import JobRow, Results
+from cyclebound.sim.regression.table import print_run, read, write_junit
+from cyclebound.sim.run.job import Group, Job, Outcome
 
 unit = pytest.mark.unit
 

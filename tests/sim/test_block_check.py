@@ -8,7 +8,9 @@ import pytest
 from amaranth.lib import wiring
 
 from cyclebound.golden.bound import bound
-from cyclebound.sim.block import (
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.catalogue import Catalogue, load
+from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,
@@ -16,12 +18,10 @@ from cyclebound.sim.block import (
     Picture,
     Property,
 )
-from cyclebound.sim.block import (
+from cyclebound.sim.describe.block import (
     Testbench as Bench,
 )
-from cyclebound.sim.block_check import check_block
-from cyclebound.sim.catalogue import Catalogue, load
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.describe.block_check import check_block
 from cyclebound.tb.probe import Probe
 
 pytestmark = pytest.mark.unit

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim import build, lazy
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.base import lazy
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.build import verilator as build
 
 unit = pytest.mark.unit
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from cyclebound.sim import cache
-from cyclebound.sim.cache import find_entry, find_or_make, key_of
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.base import cache
+from cyclebound.sim.base.cache import find_entry, find_or_make, key_of
+from cyclebound.sim.base.errors import UserError
 
 pytestmark = pytest.mark.unit
 
@@ -124,7 +124,7 @@ def test_nothing_is_kept_of_a_make_that_raises(root):
 
 def child(code, *words):
     """A process that asks for an entry, and says how often."""
-    text = ("import sys, time\nfrom cyclebound.sim.cache import find_or_make\n"
+    text = ("import sys, time\nfrom cyclebound.sim.base.cache import find_or_make\n"
             f"made = []\ndef make(folder):\n    made.append(1)\n{code}\n"
             "print(find_or_make('kind', 'key', make)[1], len(made))\n")
     return subprocess.Popen([sys.executable, "-c", text, *words], stdout=subprocess.PIPE, text=True)
@@ -223,5 +223,5 @@ def test_without_a_shell_to_watch(monkeypatch):
     def none(*_, **__):
         raise OSError(errno.ENOENT, "no shell")
 
-    monkeypatch.setattr("cyclebound.sim.guard.subprocess.Popen", none)
+    monkeypatch.setattr("cyclebound.sim.base.guard.subprocess.Popen", none)
     assert contents(find_or_make("kind", "key", Maker())[0]) == EXPECTED

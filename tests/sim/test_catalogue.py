@@ -12,12 +12,12 @@ from amaranth.lib import wiring
 import cyclebound.golden
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block, Configuration, Property
-from cyclebound.sim.block import Testbench as Bench
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.build.elaborate import FlatTop, SharedModules, fields_json, to_rtlil
 from cyclebound.sim.catalogue import Catalogue, load, more_pages
-from cyclebound.sim.elaborate import FlatTop, SharedModules, fields_json, to_rtlil
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.named_tests import named_tests
+from cyclebound.sim.describe.block import Block, Configuration, Property
+from cyclebound.sim.describe.block import Testbench as Bench
+from cyclebound.sim.describe.named_tests import named_tests
 
 pytestmark = [pytest.mark.unit,
               pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")]

@@ -19,23 +19,24 @@ from amaranth.sim import Simulator
 from rich.console import Console
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.sim import catalogue, certify
-from cyclebound.sim.block import Block, Configuration, Property
-from cyclebound.sim.cadical import numbered
-from cyclebound.sim.certify import certified
-from cyclebound.sim.elaborate import leave_unused, ports_of
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.live import line_of
-from cyclebound.sim.native import compiled
-from cyclebound.sim.netlist import Cycles, Netlist
-from cyclebound.sim.plan import Claim, Plan, check
-from cyclebound.sim.prove import Certificate, Proof, design_of, script_of
-from cyclebound.sim.regress import prove_claim
-from cyclebound.sim.report import write_report
-from cyclebound.sim.results import Results
-from cyclebound.sim.simulator import Group
-from cyclebound.sim.table import print_run, read
-from cyclebound.sim.verdict import judge
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.base.native import compiled
+from cyclebound.sim.build.elaborate import leave_unused, ports_of
+from cyclebound.sim.describe.block import Block, Configuration, Property
+from cyclebound.sim.judge.verdict import judge
+from cyclebound.sim.netlist.gates import Cycles, Netlist
+from cyclebound.sim.proof import certify
+from cyclebound.sim.proof.cadical import numbered
+from cyclebound.sim.proof.certify import certified
+from cyclebound.sim.proof.prove import Certificate, Proof, design_of, script_of
+from cyclebound.sim.regression.live import line_of
+from cyclebound.sim.regression.plan import Claim, Plan, check
+from cyclebound.sim.regression.regress import prove_claim
+from cyclebound.sim.regression.results import Results
+from cyclebound.sim.regression.table import print_run, read
+from cyclebound.sim.report.report import write_report
+from cyclebound.sim.run.simulator import Group
 
 pytestmark = pytest.mark.proof
 
@@ -556,8 +557,9 @@ def test_a_worker_certifies_what_it_proves():
 
 def test_a_worker_hands_back_that_a_certificate_is_refused(monkeypatch):
     wanted = Claim("noc.arbiter", "fair", {"count": 2})
-    monkeypatch.setattr("cyclebound.sim.regress.prove", lambda block, claim, parameters, identity:
-                        dataclasses.replace(FAIR, parameters=parameters))
+    monkeypatch.setattr("cyclebound.sim.regression.regress.prove",
+                        lambda block, claim, parameters, identity: dataclasses.replace(
+                            FAIR, parameters=parameters))
     solver(monkeypatch, _LIE.format(proof=""))
     found = prove_claim(wanted, (), certify=True)
     assert (found.status, found.certificate) == ("failed", {})

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from cyclebound.golden.formula import FormulaError, formula_bound
-from cyclebound.sim import catalogue, trace
-from cyclebound.sim.check import Check, _Run
-from cyclebound.sim.elaborate import leave_unused
-from cyclebound.sim.job import Job, design, run_job
-from cyclebound.sim.observations import read_requests
-from cyclebound.sim.trace import open_trace
+from cyclebound.sim import catalogue
+from cyclebound.sim.build.elaborate import leave_unused
+from cyclebound.sim.run.job import Job, design, run_job
+from cyclebound.sim.run.observations import read_requests
+from cyclebound.sim.traces import trace
+from cyclebound.sim.traces.check import Check, _Run
+from cyclebound.sim.traces.trace import open_trace
 
 START, END = "valid & ~past(valid & ~ready)", "valid & ready"
 

@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import claims_of, prove
+from cyclebound.sim.proof.prove import claims_of, prove
 from cyclebound.tb.bench import Bench
 
 CLAIMS = [(block.name, claim.name, what) for block in catalogue.load()

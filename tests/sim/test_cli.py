@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from cyclebound.sim import cli
-from cyclebound.sim.print_table import LEAST_COLUMNS, print_table
+from cyclebound.sim.base.print_table import LEAST_COLUMNS, print_table
+from cyclebound.sim.cli import base as cli
+from cyclebound.sim.cli.main import add_commands
 
 pytestmark = [pytest.mark.system,
               pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")]
@@ -135,7 +136,7 @@ def test_help_names_every_command(call):
 
 def every_command():
     """All commands, those of groups and the groups themselves too, as words."""
-    cli._add_commands(list(cli.GROUPS))
+    add_commands(list(cli.GROUPS))
 
     def walk(group, words):
         yield words

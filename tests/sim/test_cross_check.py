@@ -11,11 +11,12 @@ from cyclebound.golden.dram import jedec, timing
 from cyclebound.golden.dram.axi_port import AxiResponse
 from cyclebound.golden.harness.lfsr_spec import POLYNOMIALS
 from cyclebound.golden.simd import isa, special_tables
-from cyclebound.sim import catalogue, cross_check
-from cyclebound.sim.live import line_of
-from cyclebound.sim.report import write_report
-from cyclebound.sim.results import Results
-from cyclebound.sim.table import read, write_junit
+from cyclebound.sim import catalogue
+from cyclebound.sim.judge import cross_check
+from cyclebound.sim.regression.live import line_of
+from cyclebound.sim.regression.results import Results
+from cyclebound.sim.regression.table import read, write_junit
+from cyclebound.sim.report.report import write_report
 from cyclebound.tools import second_source
 from cyclebound.tools.second_source import opcodes, parts, polynomials, registers
 

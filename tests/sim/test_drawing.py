@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from cyclebound.sim.block import Block, Picture
-from cyclebound.sim.drawing import figure_of, write
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.describe.block import Block, Picture
+from cyclebound.sim.drawing.drawing import figure_of, write
 
 pytestmark = pytest.mark.unit
 
@@ -82,7 +82,8 @@ def events(kept, size):
 
 
 def test_a_trace_is_kept_with_its_picture(tmp_path, monkeypatch):
-    from cyclebound.sim import catalogue, drawing
+    from cyclebound.sim import catalogue
+    from cyclebound.sim.drawing import drawing
 
     here = types.ModuleType("traced_here")
     here.drawn, here.events = drawn, events

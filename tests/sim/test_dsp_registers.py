@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from cyclebound.sim.dsp_registers import pack
+from cyclebound.sim.fpga.dsp_registers import pack
 
 pytestmark = pytest.mark.unit
 

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
-from cyclebound.sim.elaborate import (
+from cyclebound.sim.build.elaborate import (
     FAST_SCRIPT,
     FlatTop,
     SharedModules,

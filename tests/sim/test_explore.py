@@ -9,12 +9,12 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.bound import bound
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.sim.aiger import Circuit, fold, read, simulate
-from cyclebound.sim.block import Block, BoundBinding, Configuration, Exploration
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.explore import ExploredTop, Reach, explore, longest_request, replayed
-from cyclebound.sim.job import Group
-from cyclebound.sim.verdict import judge
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Exploration
+from cyclebound.sim.judge.verdict import judge
+from cyclebound.sim.netlist.aiger import Circuit, fold, read, simulate
+from cyclebound.sim.proof.explore import ExploredTop, Reach, explore, longest_request, replayed
+from cyclebound.sim.run.job import Group
 from cyclebound.tb.probe import Probe
 
 PROBE = Probe(start="requests[r] & ~past(requests[r] & ~(grant[r] & accept))",

@@ -8,11 +8,12 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.shared import shared
-from cyclebound.sim import cli_evidence, fpga
-from cyclebound.sim.block import Block, Configuration
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.fpga import area_of_parts, place_and_route
-from cyclebound.sim.prove import yowasp_environment
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.cli import evidence as cli_evidence
+from cyclebound.sim.describe.block import Block, Configuration
+from cyclebound.sim.fpga import placement as fpga
+from cyclebound.sim.fpga.placement import area_of_parts, place_and_route
+from cyclebound.sim.proof.prove import yowasp_environment
 
 pytestmark = pytest.mark.system
 

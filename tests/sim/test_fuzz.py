@@ -22,15 +22,18 @@ from cyclebound.golden.csv_rows import read_rows
 from cyclebound.golden.dram import index_table
 from cyclebound.golden.dram.part_file import load_part
 from cyclebound.golden.dram.timing import TIMINGS
-from cyclebound.sim import catalogue, cli
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Group, Job, Outcome
-from cyclebound.sim.prove import Proof
-from cyclebound.sim.report import write_report
-from cyclebound.sim.results import FILE, Results
-from cyclebound.sim.table import differences, print_run, read, write_junit
-from cyclebound.sim.verdict import Verdict
-from cyclebound.sim.waveform import render, sample, signals_of
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.cli import base as cli
+from cyclebound.sim.cli import listing
+from cyclebound.sim.cli.main import main
+from cyclebound.sim.drawing.waveform import render, sample, signals_of
+from cyclebound.sim.judge.verdict import Verdict
+from cyclebound.sim.proof.prove import Proof
+from cyclebound.sim.regression.results import FILE, Results
+from cyclebound.sim.regression.table import differences, print_run, read, write_junit
+from cyclebound.sim.report.report import write_report
+from cyclebound.sim.run.job import Group, Job, Outcome
 from cyclebound.tools.dram import index_witnesses
 
 from .test_block_check import GOOD, VALUES, places
@@ -231,7 +234,7 @@ def test_pages(monkeypatch, rounds):
         page.BLOCKS = chance.choice((blocks, tuple(blocks), (*blocks, GOOD),
                                      chance.choice(VALUES), {GOOD.name: GOOD}))
         says = refusal(UserError, lambda page=page: [
-            cli._evidence(block) for block in catalogue.load((page.__name__,))])
+            listing._evidence(block) for block in catalogue.load((page.__name__,))])
         assert says is None or "\n" not in says, seed
         refused += says is not None
         sys.modules.pop(page.__name__)
@@ -291,7 +294,7 @@ OPTIONS = (
 @searches(50, 6000)
 def test_command_lines(run, tmp_path, monkeypatch, rounds):
     """No traceback; a status from 0 to 2; a mistake is one line."""
-    from cyclebound.sim import cli_dram
+    from cyclebound.sim.cli import dram as cli_dram
 
     def stub(*_, **__):
         raise UserError("it would begin")
@@ -304,7 +307,7 @@ def test_command_lines(run, tmp_path, monkeypatch, rounds):
     monkeypatch.setattr("cyclebound.golden.dram.worst_case.worst_issue_delay", stub)
     monkeypatch.setattr("cyclebound.tools.dram.index_search.longest_order", stub)
     monkeypatch.setattr("cyclebound.tools.dram.index_exact.longest_request", stub)
-    monkeypatch.setattr("cyclebound.sim.drawing.figure_of", stub)
+    monkeypatch.setattr("cyclebound.sim.drawing.drawing.figure_of", stub)
     for seed in rounds:
         shutil.copytree(run, tmp_path / "run", dirs_exist_ok=True)
         chance = random.Random(f"words {seed}")
@@ -315,7 +318,7 @@ def test_command_lines(run, tmp_path, monkeypatch, rounds):
         said, wrong = io.StringIO(), io.StringIO()
         with (contextlib.redirect_stdout(said), contextlib.redirect_stderr(wrong),
               warnings.catch_warnings(), pytest.raises(SystemExit) as ended):
-            cli.main()
+            main()
         assert ended.value.code in (0, 1, 2), (seed, words)
         assert wrong.getvalue().count("\n") <= 1, (seed, words, wrong.getvalue())
         assert "Traceback" not in said.getvalue() + wrong.getvalue(), (seed, words)

@@ -10,14 +10,14 @@ from contextlib import closing
 
 import pytest
 
-from cyclebound.sim import results as results_module
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Group, Job, Outcome, run_job
-from cyclebound.sim.plan import Plan, jobs_of
-from cyclebound.sim.report import write_report
-from cyclebound.sim.results import FILE, ROWS, VERSION, JobRow, Results
-from cyclebound.sim.table import read
-from cyclebound.sim.verdict import FAILURES, VERDICTS, Verdict
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.judge.verdict import FAILURES, VERDICTS, Verdict
+from cyclebound.sim.regression import results as results_module
+from cyclebound.sim.regression.plan import Plan, jobs_of
+from cyclebound.sim.regression.results import FILE, ROWS, VERSION, JobRow, Results
+from cyclebound.sim.regression.table import read
+from cyclebound.sim.report.report import write_report
+from cyclebound.sim.run.job import Group, Job, Outcome, run_job
 
 unit = pytest.mark.unit
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.run.job import Job, run_job
 
 pytestmark = pytest.mark.cosim
 

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 import cyclebound.sim
-from cyclebound.sim import audit, catalogue, identity, sources
-from cyclebound.sim.elaborate import leave_unused, to_rtlil
-from cyclebound.sim.identity import Identity, stands_for
-from cyclebound.sim.job import Job, design, identity_of
-from cyclebound.sim.prove import design_of, prove
+from cyclebound.sim import catalogue
+from cyclebound.sim.base import audit
+from cyclebound.sim.build import identity, sources
+from cyclebound.sim.build.elaborate import leave_unused, to_rtlil
+from cyclebound.sim.build.identity import Identity, stands_for
+from cyclebound.sim.proof.prove import design_of, prove
+from cyclebound.sim.run.job import Job, design, identity_of
 from cyclebound.tb.reads import PROGRAM
 
 unit = pytest.mark.unit

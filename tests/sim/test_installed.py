@@ -11,8 +11,8 @@ from pathlib import Path
 import amaranth
 import pytest
 
-from cyclebound.sim import installed
-from cyclebound.sim.results import Results
+from cyclebound.sim.base import installed
+from cyclebound.sim.regression.results import Results
 
 unit = pytest.mark.unit
 
@@ -182,7 +182,7 @@ def overlay(tmp_path):
 def test_an_edited_amaranth_is_another(overlay):
     def key(*folders):
         path = os.pathsep.join(map(str, folders))
-        program = "from cyclebound.sim import installed; print(installed.everything())"
+        program = "from cyclebound.sim.base import installed; print(installed.everything())"
         return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                               check=True, env={**os.environ, "PYTHONPATH": path}).stdout
 

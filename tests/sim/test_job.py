@@ -9,11 +9,12 @@ import pytest
 
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.sim import catalogue, job
-from cyclebound.sim.block import Testbench
-from cyclebound.sim.elaborate import leave_unused
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Job, job_environment, outcome_of, reason_of, simulate
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.build.elaborate import leave_unused
+from cyclebound.sim.describe.block import Testbench
+from cyclebound.sim.run import job
+from cyclebound.sim.run.job import Job, job_environment, outcome_of, reason_of, simulate
 
 pytestmark = pytest.mark.unit
 

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import FOLLOWED
-from cyclebound.sim.prove import Proof, design_of
-from cyclebound.sim.simulator import Group
-from cyclebound.sim.verdict import judge
+from cyclebound.sim.describe.block import FOLLOWED
+from cyclebound.sim.judge.verdict import judge
+from cyclebound.sim.proof.prove import Proof, design_of
+from cyclebound.sim.run.simulator import Group
 from cyclebound.tb.assumed import said
 
 PROVING = [(block, claim) for block in catalogue.load() for claim in block.properties

@@ -10,17 +10,17 @@ import pytest
 from rich.console import Console
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Configuration, Property, Testbench
-from cyclebound.sim.cli_run import _shard
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Group, Job, Outcome
-from cyclebound.sim.live import line_of, teller
-from cyclebound.sim.merge import merge
-from cyclebound.sim.plan import Plan, jobs_of, left_to_full, proofs_of
-from cyclebound.sim.prove import Proof
-from cyclebound.sim.results import Results
-from cyclebound.sim.table import read
-from cyclebound.sim.verdict import Verdict
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.cli.run import _shard
+from cyclebound.sim.describe.block import Configuration, Property, Testbench
+from cyclebound.sim.judge.verdict import Verdict
+from cyclebound.sim.proof.prove import Proof
+from cyclebound.sim.regression.live import line_of, teller
+from cyclebound.sim.regression.merge import merge
+from cyclebound.sim.regression.plan import Plan, jobs_of, left_to_full, proofs_of
+from cyclebound.sim.regression.results import Results
+from cyclebound.sim.regression.table import read
+from cyclebound.sim.run.job import Group, Job, Outcome
 from cyclebound.tb.noc.arbiter_properties import RoundRobinProof
 
 pytestmark = [pytest.mark.unit, pytest.mark.usefixtures("no_baseline")]

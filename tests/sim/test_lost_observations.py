@@ -6,11 +6,12 @@ import signal
 
 import pytest
 
-from cyclebound.sim import catalogue, simulator
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Job, outcome_of, run_job
-from cyclebound.sim.observations import read_requests
-from cyclebound.sim.verdict import judge
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.judge.verdict import judge
+from cyclebound.sim.run import simulator
+from cyclebound.sim.run.job import Job, outcome_of, run_job
+from cyclebound.sim.run.observations import read_requests
 
 unit = pytest.mark.unit
 PRINTED = [{"what": "move", "places": [{"r": 0}, {"r": 1}], "names": ["size"], "ticks": False,

@@ -11,12 +11,15 @@ import pytest
 from amaranth.hdl import Assert, Assume, Module, Signal
 from amaranth.lib.memory import Memory
 
-from cyclebound.sim import catalogue, equivalence
-from cyclebound.sim.block import Property
-from cyclebound.sim.elaborate import FAST_SCRIPT, FlatTop, simulation_verilog, to_rtlil
-from cyclebound.sim.equivalence import Comparison, Miter, _Circuit
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.mutant_rows import (
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.build.elaborate import FAST_SCRIPT, FlatTop, simulation_verilog, to_rtlil
+from cyclebound.sim.describe.block import Property
+from cyclebound.sim.mutation import equivalence
+from cyclebound.sim.mutation.equivalence import Comparison, Miter, _Circuit
+from cyclebound.sim.mutation.mutants import Netlist
+from cyclebound.sim.mutation.mutate import _Work, benches_of, mutate
+from cyclebound.sim.mutation.rows import (
     FATES,
     Campaign,
     Judge,
@@ -24,9 +27,7 @@ from cyclebound.sim.mutant_rows import (
     read_campaigns,
     score,
 )
-from cyclebound.sim.mutants import Netlist
-from cyclebound.sim.mutate import _Work, benches_of, mutate
-from cyclebound.sim.report import write_report
+from cyclebound.sim.report.report import write_report
 from cyclebound.tb.watcher import Watcher
 
 COUNT = 16
@@ -297,7 +298,7 @@ def test_a_property_that_takes_too_long_is_named(weak, tmp_path, monkeypatch):
                             "counterexample in the first 2 of 4 cycles")
         return ""
 
-    monkeypatch.setattr("cyclebound.sim.mutate.counterexample", check)
+    monkeypatch.setattr("cyclebound.sim.mutation.mutate.counterexample", check)
     monkeypatch.setattr(_Work, "_edited", lambda self, mutation, rtlil: "mutant")
     block = dataclasses.replace(weak.find("test.tally"), properties=tuple(
         Property(name, "it counts", CountsNothing, ({"width": width},))

@@ -11,9 +11,9 @@ from amaranth.hdl import Const, Cover
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Property
-from cyclebound.sim.prove import prove
-from cyclebound.sim.verdict import judge
+from cyclebound.sim.describe.block import Property
+from cyclebound.sim.judge.verdict import judge
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.noc.arbiter_properties import RoundRobinCheck
 from cyclebound.tb.sram.banked_memory_properties import BankedMemoryCheck, BankedMemoryDataCheck
 from cyclebound.tb.systolic.output_stationary_properties import (

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.new_block import new_block
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.describe.new_block import new_block
 
 
 def regress(folder, name, *words):

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, run_job
-from cyclebound.sim.verdict import judge
+from cyclebound.sim.judge.verdict import judge
+from cyclebound.sim.run.job import Job, run_job
 from kit.faults import replace_once
 
 pytestmark = pytest.mark.cosim

@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 import cyclebound.sim
-from cyclebound.sim import catalogue, outcomes, sources
-from cyclebound.sim.cache import find_entry, made_since
-from cyclebound.sim.job import Job
-from cyclebound.sim.outcomes import _Places, outcome_of_job
-from cyclebound.sim.results import Results
-from cyclebound.sim.simulator import Group, Outcome
-from cyclebound.sim.sources import closure, files_of
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.cache import find_entry, made_since
+from cyclebound.sim.build import sources
+from cyclebound.sim.build.sources import closure, files_of
+from cyclebound.sim.regression.results import Results
+from cyclebound.sim.run import outcomes
+from cyclebound.sim.run.job import Job
+from cyclebound.sim.run.outcomes import _Places, outcome_of_job
+from cyclebound.sim.run.simulator import Group, Outcome
 from cyclebound.tb import reads
 
 ROOT = Path(cyclebound.sim.__file__).parents[1]
@@ -150,10 +152,10 @@ def keys(job):
 @pytest.mark.parametrize(("file", "outcome", "design"), [
     ("golden/noc/arbiter.py", True, False), ("golden/noc/bounds.py", False, True),
     ("tb/noc/arbiter.py", True, False), ("tb/bench.py", True, False), ("tb/probe.py", True, True),
-    ("tb/reads.py", True, True), ("sim/simulator.py", True, True),
-    ("sim/observations.py", True, True), ("hdl/noc/arbiter.py", False, True),
-    ("sim/elaborate.py", False, True), ("sim/catalogue/noc.py", False, True),
-    ("tb/noc/arbiter_properties.py", False, True), ("sim/report.py", False, False),
+    ("tb/reads.py", True, True), ("sim/run/simulator.py", True, True),
+    ("sim/run/observations.py", True, True), ("hdl/noc/arbiter.py", False, True),
+    ("sim/build/elaborate.py", False, True), ("sim/catalogue/noc.py", False, True),
+    ("tb/noc/arbiter_properties.py", False, True), ("sim/report/report.py", False, False),
     ("tb/sram/banked_memory.py", False, False), ("hdl/dram/controller.py", False, False)])
 @unit
 def test_a_changed_file_changes_the_key_of_what_depends_on_it(
@@ -374,7 +376,7 @@ def project(tmp_path, command_environment):
         """Exit status, verdict table, and for each job whether it was kept."""
         folder = tmp_path / f"run{next(number)}"
         said = subprocess.run(
-            [sys.executable, "-c", "from cyclebound.sim.cli import main; main()", "regress",
+            [sys.executable, "-c", "from cyclebound.sim.cli.main import main; main()", "regress",
              "sram.banked_memory", "-c", "tiny", "--no-proofs", "--no-report", "-o", folder,
              *words],
             cwd=tmp_path, text=True, capture_output=True, env={

@@ -12,8 +12,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
-from cyclebound.sim.elaborate import FlatTop, fields_json, to_rtlil
-from cyclebound.sim.observations import Misdeclared, ProbeRecords, grouped, read_requests
+from cyclebound.sim.build.elaborate import FlatTop, fields_json, to_rtlil
+from cyclebound.sim.run.observations import Misdeclared, ProbeRecords, grouped, read_requests
 from cyclebound.tb.bench import Bench
 from cyclebound.tb.bus import Bus
 from cyclebound.tb.expression import ExpressionError

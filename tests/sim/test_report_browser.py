@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim.report import write_report
-from cyclebound.sim.results import Results
+from cyclebound.sim.regression.results import Results
+from cyclebound.sim.report.report import write_report
 
 pytestmark = pytest.mark.system
 

@@ -18,7 +18,7 @@ import pytest
 from cyclebound.golden.dram.part_file import load_part
 from cyclebound.golden.user_arrays import arrays_in
 from cyclebound.golden.user_files import MEMORY, bytes_in, lines_of, load_toml, parsing
-from cyclebound.sim.results import FILE, Results
+from cyclebound.sim.regression.results import FILE, Results
 
 pytestmark = pytest.mark.system
 

@@ -8,12 +8,12 @@ from contextlib import closing
 
 import pytest
 
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Group, Job, Outcome, run_job
-from cyclebound.sim.prove import Proof
-from cyclebound.sim.results import FILE, Results
-from cyclebound.sim.table import read, write_junit
-from cyclebound.sim.verdict import Verdict
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.judge.verdict import Verdict
+from cyclebound.sim.proof.prove import Proof
+from cyclebound.sim.regression.results import FILE, Results
+from cyclebound.sim.regression.table import read, write_junit
+from cyclebound.sim.run.job import Group, Job, Outcome, run_job
 
 unit = pytest.mark.unit
 

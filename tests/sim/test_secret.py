@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from cyclebound.sim import secret
-from cyclebound.sim.cache import find_entry, find_or_make
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.secret import mac, made_here
+from cyclebound.sim.base import secret
+from cyclebound.sim.base.cache import find_entry, find_or_make
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.base.secret import mac, made_here
 
 pytestmark = pytest.mark.unit
 
@@ -35,7 +35,7 @@ def test_a_code_is_of_its_texts_and_of_its_user(folder, tmp_path, monkeypatch):
 
 
 def test_processes_share_it(folder):
-    program = "from cyclebound.sim.secret import mac; print(mac('x'))"
+    program = "from cyclebound.sim.base.secret import mac; print(mac('x'))"
     running = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
                for _ in range(3)]
     assert {process.communicate()[0] for process in running} == {mac("x") + "\n"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim.build import _open_clock, _translate
-from cyclebound.sim.elaborate import FAST_SCRIPT, simulation_verilog, to_rtlil
-from cyclebound.sim.job import Job, run_job
+from cyclebound.sim.build.elaborate import FAST_SCRIPT, simulation_verilog, to_rtlil
+from cyclebound.sim.build.verilator import _open_clock, _translate
+from cyclebound.sim.run.job import Job, run_job
 
 from .pages.player import Mixer
 
@@ -50,8 +50,8 @@ def test_with_a_waveform_and_with_anothers_clock(tmp_path):
 def test_its_arguments(tmp_path):
     """A waveform that it cannot write is no silent run without one."""
     from cyclebound.sim import catalogue
-    from cyclebound.sim.build import build_verilator
-    from cyclebound.sim.job import design
+    from cyclebound.sim.build.verilator import build_verilator
+    from cyclebound.sim.run.job import design
     _, top = design(catalogue.load(("player",)).find("test.player"),
                     Job("test.player", "of_8", "cycle", 1, ""))
     built = build_verilator(top, ports=top.ports)

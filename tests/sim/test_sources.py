@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim import sources as hashing
-from cyclebound.sim.errors import UserError
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.build import sources as hashing
 
 pytestmark = pytest.mark.unit
 
@@ -60,7 +60,7 @@ def test_sources_that_a_block_names_are_code_wherever_they_are(page, tmp_path, m
     (tmp_path / "wire.v").write_text("module wire_(input clk, input a, output b);\n"
                                      "assign b = a;\nendmodule\n")
     (tmp_path / "pages" / "page_elsewhere.py").write_text(
-        "from cyclebound.sim.block import Block, Configuration, Testbench\n"
+        "from cyclebound.sim.describe.block import Block, Configuration, Testbench\n"
         "BLOCKS = (Block('own.wire', 'a wire', sources=('wire.v',), top='wire_',\n"
         "                configurations={'a': Configuration({})},\n"
         "                testbenches=(Testbench('t', 'none'),)),)\n")
@@ -90,6 +90,6 @@ def test_every_folder_that_a_result_may_depend_on_is_hashed(page, monkeypatch):
     read, real = set(), Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read.add(path) or real(path))
     hashed(page("page_that_is_empty"))
-    root = Path(hashing.__file__).parents[1]
+    root = Path(hashing.__file__).parents[2]
     assert {path.relative_to(root).parts[0] for path in read if root in path.parents} == {
         "golden", "hdl", "sim", "tb", "tools"}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.results import FILE, Results
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.regression.results import FILE, Results
 
 pytestmark = [
     pytest.mark.system,

@@ -9,14 +9,14 @@ from contextlib import closing
 import pytest
 from rich.console import Console
 
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.fpga import Figures
-from cyclebound.sim.job import Group, Job, Outcome
-from cyclebound.sim.markdown import tables
-from cyclebound.sim.prove import Proof
-from cyclebound.sim.results import Results
-from cyclebound.sim.table import difference_words, differences, print_run, read
-from cyclebound.sim.verdict import Verdict
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.fpga.placement import Figures
+from cyclebound.sim.judge.verdict import Verdict
+from cyclebound.sim.proof.prove import Proof
+from cyclebound.sim.regression.results import Results
+from cyclebound.sim.regression.table import difference_words, differences, print_run, read
+from cyclebound.sim.report.markdown import tables
+from cyclebound.sim.run.job import Group, Job, Outcome
 
 pytestmark = pytest.mark.unit
 

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim import trace_reader
-from cyclebound.sim.check import Check, bound_named, check
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.trace import Trace, _Table, _Waveform
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.traces import reader as trace_reader
+from cyclebound.sim.traces.check import Check, bound_named, check
+from cyclebound.sim.traces.trace import Trace, _Table, _Waveform
 from cyclebound.tb.probe import Probe
 
 from .test_check import TABLE, traffic, vcd

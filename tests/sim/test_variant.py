@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.catalogue import load
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.variant import proofs_with, variant
+from cyclebound.sim.describe.variant import proofs_with, variant
 
 pytestmark = pytest.mark.unit
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim.block import Configuration, Testbench
+from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.catalogue import load
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.job import Group, Job, Outcome, identity_of, run_job
-from cyclebound.sim.merge import merge
-from cyclebound.sim.plan import Plan, jobs_of, proofs_of
-from cyclebound.sim.prove import Proof
-from cyclebound.sim.regress import _content, judge_places
-from cyclebound.sim.results import FILE, Results
-from cyclebound.sim.variant import Changes, possible, varied
-from cyclebound.sim.witness import Witness
+from cyclebound.sim.describe.block import Configuration, Testbench
+from cyclebound.sim.describe.variant import Changes, possible, varied
+from cyclebound.sim.proof.prove import Proof
+from cyclebound.sim.regression.merge import merge
+from cyclebound.sim.regression.plan import Plan, jobs_of, proofs_of
+from cyclebound.sim.regression.regress import _content, judge_places
+from cyclebound.sim.regression.results import FILE, Results
+from cyclebound.sim.regression.witness import Witness
+from cyclebound.sim.run.job import Group, Job, Outcome, identity_of, run_job
 
 unit = pytest.mark.unit
 system = pytest.mark.system

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from cyclebound.golden.bound import NotCovered, Range, bound
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.sim.block import Block, BoundBinding, Configuration, Property, Testbench
-from cyclebound.sim.job import Group
-from cyclebound.sim.prove import Proof
-from cyclebound.sim.variant import variant
-from cyclebound.sim.verdict import FAILURES, judge
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Property, Testbench
+from cyclebound.sim.describe.variant import variant
+from cyclebound.sim.judge.verdict import FAILURES, judge
+from cyclebound.sim.proof.prove import Proof
+from cyclebound.sim.run.job import Group
 from cyclebound.tb.probe import Probe
 
 pytestmark = pytest.mark.unit

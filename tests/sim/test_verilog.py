@@ -18,16 +18,17 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.sim import catalogue, verilog_text
-from cyclebound.sim import verilog as exports
-from cyclebound.sim.block import Block, Configuration
-from cyclebound.sim.elaborate import OutOfTimeError, run_yosys
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.toolchain import verilator
-from cyclebound.sim.verilog import PRAGMAS, export, lint
-from cyclebound.sim.verilog_check import check_equivalent
-from cyclebound.sim.verilog_compare import compare_with_source
-from cyclebound.sim.verilog_litex import litex_module
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.base.toolchain import verilator
+from cyclebound.sim.build.elaborate import OutOfTimeError, run_yosys
+from cyclebound.sim.describe.block import Block, Configuration
+from cyclebound.sim.export import text as verilog_text
+from cyclebound.sim.export import verilog as exports
+from cyclebound.sim.export.check import check_equivalent
+from cyclebound.sim.export.compare import compare_with_source
+from cyclebound.sim.export.litex import litex_module
+from cyclebound.sim.export.verilog import PRAGMAS, export, lint
 
 pytestmark = pytest.mark.unit
 
@@ -126,9 +127,9 @@ def test_a_module_that_takes_too_long_is_named(monkeypatch):
             raise OutOfTimeError
         run_yosys(script, folder, seconds)
 
-    monkeypatch.setattr("cyclebound.sim.verilog_check.run_yosys", slow)
-    monkeypatch.setattr("cyclebound.sim.verilog_check.key_of", lambda *_: "never the same")
-    monkeypatch.setattr("cyclebound.sim.verilog_check.find_or_make", _made_anew)
+    monkeypatch.setattr("cyclebound.sim.export.check.run_yosys", slow)
+    monkeypatch.setattr("cyclebound.sim.export.check.key_of", lambda *_: "never the same")
+    monkeypatch.setattr("cyclebound.sim.export.check.find_or_make", _made_anew)
     checked = check_equivalent(made, 60)
     assert checked.left
     assert checked.proved

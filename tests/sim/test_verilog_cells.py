@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from cyclebound.sim.elaborate import run_yosys
-from cyclebound.sim.verilog_cells import explicit_widths
+from cyclebound.sim.build.elaborate import run_yosys
+from cyclebound.sim.export.cells import explicit_widths
 
 pytestmark = pytest.mark.unit
 

@@ -7,12 +7,13 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.sim import catalogue, verilog_text
-from cyclebound.sim.block import Block, Configuration
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.verilog import export
-from cyclebound.sim.verilog_check import check_equivalent
-from cyclebound.sim.verilog_compare import compare_with_source
+from cyclebound.sim import catalogue
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.describe.block import Block, Configuration
+from cyclebound.sim.export import text as verilog_text
+from cyclebound.sim.export.check import check_equivalent
+from cyclebound.sim.export.compare import compare_with_source
+from cyclebound.sim.export.verilog import export
 
 pytestmark = pytest.mark.system
 

@@ -8,12 +8,12 @@ from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.sim.block import Block, Configuration, Testbench
-from cyclebound.sim.block_check import check_block
-from cyclebound.sim.elaborate import SharedModules, fields_json, leave_unused, to_rtlil
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.link import Sources
-from cyclebound.sim.verilog_module import VerilogModule
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.build.elaborate import SharedModules, fields_json, leave_unused, to_rtlil
+from cyclebound.sim.describe.block import Block, Configuration, Testbench
+from cyclebound.sim.describe.block_check import check_block
+from cyclebound.sim.netlist.link import Sources
+from cyclebound.sim.netlist.verilog_module import VerilogModule
 
 pytestmark = pytest.mark.unit
 

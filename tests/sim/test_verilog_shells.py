@@ -5,9 +5,9 @@ import re
 import pytest
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.verilog import export, warnings
-from cyclebound.sim.verilog_shells import axi_stream
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.export.shells import axi_stream
+from cyclebound.sim.export.verilog import export, warnings
 
 pytestmark = pytest.mark.unit
 

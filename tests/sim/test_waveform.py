@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.waveform import render, sample, signals_of
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.drawing.waveform import render, sample, signals_of
 
 pytestmark = pytest.mark.unit
 

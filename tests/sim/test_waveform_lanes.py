@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.waveform_lanes import Lanes, gtkwave, lanes_of, read_lanes, surfer
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.drawing.lanes import Lanes, gtkwave, lanes_of, read_lanes, surfer
 
 from .test_waveform import _vcd
 

@@ -19,9 +19,9 @@ from cyclebound.golden.wishbone_bounds import memory_access, register_access
 from cyclebound.hdl.sram.banked_memory import BankedMemory
 from cyclebound.hdl.wishbone import MemoryPaths, StreamRegisters, WishboneSignature
 from cyclebound.sim import catalogue
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.verilog import export, lint, warnings
-from cyclebound.sim.verilog_shells import wishbone
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.export.shells import wishbone
+from cyclebound.sim.export.verilog import export, lint, warnings
 from kit.run_bench import run_bench
 
 unit, system = pytest.mark.unit, pytest.mark.system

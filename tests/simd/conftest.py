@@ -15,8 +15,8 @@ from cyclebound.golden.simd.isa import (
     illegal,
 )
 from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, simulate
-from cyclebound.sim.verdict import judge
+from cyclebound.sim.judge.verdict import judge
+from cyclebound.sim.run.job import Job, simulate
 from kit.faults import Tampered
 from kit.run_bench import run_bench
 

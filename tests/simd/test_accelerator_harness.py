@@ -15,9 +15,9 @@ from cyclebound.hdl.simd.accelerator import Accelerator
 from cyclebound.hdl.simd.accelerator_harness import AcceleratorHarness
 from cyclebound.hdl.simd.event_recorder import EventRecorder
 from cyclebound.sim import catalogue
-from cyclebound.sim.build import build_verilator
-from cyclebound.sim.job import Job, asked_of, design, write_job
-from cyclebound.sim.simulator import run
+from cyclebound.sim.build.verilator import build_verilator
+from cyclebound.sim.run.job import Job, asked_of, design, write_job
+from cyclebound.sim.run.simulator import run
 from kit.run_bench import run_bench
 
 unit = pytest.mark.unit

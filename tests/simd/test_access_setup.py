@@ -12,7 +12,7 @@ from cyclebound.golden.simd.machine import MACHINES, Grid, Place, as_built
 from cyclebound.golden.simd.transfers import Access, Fault
 from cyclebound.golden.simd.work_group import Code, KernelFault, WorkGroup, memory_of
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.simd.access_setup_properties import AccessSetupCheck
 from cyclebound.tools.simd.assembler import assemble
 from kit.run_bench import run_bench

@@ -144,7 +144,7 @@ def test_an_installed_kernel_checked_on_both_models(call):
 
 def test_a_result_that_differs_is_status_1(call, monkeypatch):
     from cyclebound.golden.simd import references
-    from cyclebound.sim import simd_run
+    from cyclebound.sim.families.simd import run as simd_run
 
     wrong = references.Reference(lambda memory, grid: {1: memory[0]}, 64, 1)
     monkeypatch.setitem(simd_run.REFERENCES, "saxpy", wrong)
@@ -167,7 +167,7 @@ def test_the_machine_as_built(call):
 
 def test_the_commands_load_no_hardware():
     """It takes half a second."""
-    code = "import sys, cyclebound.sim.cli_simd; sys.exit('amaranth.hdl' in sys.modules)"
+    code = "import sys, cyclebound.sim.cli.simd; sys.exit('amaranth.hdl' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

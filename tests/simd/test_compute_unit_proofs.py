@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
+from cyclebound.sim.proof.prove import prove
 from kit.faults import edited
 
 

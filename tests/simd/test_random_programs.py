@@ -12,8 +12,8 @@ from cyclebound.golden.simd.machine import MACHINES, as_built, machine_named
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.work_group import WorkGroup
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Testbench
-from cyclebound.sim.job import Job, simulate
+from cyclebound.sim.describe.block import Testbench
+from cyclebound.sim.run.job import Job, simulate
 from cyclebound.tb.simd.accelerator_random import SMALLEST
 from cyclebound.tb.simd.accelerator_scene import Ran, events_of, phases_of
 from cyclebound.tools.simd.assembler import assemble

@@ -13,7 +13,7 @@ from cyclebound.golden.simd.accelerator import CycleModel
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.scheduler import CODES, Event, Policy, SchedulerModel
 from cyclebound.hdl.simd.scheduler import WorkGroupScheduler
-from cyclebound.sim.elaborate import watch
+from cyclebound.sim.build.elaborate import watch
 from cyclebound.tb.simd import scheduler_properties as properties
 from cyclebound.tb.simd.scheduler import Slots
 from cyclebound.tools.simd.kernel_cases import case

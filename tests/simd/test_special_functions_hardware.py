@@ -15,7 +15,7 @@ from cyclebound.hdl.simd.execute_harness import SpecialFunctionsHarness
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.hdl.simd.step_pipeline import registered_after
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.simd import execute
 from cyclebound.tb.simd.special_functions import NAMES, SIGN, SPECIAL
 from cyclebound.tb.simd.special_functions_properties import (

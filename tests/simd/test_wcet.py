@@ -19,7 +19,7 @@ from cyclebound.golden.simd.pipeline import Pipeline
 from cyclebound.golden.simd.transfers import Access
 from cyclebound.golden.simd.work_group import INJECTED, TAKEN, memory_of
 from cyclebound.sim.catalogue import simd
-from cyclebound.sim.cli import app
+from cyclebound.sim.cli.base import app
 from cyclebound.tools.simd.assembler import assemble, assemble_file
 from cyclebound.tools.simd.kernel_cases import case
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path
@@ -634,7 +634,7 @@ def test_a_policy_without_a_bound():
 def ran():
     from typer.testing import CliRunner
 
-    from cyclebound.sim import cli_simd
+    from cyclebound.sim.cli import simd as cli_simd
 
     assert cli_simd.simd is not None
     return lambda *words: CliRunner().invoke(app, ["simd", "wcet", *words])
@@ -700,7 +700,7 @@ def test_a_kernel_without_a_bound(ran, tmp_path):
 
 def test_full_sizes_are_bounded():
     """Cycles of docs/simd.md, which a run at full size took."""
-    from cyclebound.sim.simd_run import grid_of
+    from cyclebound.sim.families.simd.run import grid_of
 
     for name, cycles in (("compute_phi_mag", 1303), ("fft", 202_913), ("cnn_max_pool", 374_609)):
         program = assemble_file(kernel_path(name))

@@ -9,9 +9,9 @@ from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import DDR4_3200AA_X8, DDR4_3200AA_X16
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, as_built
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.simd_attacks import KeptAttacks, kept_attacks
-from cyclebound.sim.simd_published import own_cycles, published_cycles
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.families.simd.attacks import KeptAttacks, kept_attacks
+from cyclebound.sim.families.simd.published import own_cycles, published_cycles
 from cyclebound.tools.simd import wcet_adversary as adversary
 from cyclebound.tools.simd.kernel_cases import case
 from cyclebound.tools.simd.kernels import KERNELS

@@ -9,8 +9,8 @@ from cyclebound.golden.simd import arithmetic
 from cyclebound.golden.simd.machine import MACHINES, Grid
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import Code, WorkGroup, memory_of
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.simd_run import run_kernel
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.families.simd.run import run_kernel
 from cyclebound.tools.simd.assembler import assemble, assemble_file
 from cyclebound.tools.simd.kernel_cases import case
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path

@@ -13,7 +13,7 @@ from cyclebound.golden.sram.banked_memory import Access, BankModel
 from cyclebound.golden.sram.bounds import eq1
 from cyclebound.hdl.sram.banked_memory import BankedMemory, SramBank
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.sram import banked_memory_properties as properties
 from kit.faults import Tampered, override
 from kit.run_bench import run_bench

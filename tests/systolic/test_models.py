@@ -8,10 +8,10 @@ import pytest
 
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_plan import Device
-from cyclebound.sim import cli
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.systolic_models import fixed_point, model_of_arrays
-from cyclebound.sim.systolic_run import run_model
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.cli import main as cli
+from cyclebound.sim.families.systolic.models import fixed_point, model_of_arrays
+from cyclebound.sim.families.systolic.run import run_model
 
 pytestmark = pytest.mark.unit
 

@@ -3,8 +3,8 @@
 import pytest
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.job import Job, simulate
-from cyclebound.sim.verdict import judge
+from cyclebound.sim.judge.verdict import judge
+from cyclebound.sim.run.job import Job, simulate
 
 from ..sim.mutants import Mutant, component_of, with_fault
 

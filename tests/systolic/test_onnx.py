@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from cyclebound.golden.systolic.accelerator_plan import Device
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.systolic_files import load_model
-from cyclebound.sim.systolic_run import run_model
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.families.systolic.files import load_model
+from cyclebound.sim.families.systolic.run import run_model
 
 onnx = pytest.importorskip("onnx")
 helper = onnx.helper

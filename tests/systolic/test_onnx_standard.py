@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from cyclebound.golden.systolic.accelerator_plan import Device
-from cyclebound.sim.errors import UserError
-from cyclebound.sim.systolic_onnx import load_onnx
-from cyclebound.sim.systolic_onnx_chain import Chain
-from cyclebound.sim.systolic_run import run_model
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.families.systolic.onnx import load_onnx
+from cyclebound.sim.families.systolic.onnx_chain import Chain
+from cyclebound.sim.families.systolic.run import run_model
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")

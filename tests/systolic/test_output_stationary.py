@@ -12,9 +12,9 @@ from amaranth.hdl import ClockDomain, Const, Module
 from cyclebound.golden.systolic import output_stationary as golden
 from cyclebound.golden.systolic.bounds import completion, eq5_6
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray, OutputStationaryPE
-from cyclebound.sim.elaborate import FlatTop, to_rtlil
-from cyclebound.sim.prove import run_tool, yosys_environment
-from cyclebound.sim.yosys import yosys_command
+from cyclebound.sim.build.elaborate import FlatTop, to_rtlil
+from cyclebound.sim.netlist.yosys import yosys_command
+from cyclebound.sim.proof.prove import run_tool, yosys_environment
 from cyclebound.tb.systolic import output_stationary_properties as properties
 from kit.faults import Tampered, override
 from kit.run_bench import run_bench

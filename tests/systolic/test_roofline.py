@@ -6,7 +6,7 @@ import pytest
 
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_plan import Device
-from cyclebound.sim.drawing import write
+from cyclebound.sim.drawing.drawing import write
 from cyclebound.sim.pictures.roofline import figure, points, table
 
 pytestmark = pytest.mark.unit

@@ -6,7 +6,7 @@ import pytest
 from cyclebound.golden.systolic.mapping import Dataflow
 from cyclebound.golden.systolic.output_stationary import occupancy
 from cyclebound.golden.systolic.steps import Mac, steps
-from cyclebound.sim.drawing import write
+from cyclebound.sim.drawing.drawing import write
 from cyclebound.sim.pictures.steps import figure
 
 pytestmark = pytest.mark.unit

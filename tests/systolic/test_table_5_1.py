@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cyclebound.sim.job import Job, run_job
-from cyclebound.sim.waveform import sample
+from cyclebound.sim.drawing.waveform import sample
+from cyclebound.sim.run.job import Job, run_job
 
 pytestmark = pytest.mark.cosim
 

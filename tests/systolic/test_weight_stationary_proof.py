@@ -3,7 +3,7 @@
 import pytest
 
 from cyclebound.sim import catalogue
-from cyclebound.sim.prove import prove
+from cyclebound.sim.proof.prove import prove
 
 from ..sim.mutants import Mutant, with_fault
 

@@ -31,12 +31,12 @@ from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.sim import catalogue
-from cyclebound.sim.block import Block
-from cyclebound.sim.build import Build, build_verilator
-from cyclebound.sim.elaborate import FlatTop, fields_json, leave_unused
-from cyclebound.sim.job import Job, design, identity_of, job_environment, run_job, simulate
-from cyclebound.sim.results import Results
-from cyclebound.sim.simd_rtl import run_rtl
+from cyclebound.sim.build.elaborate import FlatTop, fields_json, leave_unused
+from cyclebound.sim.build.verilator import Build, build_verilator
+from cyclebound.sim.describe.block import Block
+from cyclebound.sim.families.simd.rtl import run_rtl
+from cyclebound.sim.regression.results import Results
+from cyclebound.sim.run.job import Job, design, identity_of, job_environment, run_job, simulate
 from cyclebound.tb.bus import Bus
 from cyclebound.tools.simd.assembler import assemble_file
 from cyclebound.tools.simd.kernel_cases import fill

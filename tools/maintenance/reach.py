@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from amaranth.lib import wiring
 
-from cyclebound.sim.elaborate import to_rtlil
-from cyclebound.sim.prove import run_tool, yosys_environment
-from cyclebound.sim.yosys import yosys_command
+from cyclebound.sim.build.elaborate import to_rtlil
+from cyclebound.sim.netlist.yosys import yosys_command
+from cyclebound.sim.proof.prove import run_tool, yosys_environment
 
 __all__ = ["Netlist", "Reached", "reach"]
 

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from matplotlib.figure import Figure
 
 from cyclebound.golden.bound import bound
-from cyclebound.sim.block import Block, BoundBinding, Configuration, Picture, Testbench
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Picture, Testbench
 from cyclebound.tb.probe import Probe
 
 

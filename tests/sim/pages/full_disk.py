@@ -2,7 +2,7 @@
 
 from faults import Delay, delay
 
-from cyclebound.sim.block import Block, BoundBinding, Configuration, Testbench
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Testbench
 from cyclebound.tb.probe import Probe
 
 WHAT = ("never", "observations", "log", "results")

@@ -4,7 +4,7 @@ from amaranth.hdl import ClockDomain, ClockSignal, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.sim.block import Block, Configuration, Testbench
+from cyclebound.sim.describe.block import Block, Configuration, Testbench
 
 __all__ = ["BLOCKS", "Mixer"]
 

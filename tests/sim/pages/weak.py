@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.bound import bound
-from cyclebound.sim.block import Block, BoundBinding, Configuration, Testbench
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Testbench
 from cyclebound.tb.probe import Probe
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from cyclebound.golden.wishbone_bounds import memory_access, register_access
-from cyclebound.sim.block import Block, BoundBinding, Configuration, Testbench
+from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Testbench
 from cyclebound.tb.probe import Probe
 
 

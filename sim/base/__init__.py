@@ -1,0 +1,1 @@
+"""What every room needs: errors, shapes of values, the cache and what its keys are made from."""

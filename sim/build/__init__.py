@@ -1,0 +1,1 @@
+"""From a component to a program that simulates it."""

@@ -1,0 +1,357 @@
+"""Verilog to a simulator, compiled once for each content.
+
+Four measured choices (docs/performance.md): only the ports are visible to VPI; Verilator's runtime
+is compiled once for all designs, and its headers, the larger part of a small design's time, are
+precompiled; generated C++ is compiled as one file while it is small, in parallel when it is large.
+"""
+
+import concurrent.futures
+import contextlib
+import functools
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import cocotb_tools.config
+from amaranth.hdl import Elaboratable
+
+from cyclebound.sim.base.cache import find_or_make, key_of
+from cyclebound.sim.base.installed import compiler_content, everything, package, program, tree
+from cyclebound.sim.base.toolchain import compiler, verilator
+from cyclebound.sim.build.elaborate import (
+    FAST_SCRIPT,
+    PART_SELECTS,
+    SharedModules,
+    simulation_verilog,
+    to_rtlil,
+)
+from cyclebound.sim.build.identity import Identity
+from cyclebound.sim.build.replicas import Replica, replicate
+from cyclebound.sim.netlist.yosys import PACKAGE
+
+__all__ = ["Build", "BuildError", "build_program", "build_verilator"]
+
+_RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
+_FLAGS = ("-std=gnu++20", "-w",
+          *(("-fcf-protection=none",) if os.uname().machine == "x86_64" else ()))
+_TRANSLATION = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
+                "--output-split", "20000", "--output-split-cfuncs", "500")
+_FAST, _SLOW = "-O2", "-O0"  # code of every cycle, and code that runs once
+_ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at once
+_CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
+_MAIN = Path(__file__).with_name("simulator.cpp")
+# what decides how a simulator is made of Verilog
+_RECIPE = [Path(__file__).with_name(name).read_text()
+           for name in ("verilator.py", "replicas.py", _MAIN.name)]
+# where a module of simulation Verilog has its clock, if it only moves registers
+_CLOCKING = re.compile(r"^module [^;]*;|^  (?:input|wire) clk;|\.clk\(clk\)|"
+                       r"\balways @\(posedge clk\)", re.MULTILINE)
+# where a model begins with what depends on its inputs
+_INPUTS = "vlSelfRef.__VicoFirstIteration = 1U;"
+_HEADERS = "headers.h"  # what every design includes, in the runtime's folder
+_INCLUDED = ("verilated.h", "verilated_vpi.h", "memory", "string", "libgen.h", "stdio.h")
+
+
+class BuildError(RuntimeError):
+    """A tool refused its input; holds what it printed."""
+
+
+@dataclass(frozen=True)
+class Build:
+    """A simulator: its executable, whether it came from the cache, and the seconds it took.
+
+    ``key`` stands for all that it was made from.
+    """
+
+    executable: Path
+    cached: bool
+    seconds: float
+    trace: str | None
+    key: str
+
+    def command(self, waveform: Path | None) -> list[str]:
+        """The command that simulates, and writes the waveform if there is to be one."""
+        traced = ["--trace", "--trace-file", str(waveform.resolve())] if waveform else []
+        return [str(self.executable), *traced]
+
+
+def _run(command: list[str], cwd: Path, env: dict[str, str] | None = None) -> None:
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
+    if done.returncode:
+        raise BuildError(f"{Path(command[0]).name} failed:\n{(done.stdout + done.stderr)[-4000:]}")
+
+
+@contextlib.contextmanager
+def _timed(stages: dict[str, float] | None, name: str) -> Iterator[None]:
+    started = time.monotonic()
+    yield
+    if stages is not None:
+        stages[name] = time.monotonic() - started
+
+
+def _defines(trace: str | None) -> list[str]:
+    values = {"COVERAGE": 0, "SC": 0, "TIMING": 0, "TRACE": int(trace is not None),
+              "TRACE_FST": int(trace == "fst"), "TRACE_VCD": int(trace == "vcd"), "TRACE_SAIF": 0}
+    return [f"-DVM_{name}={value}" for name, value in values.items()] + [
+        "-DVERILATOR=1"]
+
+
+def _includes() -> list[str]:
+    include = verilator().root / "include"
+    return [f"-I{include}", f"-I{include / 'vltstd'}", f"-I{include / 'fstcpp'}"]
+
+
+def trace_format() -> str:
+    """``fst`` where zlib's and lz4's headers are installed, else ``vcd``."""
+    def make(folder: Path) -> None:
+        probe = folder / "probe.cpp"
+        probe.write_text("#include <zlib.h>\n#include <lz4.h>\nint main() { return 0; }\n")
+        done = subprocess.run([compiler(), str(probe), "-o", str(folder / "probe"), "-lz", "-llz4"],
+                              capture_output=True)
+        (folder / "format").write_text("vcd" if done.returncode else "fst")
+
+    # asked again each time it said no: the headers may have come since
+    folder, _ = find_or_make("probe", key_of("trace", compiler_content(),
+                                             Path("/usr/include/lz4.h").exists()), make)
+    return (folder / "format").read_text()
+
+
+@functools.cache
+def _verilator_content() -> str:
+    """A hash of the Verilator that is used: of its package, or of what is installed elsewhere."""
+    tool = verilator()
+    return key_of(package("verilator"), program(tool.binary),
+                  None if tool.packaged else tree(tool.root / "include"))
+
+
+def _runtime(trace: str | None) -> Path:
+    """Verilator's runtime as objects, for all designs; and the headers they include, precompiled.
+
+    A compiler that cannot use the precompiled headers reads the plain ones beside them.
+    """
+    names = (*_RUNTIME, *([f"verilated_{trace}_c"] if trace else []))
+
+    def make(folder: Path) -> None:
+        include = verilator().root / "include"
+
+        def one(source: Path, *output: str) -> None:
+            _run([compiler(), _FAST, *_FLAGS, *_defines(trace), *_includes(), "-pthread",
+                  *output, str(source)], folder)
+
+        (folder / _HEADERS).write_text("".join(f"#include <{name}>\n" for name in _INCLUDED))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            compiled = [pool.submit(one, folder / _HEADERS, "-x", "c++-header", "-o",
+                                    f"{_HEADERS}.gch"),
+                        *(pool.submit(one, include / f"{name}.cpp", "-c", "-o", f"{name}.o")
+                          for name in names)]
+            for compilation in compiled:
+                compilation.result()
+
+    key = key_of(_verilator_content(), compiler_content(), _FLAGS, trace, _FAST, _INCLUDED)
+    return find_or_make("runtime", key, make)[0]
+
+
+def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
+    """Sources grouped into compilations of about equal size, each with its optimisation."""
+    total = sum(path.stat().st_size for path in sources)
+    if total <= _ONE_FILE:
+        return [(_FAST, sources)]
+    slow = [path for path in sources if path.stem.endswith("__Slow")]
+    groups: list[list[Path]] = []
+    sizes: list[int] = []
+    for path in sorted(set(sources) - set(slow), key=lambda p: (-p.stat().st_size, p.name)):
+        size = path.stat().st_size
+        fits = [n for n, used in enumerate(sizes) if used + size <= _CHUNK]
+        if not fits:
+            groups.append([])
+            sizes.append(0)
+        number = fits[0] if fits else -1
+        groups[number].append(path)
+        sizes[number] += size
+    return [*((_FAST, group) for group in groups), (_SLOW, slow)]
+
+
+def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None = None,
+             replicas: Sequence[Replica] = ()) -> None:
+    """Compile what Verilator has written; with ``main`` as its program, without cocotb."""
+    # models have precompiled headers that know of no other's
+    program = folder / (main or _MAIN).name
+    shutil.copyfile(main or _MAIN, program)
+    models = [[*sorted(folder.glob("Vtop*.cpp")), program],
+              *([*sorted(folder.glob(f"{replica.prefix}*.cpp"))] for replica in replicas),
+              *[[folder / "replicas.cpp"]] * bool(replicas)]
+    flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread",
+             "-include", str(runtime / _HEADERS)]
+
+    def one(job: tuple[int, tuple[str, list[Path]]]) -> str:
+        number, (optimisation, group) = job
+        unit = folder / f"unit{number}.cpp"
+        # by names alone: a folder may be called anything, a quotation mark in it
+        unit.write_text("".join(f'#include "{path.name}"\n' for path in group))
+        _run([compiler(), optimisation, *flags, "-c", str(unit), "-o", f"unit{number}.o"], folder)
+        return f"unit{number}.o"
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(one, enumerate(chain.from_iterable(map(_chunks, models)))))
+    libraries = Path(cocotb_tools.config.libs_dir)
+    objects += sorted(map(str, runtime.glob("*.o")))
+    cocotb = [] if main else [f"-L{libraries}", "-lcocotbvpi_verilator"]  # a job says where it is
+    _run([compiler(), *objects, "-o", "sim", "-pthread", "-rdynamic", *cocotb,
+          *(["-lz", "-llz4"] if trace == "fst" else [])], folder)
+
+
+def _open_clock(folder: Path, verilog: Path) -> str:
+    """What lets `_MAIN` set edges in the model itself, and leave out falling ones: the names of its
+    clock and of the register in which it keeps what that was. The model is changed so that it asks
+    `_MAIN` whether inputs have moved, instead of assuming that in each evaluation.
+
+    Nothing, and a model as it was, if anything but registers that move when ``clk`` rises depends
+    on that (a latch, a falling edge, a gate), or if the model is not written as Verilator 5 does.
+    """
+    if re.search(r"\b(clk|always)\b", _CLOCKING.sub("", verilog.read_text())):
+        return ""
+    kept = set(re.findall(r"\b__Vtrigprevexpr___TOP__\w+__\d+\b",
+                          (folder / "Vtop___024root.h").read_text()))
+    asking = [path for path in folder.glob("Vtop___024root*.cpp") if _INPUTS in path.read_text()]
+    if len(kept) != 1 or len(asking) != 1 or asking[0].read_text().count(_INPUTS) != 1:
+        return ""
+    asking[0].write_text("extern bool inputs_move;\n" + asking[0].read_text().replace(
+        _INPUTS, _INPUTS.replace("1U", "inputs_move")))
+    before, = kept
+    clock = before.removeprefix("__Vtrigprevexpr___TOP__").rpartition("__")[0]
+    return f"#define CLOCK {clock}\n#define CLOCK_BEFORE {before}\n"
+
+
+def build_program(sources: list[Path], top: str, main: Path, folder: Path,
+                  replicas: Sequence[Replica] = ()) -> Path:
+    """The program of a C++ file that uses ``Vtop``, the model of a module of Verilog files.
+
+    ``folder`` is made, and holds it; ``replicas`` are beside the sources. Not kept in the cache.
+    Raises `BuildError`.
+    """
+    folder.mkdir()
+    for replica in replicas:
+        _translate([sources[0].with_name(f"{replica.name}.v")], replica.name, replica.prefix,
+                   ["--no-assert"], folder)
+    if replicas:
+        shutil.copy(sources[0].with_name("replicas.cpp"), folder)
+    _translate(sources, top, "Vtop", ["--no-assert"], folder)
+    _compile(folder, None, _runtime(None), main, replicas)
+    return folder / "sim"
+
+
+class _UnkeptError(Exception):
+    """Raised to keep a key out of the cache; holds it."""
+
+
+def _known(index: str, identity: Identity, find: Callable[[], str]) -> str:
+    """The key that is kept under ``index``, or else what is found, which is kept if ``identity``
+    stands for it."""
+    def make(folder: Path) -> None:
+        key = find()
+        if not identity.stands():
+            raise _UnkeptError(key)
+        (folder / "key").write_text(key)
+
+    try:
+        return (find_or_make("content", index, make)[0] / "key").read_text()
+    except _UnkeptError as unkept:
+        return unkept.args[0]
+
+
+def _translate(sources: Sequence[Path | str], top: str, prefix: str, options: Sequence[str],
+               folder: Path) -> None:
+    """Verilog to a model of its module ``top`` in C++, in ``folder``."""
+    tool = verilator()
+    _run([str(tool.binary), "-cc", *_TRANSLATION, *options, "--top-module", top, "--prefix",
+          prefix, "-Mdir", str(folder), *map(str, sources)], folder,
+         {**os.environ, "VERILATOR_ROOT": str(tool.root)})
+
+
+def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str, ...] = (),
+                    trace: str | None = None, checked: bool = True,
+                    identity: Identity | None = None,
+                    stages: dict[str, float] | None = None) -> Build:
+    """A simulator of ``top``, from the cache if its content has been compiled before.
+
+    Parameters
+    ----------
+    top : Elaboratable or str
+        The design; its ports become those of module ``top``. Or RTLIL that has a module ``top``.
+    ports : list
+        Its ports besides clock and reset; of RTLIL, their names.
+    visible : tuple[str, ...]
+        Further signals for VPI, as ``module:signal``.
+    trace : None, "fst" or "vcd"
+        Waveform format to build in. It costs speed even while it is off.
+    checked : bool
+        Whether `Assert` and `Assume` stop the simulation.
+    identity : Identity or None
+        If given, whatever has been built under it and these options before is taken without
+        elaborating ``top`` again.
+    stages : dict[str, float] or None
+        Here the seconds of each stage are kept that was gone through.
+
+    Raises `BuildError` with the tool's own words.
+    """
+    started = time.monotonic()
+    shares = SharedModules("top")
+
+    @functools.cache
+    def rtlil() -> str:
+        if isinstance(top, str):
+            return top
+        with _timed(stages, "rtlil"):
+            return to_rtlil(top, name="top", ports=ports, shares=shares)
+
+    names = ["clk", "rst", *(getattr(port, "name", port) for port in ports)]
+    control = "".join(f'public_flat_rw -module "top" -var "{name}"\n' for name in names)
+    control += "".join('public_flat_rd -module "{}" -var "{}"\n'.format(*item.split(":"))
+                       for item in visible)
+    # that no two cases of a choice fit is yosys' word, and checking it slow
+    asserts = ["--assert", "--no-assert-case"] if checked else ["--no-assert"]
+    flags = ["--vpi", "--no-public-flat-rw", *asserts, *([f"--trace-{trace}"] if trace else [])]
+    # the signals inside a part that is called are in no waveform, and not VPI's
+    called = trace is None and not visible
+
+    def make(folder: Path) -> None:
+        work = folder / "work"
+        work.mkdir()
+        with _timed(stages, "verilog"):
+            simulation_verilog(rtlil(), work, FAST_SCRIPT)
+        replicas = replicate(work / "top.v", shares.modules if called else {},
+                             shares.enabled)
+        # what is shared is compiled once, not inlined everywhere
+        left = shares.modules.keys() - {replica.module for replica in replicas}
+        once = "".join(f'no_inline -module "{name}"\n' for name in sorted(left))
+        (work / "ports.vlt").write_text("`verilator_config\n" + control + once)
+        with _timed(stages, "verilator"):
+            for replica in replicas:
+                _translate([f"{replica.name}.v"], replica.name, replica.prefix, asserts, work)
+            called_from = "calls.v" if replicas else "top.v"
+            _translate(["ports.vlt", called_from], "top", "Vtop", flags, work)
+        runtime = _runtime(trace)
+        (work / "clock.h").write_text(_open_clock(work, work / called_from))
+        with _timed(stages, "compiler"):
+            _compile(work, trace, runtime, replicas=replicas)
+        shutil.move(work / "sim", folder / "sim")
+        shutil.move(work / "top.v", folder / "top.v")
+        shutil.rmtree(work)
+
+    # The key holds the RTLIL and not the Verilog made from it: the same content, without a second
+    # of yosys on every unchanged run.
+    options = (FAST_SCRIPT, PART_SELECTS, control, flags, _TRANSLATION, _RECIPE,
+               package(PACKAGE, "cocotb"), _verilator_content(), compiler_content(), _FLAGS, _FAST)
+    if identity is None:
+        key = key_of(rtlil(), options)
+    else:
+        key = _known(key_of(identity.key, options, everything()), identity,
+                     lambda: key_of(rtlil(), options))
+    folder, cached = find_or_make("verilator", key, make)
+    return Build(folder / "sim", cached, time.monotonic() - started, trace, key)

@@ -1,0 +1,387 @@
+"""Commands that give Verilog, proofs and FPGA figures."""
+
+import functools
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.sim.base.errors import UserError, unknown
+from cyclebound.sim.base.lazy import lazy
+from cyclebound.sim.base.shape import cleaned
+from cyclebound.sim.cli import base as cli
+from cyclebound.sim.cli.base import (
+    AsJson,
+    BlockName,
+    ConfigurationName,
+    PartFile,
+    Settings,
+    Workers,
+    app,
+    changes_of,
+    console,
+    parameters_of,
+    progress_bars,
+    the_catalogue,
+    with_part,
+)
+from cyclebound.sim.cli.listing import declared_kinds
+
+attesting = lazy("cyclebound.sim.regression.attest")
+blocks = lazy("cyclebound.sim.describe.block")
+certifying = lazy("cyclebound.sim.proof.certify")
+fpgas = lazy("cyclebound.sim.fpga.placement")
+printing = lazy("cyclebound.sim.base.print_table")
+proving = lazy("cyclebound.sim.proof.prove")
+regression = lazy("cyclebound.sim.regression.regress")
+run_results = lazy("cyclebound.sim.regression.results")
+variants = lazy("cyclebound.sim.describe.variant")
+verdicts = lazy("cyclebound.sim.judge.verdict")
+verilog_checks = lazy("cyclebound.sim.export.check")
+verilog_comparing = lazy("cyclebound.sim.export.compare")
+verilog_litex = lazy("cyclebound.sim.export.litex")
+verilog_shells = lazy("cyclebound.sim.export.shells")
+verilogs = lazy("cyclebound.sim.export.verilog")
+
+
+_DIFFERENT = 10  # lines of what differs here
+_SHELLS = ("axi-stream", "wishbone")
+
+
+@app.command()
+def verilog(block: BlockName, output: Annotated[Path, typer.Option(
+                "--output", "-o", metavar="FILE", help="Where to write; - for standard output.")
+            ] = Path("-"),
+            configuration: ConfigurationName = None, settings: Settings = None,
+            part: PartFile = None,
+            port_map: Annotated[Path | None, typer.Option(
+                "--port-map", metavar="FILE", help="Write ports, fields, claims and an instance as "
+                "JSON too.")] = None,
+            fusesoc: Annotated[Path | None, typer.Option(
+                "--fusesoc", metavar="FILE", help="Write a FuseSoC core file for --output too.")
+            ] = None,
+            litex: Annotated[Path | None, typer.Option(
+                "--litex", metavar="FILE", help="Write a LiteX module around --output too.")
+            ] = None,
+            shell: Annotated[str | None, typer.Option(
+                "--shell", metavar="KIND", help="axi-stream: ports as in AXI4-Stream, in a module "
+                "NAME_axis around the block. wishbone: registers for streams, and a slave for each "
+                "requester of a memory, in a module NAME_wb.")] = None,
+            check: Annotated[bool, typer.Option(
+                "--check", help="Prove with yosys that the Verilog is the hardware that was built.")
+            ] = False,
+            seconds: Annotated[int | None, typer.Option(
+                "--check-seconds", metavar="S", min=1, help="Seconds of CPU for each module in "
+                "--check; those that take longer are named, with exit status 1.")] = None,
+            beside: Annotated[int | None, typer.Option(
+                "--beside", metavar="CYCLES", min=1, help="Simulate the Verilog beside the "
+                "hardware that was built, with random inputs for so many cycles, and compare all "
+                "outputs.")
+            ] = None) -> int:
+    """Verilog for other designs: a port for each field, claims in the head, an instance to copy.
+
+    The result is checked with `verilator --lint-only -Wall`. Exit status 1 if that warns.
+    """
+    the_block = the_catalogue().find(block)
+    made = verilogs.export(the_block, parameters_of(the_block, configuration,
+                                                    with_part(settings, part)))
+    problems = verilogs.lint(made, the_block.unused_inputs)
+    for option, path in (("--fusesoc", fusesoc), ("--litex", litex)):
+        if path and (str(output) == "-" or output.resolve().parent != path.resolve().parent):
+            raise UserError(f"{option} names a file in the folder of --output")
+    core, module = made.fusesoc(output.name), verilog_litex.litex_module(made, output.name)
+    verilog_text = made.text
+    if shell is not None:
+        if shell not in _SHELLS:
+            raise unknown("shell", shell, _SHELLS)
+        if fusesoc or litex:
+            raise UserError("--fusesoc and --litex are for the block without a shell")
+        around = (verilog_shells.wishbone if shell == "wishbone" else
+                  verilog_shells.axi_stream)(made)
+        verilog_text = around.text
+        problems += verilogs.warnings(around.text, around.name)
+    for path, text in ((output, verilog_text), (port_map, made.port_map), (fusesoc, core),
+                       (litex, module)):
+        if path is None:
+            continue
+        if str(path) == "-":
+            print(text)
+            continue
+        try:
+            path.write_text(text)
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror}") from error
+    for problem in problems:
+        cli.say(f"{the_block.name}: {problem}")
+    if check:
+        checked = verilog_checks.check_equivalent(made, seconds)
+        cli.say(f"{made.core}: {checked}")
+        problems += list(checked.left)
+    if beside:
+        compared = verilog_comparing.compare_with_source(the_block, made.parameters, made, beside)
+        cli.say(f"{made.name}: equal to its source in {compared.cycles:,} cycles; of "
+                f"{compared.outputs:,} bits of outputs {compared.moved:,} were 0 and 1")
+    return 1 if problems else 0
+
+
+@app.command()
+def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
+          part: PartFile = None, solvers: Annotated[str | None, typer.Option(
+              "--solvers", help="Prove with each of these, such as yices,z3; that they disagree is "
+                                "an error.")] = None,
+          certify: Annotated[bool, typer.Option(
+              "--certify", help="Restate each proof as plain SAT problems, whose proofs by another "
+              "solver are checked line by line.")] = False,
+          keep: Annotated[Path | None, typer.Option(
+              "--certificates", metavar="DIR", help="The same, and keep the problems (.cnf) and "
+              "their proofs (.lrat), for other checkers.")] = None,
+          as_json: AsJson = False) -> int:
+    """Prove the block's properties with SymbiYosys: bounded, then by induction.
+
+    Where the block has explorations, every state that it can reach is visited instead, and the
+    longest time of a request is found.
+
+    --set and --part give parameters other values; properties that depend on them are proved for
+    these.
+
+    Exit status 1 if a property has a counterexample, if its induction does not close, or if a
+    certificate was asked for and is refused or takes too long.
+    """
+    the_block = the_catalogue().find(block)
+    if certify := certify or keep is not None:
+        certifying.need_solver()
+    if not the_block.properties and not the_block.explorations:
+        raise UserError(f"{the_block.name} has no properties to prove")
+    changes = changes_of(the_block, None, settings, part)
+    with progress_bars() as report:
+        if changes or solvers is not None:
+            proofs = []
+            wanted = variants.proofs_with(the_block, changes) if changes else [
+                (claim, instance) for claim in the_block.properties
+                for instance in claim.instances]
+            by = (proving.prove if solvers is None else
+                  functools.partial(proving.prove_with, [*dict.fromkeys(solvers.split(","))]))
+            for number, (claim, parameters) in enumerate(wanted):
+                report("proofs", number, len(wanted))
+                try:
+                    proof = by(the_block, claim, parameters)
+                    if certify:
+                        proof = certifying.certified(
+                            proof, the_block, claim,
+                            keep=keep and keep / f"{the_block.name}.{claim.name}.{number + 1}")
+                    proofs.append(proof)
+                except UserError as error:
+                    proofs.append(proving.Proof(the_block.name, claim.name, claim.says, parameters,
+                                                detail=str(error)))
+        else:
+            proofs = regression.prove_blocks([the_block], pages=tuple(cli.pages), workers=workers,
+                                             report=report, certify=certify, keep=keep)
+    if as_json:
+        print(json.dumps([asdict(proof) for proof in proofs], indent=2))
+    else:
+        table = Table()
+        for name in ("property", "for", "status", "checked to", "induction", "seconds", "says"):
+            table.add_column(name, overflow="fold")
+        for proof in proofs:
+            style = {"proved": "green", "bounded": "yellow"}.get(proof.status, "bold red")
+            words = [proof.says, *([proof.detail] if proof.status != "proved" else ())]
+            if proof.certificate:
+                words.append(str(proving.Certificate(**proof.certificate)))
+            table.add_row(
+                proof.property, ", ".join(f"{k}={v}" for k, v in proof.parameters.items()),
+                Text(proof.status, style=style), str(proof.depth),
+                "-" if proof.induction is None else str(proof.induction),
+                f"{proof.seconds:.1f}" + (" (cached)" if proof.cached else ""),
+                ": ".join(words))
+        printing.print_table(table, console())
+    return int(bool(run_results.unproved(map(asdict, proofs)))
+               or any(proof.certificate.get("status") == "open" for proof in proofs))
+
+
+@app.command()
+def fpga(block: BlockName, configuration: ConfigurationName = None,
+         target: Annotated[str | None, typer.Option(
+             "--target", "--device", metavar="T", help="ecp5-12k, -25k, -45k, -85k, ice40-hx8k, "
+             "ice40-up5k, gowin-gw1n-9c, gowin-gw2a-18c or nexus-lifcl-40; the default is the "
+             "block's own.")
+         ] = None,
+         settings: Settings = None, seed: Annotated[int, typer.Option(
+             "--seed", metavar="S", help="Seed of the placement.")] = 1,
+         area: Annotated[bool, typer.Option(
+             "--area", help="Synthesis only; equal parts are synthesized once.")] = False,
+         compact: Annotated[bool, typer.Option(
+             "--compact", help="No lookup tables of more than four inputs: fewer in all, and often "
+             "a slower clock.")] = False,
+         as_json: AsJson = False) -> None:
+    """Synthesis, place and route: clock rate and area; with the clock rate, bounds in ns.
+
+    --set gives parameters of the block other values, and of a request the values that its bounds
+    need. Takes a minute or more; longer the first time.
+    """
+    the_block = the_catalogue().find(block)
+    own = the_block.fpga
+    configuration, _ = the_block.configuration(
+        configuration or (own.configuration if own else None))
+    values = _parameters(the_block, configuration, settings)
+    the_block, configuration = variants.variant(the_block, configuration, {
+        name: values[name] for name in the_block.configurations[configuration].parameters})
+    if area:
+        _parts(the_block, configuration, as_json, compact=compact)
+        return
+    decided = _of_hardware(the_block, configuration, settings)
+    with cli.status(f"{the_block.name}") as tell:
+        figures = fpgas.place_and_route(the_block, configuration,
+                                        target or (own.device if own else "ecp5-85k"), seed=seed,
+                                        compact=compact, progress=tell)
+    bounds = _bounds_in_ns(the_block, figures, settings, decided)
+    if as_json:
+        print(json.dumps({**asdict(figures), "bounds": bounds}, indent=2))
+        return
+    table = Table(title=f"{figures.block} {figures.configuration} on {figures.target}",
+                  title_justify="left", show_header=False)
+    for name, value in (("clock rate", f"{figures.mhz:.1f} MHz"), ("LUTs", f"{figures.luts:,}"),
+                        ("flip-flops", f"{figures.flip_flops:,}"),
+                        ("block RAMs", str(figures.block_rams)),
+                        ("multipliers", str(figures.multipliers)), ("tools", figures.detail),
+                        *((f"{row['bound']} ({row['what']})", row["words"]) for row in bounds)):
+        table.add_row(name, value)
+    printing.print_table(table, console())
+
+
+@app.command()
+def attest(run: Annotated[Path | None, typer.Argument(
+               metavar="RUN", help="The run's folder.", show_default=False)] = None,
+           output: Annotated[Path | None, typer.Option(
+               "--output", "-o", metavar="FILE", help="Where the statement goes, its signature "
+               "beside it; the default is statement.json in the run's folder.")] = None,
+           key: Annotated[Path | None, typer.Option(
+               "--key", metavar="FILE", help="A private ssh key to sign with; the default is one "
+               "of its own, made at first.")] = None,
+           verify: Annotated[Path | None, typer.Option(
+               "--verify", metavar="STATEMENT", help="Check this statement, and RUN against it; "
+               "the default for RUN is the run that it lies in.")] = None,
+           signers: Annotated[Path | None, typer.Option(
+               "--signers", metavar="FILE", help="Who may sign, as ssh's allowed_signers; else any "
+               "key that fits is good.")] = None,
+           signer: Annotated[str, typer.Option(
+               "--signer", metavar="NAME", help="Which of the signers it has to be.")] = "",
+           sample: Annotated[int, typer.Option(
+               "--sample", metavar="N", min=0, help="Run so many jobs and proofs again.")] = 0,
+           seed: Annotated[int | None, typer.Option(
+               "--seed", metavar="S", min=0, help="Draw them by this seed; the default is one "
+               "that nobody knew before.")] = None) -> int:
+    """Write and sign what a run showed, of what sources, packages and tools; or verify that.
+
+    Exit status 1: something is not as the statement says.
+    """
+    if verify is None:
+        if run is None:
+            raise UserError("name a run to attest, or a statement to check with --verify")
+        if sample or signers or signer or seed is not None:
+            raise UserError("--sample, --seed, --signers and --signer belong to --verify")
+        statement = output or run / attesting.STATEMENT
+        signature = attesting.attest(run, statement, key)
+        _tell(f"{statement}, signed: {signature}")
+        return 0
+    if output or key:
+        raise UserError("--output and --key are for a statement that is written, not --verify")
+    if run is None and (verify.parent / run_results.FILE).is_file():
+        run = verify.parent
+    seed = secrets.randbits(32) if seed is None else seed
+    check = attesting.verify(verify, run, signers=signers, signer=signer, sample=sample, seed=seed,
+                             tell=lambda name: _tell(f"again: {name}"))
+    _tell(check.signer)
+    for line in check.differs[:_DIFFERENT]:
+        _tell(f"not as here: {line}")
+    if len(check.differs) > _DIFFERENT:
+        _tell(f"not as here: {len(check.differs) - _DIFFERENT:,} more")
+    for line in check.wrong:
+        _tell(f"WRONG: {line}")
+    again = f", {len(check.ran)} run again (seed {seed})" if sample else ""
+    _tell(f"{'not ' * bool(check.wrong)}as the statement says{again}"
+            + ("" if run else "; the run itself was not looked at"))
+    return 1 if check.wrong else 0
+
+
+def _tell(line: str) -> None:
+    console().print(cleaned(line), soft_wrap=True, highlight=False, markup=False)
+
+
+def _parts(block: "blocks.Block", configuration: str | None, as_json: bool, *,
+           compact: bool) -> None:
+    """Print the areas of a block's parts, and their sum."""
+    with cli.status(block.name) as tell:
+        parts = fpgas.area_of_parts(block, configuration, compact=compact, progress=tell)
+    if as_json:
+        print(json.dumps([asdict(part) for part in parts], indent=2))
+        return
+    kinds = ("luts", "flip_flops", "block_rams", "multipliers")
+    table = Table("part", "count", "LUTs", "flip-flops", "block RAMs", "multipliers")
+    for part in parts:
+        table.add_row(part.name, str(part.count), *(f"{getattr(part, kind):,}" for kind in kinds))
+    table.add_row("all", "", *(f"{sum(part.count * getattr(part, kind) for part in parts):,}"
+                               for kind in kinds))
+    printing.print_table(table, console())
+
+
+def _parameters(block: "blocks.Block", configuration: str, settings: list[str] | None
+                ) -> dict[str, object]:
+    """Parameters of the configuration and of requests, as ``--set`` has them."""
+    return parameters_of(block, configuration, settings, more=tuple(
+        name for observed in block.bounds for name in observed.bound.parameters))
+
+
+def _of_hardware(block: "blocks.Block", configuration: str, settings: list[str] | None
+                 ) -> dict[str, dict[str, object]]:
+    """For each bound, parameters that the hardware's own decide, as its proofs declare them.
+
+    Raises `UserError` for another value: that bound would be of other hardware than is placed.
+    """
+    hardware, values = (block.configurations[configuration].parameters,
+                        _parameters(block, configuration, settings))
+    found: dict[str, dict[str, object]] = {}
+    for what in (observed.what for observed in block.bounds):
+        found[what] = {}
+        for name, value in (pair for kind in declared_kinds(block, hardware, what)
+                            for pair in kind.items() if pair[0] not in hardware):
+            decides = [own for own, size in hardware.items() if isinstance(size, int) and all(
+                kind.get(name) != value
+                for kind in declared_kinds(block, {**hardware, own: size + 1}, what))]
+            if not decides:
+                continue
+            if values.get(name, value) != value:
+                raise UserError(f"--set {name}={values[name]}: it is {value} in this hardware, as "
+                                f"{', '.join(f'{own}={hardware[own]}' for own in decides)} says")
+            found[what][name] = value
+    return found
+
+
+def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures", settings: list[str] | None,
+                  decided: Mapping[str, Mapping[str, object]]) -> list[dict]:
+    """Every bound at the clock rate reached, in ns; or which parameters of a request it lacks."""
+    given = _parameters(block, figures.configuration, settings)
+    rows = []
+    for observed in block.bounds:
+        parameters = {**given, **decided[observed.what]}
+        row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None,
+               "unit": observed.probe.counts if observed.probe else "cycles"}
+        try:
+            row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
+            row["words"] = f"{row['cycles']:,} {row['unit']}"
+            if row["unit"] == "cycles":  # nothing else has a time
+                row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
+                row["words"] += f", {row['ns']:,} ns"
+        except NotCovered as error:
+            row["words"] = f"{error}; give it with --set"
+        except Exception as error:  # a mistake in the formula, which may be the user's own
+            raise UserError(f"bound {observed.bound.name} of {block.name}: "
+                            f"{type(error).__name__}: {error}") from error
+        rows.append(row)
+    return rows

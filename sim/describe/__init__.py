@@ -1,0 +1,1 @@
+"""What a block is: claims, properties, configurations; and the same with other parameters."""

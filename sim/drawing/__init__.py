@@ -1,0 +1,1 @@
+"""Pictures and waveforms, as SVG."""

@@ -1,0 +1,316 @@
+"""A proof that exported Verilog is the hardware that it was made from.
+
+Both are read by yosys: the RTLIL from before expressions were put together, and the text. Each
+module of the text is compared with the module of that name. What stands in it as a part, another
+module or a memory, must have the same name and kind in both; the proof shows that it gets the same
+inputs, and takes its outputs to be the same. (Where a memory's reads see the word just written,
+yosys' own Verilog of the source stands for it.) Registers have the same names in both, so that what
+remains is the logic between them, by structure where that is equal, else by a solver, and then by
+induction. A register shows its initial value in any cycle that a free input calls the first, so
+that initial values are compared too; those of memories, and how their ports behave, are part of
+their kind.
+
+The step before, `explicit_widths`, is proved by itself for all kinds of cells
+(``tests/sim/test_verilog_cells.py``). The shell around the core only sorts wires and is not in this
+proof; `compare` simulates through it, beside the source.
+"""
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cyclebound.sim.base.cache import find_or_make, key_of
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.base.installed import package
+from cyclebound.sim.build.elaborate import OutOfTimeError, run_yosys
+from cyclebound.sim.export.cells import Bits
+from cyclebound.sim.export.verilog import Export
+from cyclebound.sim.netlist.yosys import PACKAGE
+
+__all__ = ["Checked", "check_equivalent"]
+
+# A write under a condition has an address that is x otherwise: that may be any, and is taken to be
+# the one that is written. With equal addresses, what writes parts of a word is one port.
+_READ = """{read}
+hierarchy -check -top {top}
+proc
+opt_expr
+opt_expr -mux_undef w:$*memwr* %ci*:+[Y] t:$mux %i
+opt_clean
+memory_collect
+memory_nordff
+memory_share -nosat -nowiden
+opt_mem
+opt_expr
+opt_clean
+dffunmap
+opt_clean
+write_rtlil {name}.il
+design -reset
+"""
+_COMPARE = """read_rtlil gold.il
+read_rtlil gate.il
+async2sync
+equiv_make gold gate both
+hierarchy -top both
+opt_clean
+{before}equiv_simple -undef both
+equiv_induct -undef both
+equiv_status -assert both
+"""
+_SOURCE = "read_rtlil source.il"
+# A read that sees the word just written is part of the memory in the source, and beside it in any
+# Verilog: then the source is as yosys itself writes it.
+_WRITTEN = (f"{_SOURCE}\nwrite_verilog -noattr -norename written.v\ndesign -reset\n"
+            "read_verilog written.v")
+# Cells that look alike are taken to be, which is quick, and too much where they are not and nothing
+# depends on it: then everything is left to the solver.
+_BEFORE = ("equiv_struct -icells both\n", "")
+_MODULE = re.compile(r"^module \\(\S+)\n(.*?)^end\n", re.DOTALL | re.MULTILINE)
+_CELL = re.compile(r"^  cell (\\\S+|\$mem_v2) (\S+)\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
+_REGISTER = re.compile(r"^  cell \$a?dff \S+\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
+_PARAMETER = re.compile(r"^    parameter (?:signed )?\\(\S+) (.*)$", re.MULTILINE)
+_PIN = re.compile(r"^    connect \\(\S+) (.*)$", re.MULTILINE)
+_PORT = re.compile(r"^  wire (?:width (\d+) )?(?:.* )?(input|output) \d+ (?:signed )?\\(\S+)$",
+                   re.MULTILINE)
+_WIRE = re.compile(r"^  wire (?:width (\d+) )?(?:.* )?([\\$]\S+)$", re.MULTILINE)
+_INITIAL = re.compile(r"^  attribute \\init (\S+)\n(?:  attribute .*\n)*  wire .*?([\\$]\S+)$",
+                      re.MULTILINE)
+_FIRST = "\\is.first.cycle"  # no name in Verilog has a dot, and a part's pin has one
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Modules of an export that are proved, and those that took more time than they had."""
+
+    proved: tuple[str, ...]
+    left: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        whole = len(self.proved) + len(self.left)
+        return (f"proved equal to its source, {whole} of {whole} modules" if not self.left else
+                f"{len(self.proved)} of {whole} modules proved equal to their sources; not "
+                f"{', '.join(self.left)}")
+
+
+def check_equivalent(made: Export, seconds: int | None = None) -> Checked:
+    """What is proved of the core's Verilog; a proof of two equal pairs of modules is made once.
+
+    Each module has ``seconds`` of CPU, or as many as it takes. Raises `UserError` where one is not
+    proved equal to what it was made from.
+    """
+    try:
+        with tempfile.TemporaryDirectory() as name:
+            return _check(made, Path(name), seconds)
+    except (RuntimeError, _DifferentError) as error:
+        raise UserError(f"{made.block}: the Verilog is not proved equal to its source: "
+                        f"{str(error)[-300:]}") from error
+
+
+class _DifferentError(Exception):
+    """The two differ in a way that needs no solver."""
+
+
+def _check(made: Export, folder: Path, seconds: int | None) -> Checked:
+    (folder / "source.il").write_text(made.rtlil)
+    (folder / "source.v").write_text(made.text)
+    gold, gate = _sides(made.core, folder, gold=_SOURCE, gate="read_verilog source.v")
+    written: dict[str, _Opened] | None = None
+    if gold.keys() != gate.keys():
+        raise _DifferentError(f"modules {sorted(gold.keys() ^ gate.keys())} are only in one")
+    left = []
+    for name, module in gold.items():
+        try:
+            try:
+                _compare(name, module, gate[name], seconds)
+            except _DifferentError:
+                if not module.memory:
+                    raise
+                if written is None:
+                    [written] = _sides(made.core, folder, gold=_WRITTEN)
+                _compare(name, written[name], gate[name], seconds)
+        except OutOfTimeError:
+            left.append(name)
+    return Checked(tuple(name for name in gold if name not in left), tuple(left))
+
+
+def _sides(top: str, folder: Path, **reads: str) -> "list[dict[str, _Opened]]":
+    """The modules of source and text, by their names."""
+    run_yosys("".join(_READ.format(read=read, top=top, name=name)
+                      for name, read in reads.items()), folder)
+    return [_opened((folder / f"{name}.il").read_text()) for name in reads]
+
+
+def _compare(name: str, gold: "_Opened", gate: "_Opened", seconds: int | None) -> None:
+    """Raises `_DifferentError` where two modules are not proved equal, and `OutOfTimeError`."""
+    if gold.parts != gate.parts:
+        raise _DifferentError(f"the parts of {name} differ: " + ", ".join(
+            f"{part}: {kind}" for part, kind in sorted(gold.parts.items() ^ gate.parts.items())))
+    sides = {side: f"module \\{side}\n{opened.text}end\n"
+             for side, opened in (("gold", gold), ("gate", gate))}
+
+    def prove(folder: Path) -> None:
+        for side, text in sides.items():
+            (folder / f"{side}.il").write_text(text)
+        for before in _BEFORE:
+            try:
+                run_yosys(_COMPARE.format(before=before), folder, seconds)
+                break
+            except RuntimeError as error:
+                if before == _BEFORE[-1]:
+                    said = str(error).removeprefix("yosys cannot write Verilog: ")
+                    raise _DifferentError(f"module {name}: {said[-200:]}") from error
+        for side in sides:
+            (folder / f"{side}.il").unlink()
+
+    # blocks are made of modules of other blocks, and configurations of those of others
+    find_or_make("verilog-equal", key_of(_COMPARE, _BEFORE, sides, package(PACKAGE)), prove)
+
+
+@dataclass
+class _Opened:
+    """A module whose parts are taken out: their inputs are outputs of it, their outputs inputs."""
+
+    text: str
+    parts: dict[str, str] = field(default_factory=dict)
+    memory: bool = False
+
+
+def _opened(text: str) -> dict[str, _Opened]:
+    """Each module by its name."""
+    modules = dict(_MODULE.findall(text))
+    ports = {name: {port: (int(width or 1), direction) for width, direction, port
+                    in _PORT.findall(body)} for name, body in modules.items()}
+    return {name: _opened_module(body, ports) for name, body in modules.items()}
+
+
+def _opened_module(body: str, ports: dict[str, dict[str, tuple[int, str]]]) -> _Opened:
+    opened = _Opened("")
+    pins: list[tuple[str, int, str, str]] = []
+    masks: list[str] = []  # words to be written, with zeros for bits that are not
+
+    def taken_out(match: re.Match) -> str:
+        kind, name, inside = match.groups()
+        signals = dict(_PIN.findall(inside))
+        if kind == "$mem_v2":
+            opened.memory = True
+            kind, widths = _memory(dict(_PARAMETER.findall(inside)))
+            width = widths["WR_DATA"][0]
+            if width:
+                written = f"{name}.written"
+                masks.append(
+                    f"  wire width {width} {written}\n  cell $and ${written[1:]}$cell\n"
+                    f"    parameter \\A_SIGNED 0\n    parameter \\B_SIGNED 0\n"
+                    f"    parameter \\A_WIDTH {width}\n    parameter \\B_WIDTH {width}\n"
+                    f"    parameter \\Y_WIDTH {width}\n    connect \\A {signals['WR_EN']}\n"
+                    f"    connect \\B {signals['WR_DATA']}\n    connect \\Y {written}\n  end\n")
+                signals["WR_DATA"] = written
+        else:
+            kind, widths = kind[1:], ports[kind[1:]]
+            if missing := widths.keys() ^ signals.keys():
+                raise _DifferentError(f"{name[1:]} has pins {sorted(missing)} in one place only")
+        opened.parts[name] = kind
+        for pin, (width, direction) in widths.items():
+            if width:
+                pins.append((f"{name}.{pin}", width, direction, signals[pin]))
+        return ""
+
+    body, edges = _with_first_cycle("".join([_CELL.sub(taken_out, body), *masks]))
+    opened.parts.update({f"registers at {edge} {signal}": "" for signal, edge in edges})
+    body = re.sub(r"^ +attribute .*\n", "", body, flags=re.MULTILINE)
+    count = len(_PORT.findall(body))
+    for number, (name, width, direction, signal) in enumerate(pins, count + 1):
+        flipped = "input" if direction == "output" else "output"
+        body += f"  wire width {width} {flipped} {number} {name}\n  connect " + (
+            f"{signal} {name}\n" if direction == "output" else f"{name} {signal}\n")
+    opened.text = body
+    return opened
+
+
+def _memory(parameters: dict[str, str]) -> tuple[str, dict[str, tuple[int, str]]]:
+    """A memory's kind, all that it is but its name, and its pins.
+
+    Read ports have no clock: a command of the script has made a register of it.
+    """
+    parameters.pop("MEMID")
+    if "1" in parameters["RD_CLK_ENABLE"].partition("'")[2]:
+        raise _DifferentError("a memory is read with a clock")
+    parameters.pop("RD_CLK_POLARITY")
+    kind = hashlib.sha256(repr(sorted(parameters.items())).encode()).hexdigest()[:16]
+    width, address, reads, writes = (int(parameters[name]) for name in (
+        "WIDTH", "ABITS", "RD_PORTS", "WR_PORTS"))
+    return f"memory of {parameters['SIZE']} x {width} ({kind})", {
+        "RD_ADDR": (reads * address, "input"), "RD_DATA": (reads * width, "output"),
+        "WR_CLK": (writes, "input"), "WR_EN": (writes * width, "input"),
+        "WR_ADDR": (writes * address, "input"), "WR_DATA": (writes * width, "input")}
+
+
+def _bits(signal: Bits) -> Iterator[tuple[str, int]]:
+    """The bits of a signal, the highest first: a wire's name and place, or a constant and -1."""
+    for name, high, low in signal.chunks:
+        if name[0] in "\\$":
+            yield from ((name, place) for place in range(high, low - 1, -1))
+        else:
+            yield from ((bit, -1) for bit in name)
+
+
+def _with_first_cycle(body: str) -> tuple[str, set[tuple[str, str]]]:
+    """A module whose registers show their initial values while a new input is 1; and the edges
+    at which they change."""
+    widths = {name: int(width or 1) for width, name in _WIRE.findall(body)}
+    same: dict[tuple[str, int], tuple[str, int]] = {}
+
+    def driver(bit: tuple[str, int]) -> tuple[str, int]:
+        while bit in same:
+            bit = same[bit]
+        return bit
+
+    for line in re.findall(r"^  connect (.*)$", body, re.MULTILINE):
+        both = list(_bits(Bits.read(line, widths)))
+        for left, right in zip(both[:len(both) // 2], both[len(both) // 2:], strict=True):
+            left, right = driver(left), driver(right)
+            if left[1] >= 0 and left != right:
+                same[left] = right
+    initial: dict[tuple[str, int], str] = {}
+    for value, name in _INITIAL.findall(body):
+        for place, (bit, _) in enumerate(reversed(list(
+                _bits(Bits.read(value, widths).fit(widths[name], signed=False))))):
+            where = driver((name, place))
+            if bit in "01" and initial.setdefault(where, bit) != bit:
+                raise _DifferentError(f"{name[1:]} has two initial values")
+
+    count = 0
+    clocks: set[tuple[str, str]] = set()
+    resets: set[tuple[str, str]] = set()
+
+    def register(match: re.Match) -> str:
+        nonlocal count
+        count += 1
+        pins = dict(_PIN.findall(match[1]))
+        [clock] = _bits(Bits.read(pins["CLK"], widths))
+        edges = {name: "rising" if value.endswith("1") else "falling"
+                 for name, value in _PARAMETER.findall(match[1]) if name.endswith("_POLARITY")}
+        clocks.add((driver(clock)[0][1:], edges["CLK_POLARITY"]))
+        if "ARST" in pins:  # as a synchronous one to the solver
+            [reset] = _bits(Bits.read(pins["ARST"], widths))
+            resets.add((driver(reset)[0][1:], edges["ARST_POLARITY"]))
+        target = pins["Q"]
+        shown = list(_bits(Bits.read(target, widths)))
+        kept = f"$register${count}"
+        starts = " ".join(
+            f"1'{initial[driver(bit)]}" if driver(bit) in initial else
+            f"{kept} [{len(shown) - 1 - number}]" for number, bit in enumerate(shown))
+        return (f"  wire width {len(shown)} {kept}\n"
+                + match[0].replace(f"connect \\Q {target}\n", f"connect \\Q {kept}\n")
+                + f"  cell $mux {kept}$shown\n    parameter \\WIDTH {len(shown)}\n"
+                f"    connect \\A {kept}\n    connect \\B {{ {starts} }}\n"
+                f"    connect \\S {_FIRST}\n    connect \\Y {target}\n  end\n")
+
+    body = _REGISTER.sub(register, body)
+    if len(clocks) > 1:  # the solver knows only one
+        raise _DifferentError("a module with several clocks cannot be compared: " + ", ".join(
+            f"{edge} {clock}" for clock, edge in sorted(clocks)))
+    return f"  wire input {len(_PORT.findall(body)) + 1} {_FIRST}\n{body}", clocks | resets

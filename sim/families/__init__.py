@@ -1,0 +1,1 @@
+"""What commands of one family do."""

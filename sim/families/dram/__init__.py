@@ -1,0 +1,1 @@
+"""Delays of DRAM requests, as tables."""

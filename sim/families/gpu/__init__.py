@@ -1,0 +1,1 @@
+"""CUDA kernels: estimates, traces and pages."""

@@ -1,0 +1,1 @@
+"""Kernels on the SIMD accelerator: models, RTL, bounds, and the published figures."""

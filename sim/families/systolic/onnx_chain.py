@@ -1,0 +1,255 @@
+"""The chain of layers read from a quantised network in ONNX, and the tensor at its end.
+
+Sums are those of the standard to the bit, zero points included: they become biases, and the value
+of padding. The scale is multiplier / 2 ** shift in place of a float, and halves are rounded up, not
+to even.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NotRequired, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cyclebound.golden.systolic.accelerator_layer import Layer
+from cyclebound.golden.systolic.accelerator_network import Trained
+from cyclebound.golden.systolic.layers import Convolution
+from cyclebound.golden.systolic.post_processing import Scale
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.families.systolic.models import fixed_point
+
+__all__ = ["Chain", "ConvolutionSizes", "Node", "by"]
+
+Tensor = NDArray[np.generic]
+
+
+class ConvolutionSizes(TypedDict):
+    """All arguments of `Convolution` but its name."""
+
+    height: int
+    width: int
+    channels: int
+    filters: int
+    kernel: int | tuple[int, int]
+    stride: NotRequired[tuple[int, int]]
+    padding: NotRequired[tuple[int, int, int, int]]
+    dilation: NotRequired[tuple[int, int]]
+    groups: NotRequired[int]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the graph in plain data; ``name`` as in all errors."""
+
+    name: str
+    op: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, object]
+
+    def refuse(self, what: str) -> UserError:
+        return UserError(f"node {self.name} ({self.op}): {what}")
+
+
+def by(array: Tensor) -> str:
+    """A tensor's shape, for errors."""
+    return " x ".join(map(str, array.shape)) or "a number"
+
+
+def _each(node: Node, array: Tensor, thing: str, count: int) -> Tensor:
+    """One number for all filters or one for each, as a vector of 1 or ``count``."""
+    if array.shape not in ((), (1,), (count,)):
+        raise node.refuse(f"{thing} must be 1 number or a vector of {count}, not {by(array)}")
+    return array.reshape(-1)
+
+
+def _floats(node: Node, array: Tensor, thing: str) -> NDArray[np.float64]:
+    if array.dtype not in (np.float32, np.float16):
+        raise node.refuse(f"{thing} must be of float or float16, not {array.dtype}")
+    return array.astype(np.float64)
+
+
+@dataclass
+class Chain:
+    """The layers read so far, and the tensor that the last of them writes.
+
+    ``shape`` is the standard's, its first number the batch or the rows of a matrix; ``offset`` what
+    a type's values are above int8's.
+    """
+
+    constants: Mapping[str, Tensor]
+    tensor: str
+    shape: tuple[int, ...]
+    offset: int
+    layers: list[Trained] = field(default_factory=list)
+    quantise: tuple[float, int] | None = None
+    dequantise: tuple[float, int] | None = None
+    error: float = 0.0
+
+    def constant(self, node: Node, place: int, thing: str) -> Tensor | None:
+        """An input of a node that must be known; None where it is left out."""
+        if place >= len(node.inputs) or not node.inputs[place]:
+            return None
+        if node.inputs[place] not in self.constants:
+            raise node.refuse(f"{thing} must be a constant, not {node.inputs[place]!r}, which is "
+                              "computed")
+        return self.constants[node.inputs[place]]
+
+    def one(self, node: Node, place: int, thing: str) -> Tensor | None:
+        """An input for a whole tensor, as a tensor without axes; None where it is left out."""
+        array = self.constant(node, place, thing)
+        if array is None:
+            return None
+        if array.shape not in ((), (1,)):
+            raise node.refuse(f"{thing} must be one number, not {by(array)}")
+        return array.reshape(())
+
+    def number(self, node: Node, place: int, thing: str) -> float:
+        """A scale for a whole tensor."""
+        array = self.one(node, place, thing)
+        if array is None:
+            raise node.refuse(f"{thing} must be one number, and is left out")
+        value = float(_floats(node, array, thing))
+        if not (math.isfinite(value) and value > 0):
+            raise node.refuse(f"{thing} must be above 0, not {value:g}")
+        return value
+
+    def scales(self, node: Node, place: int, thing: str, count: int) -> NDArray[np.float64]:
+        """A scale, or one for each of ``count`` filters."""
+        array = self.constant(node, place, thing)
+        if array is None:
+            raise node.refuse(f"{thing} must be 1 number or {count}, and is left out")
+        return _floats(node, _each(node, array, thing, count), thing)
+
+    def zero(self, node: Node, place: int, thing: str, default: np.dtype | None = None
+             ) -> tuple[int, int]:
+        """A zero point for a whole tensor as int8, and the offset of its type.
+
+        Where it is left out, 0 of the ``default``; without a default it must be given.
+        """
+        array = self.one(node, place, thing)
+        if array is None:
+            if default is None:
+                raise node.refuse(f"{thing} must be one number of int8 or uint8, and is left out")
+            array = np.zeros((), dtype=default)
+        if array.dtype not in (np.int8, np.uint8):
+            raise node.refuse(f"{thing} must be one number of int8 or uint8, not of {array.dtype}")
+        offset = 128 if array.dtype == np.uint8 else 0
+        return int(array) - offset, offset
+
+    def weights(self, node: Node, place: int, zero: int, thing: str, axis: int, axes: int
+                ) -> NDArray[np.int64]:
+        """Weights less their zero points, which must be of int8; their filters lie along ``axis``
+        of ``axes``.
+        """
+        array, zeros = self.constant(node, place, thing), self.constant(
+            node, zero, f"zero point of {thing}")
+        if array is None or array.dtype not in (np.int8, np.uint8):
+            raise node.refuse(f"{thing} must be of int8 or uint8, not "
+                              f"{'left out' if array is None else array.dtype}")
+        if array.ndim != axes:
+            raise node.refuse(f"{thing} must have {axes} dimensions, not {by(array)}")
+        if not array.size:
+            raise node.refuse(f"{thing} must not be empty")
+        if zeros is None:
+            zeros = np.zeros((), dtype=array.dtype)
+        if zeros.dtype != array.dtype:
+            raise node.refuse(f"zero point of {thing} must be of {array.dtype}, not {zeros.dtype}")
+        shape = [1] * array.ndim
+        shape[axis] = -1
+        zeros = _each(node, zeros, f"zero point of {thing}", array.shape[axis])
+        values = array.astype(np.int64) - zeros.astype(np.int64).reshape(shape)
+        if not -128 <= values.min() <= values.max() <= 127:
+            worst = max(values.min(), values.max(), key=abs)
+            raise node.refuse(f"{thing} less zero point must be -128 to 127, not {worst}")
+        return values
+
+    def bias(self, node: Node, place: int, thing: str, filters: int, rows: int | None = None
+             ) -> NDArray[np.int64]:
+        """A bias for each filter: a vector, or of a product what broadcasts to rows x filters.
+
+        The hardware has one for each filter: in all rows it must be the same.
+        """
+        array = self.constant(node, place, thing)
+        if array is None:
+            return np.zeros(filters, dtype=np.int64)
+        if array.dtype != np.int32:
+            raise node.refuse(f"{thing} must be of int32, not {array.dtype}")
+        if rows is None:
+            if array.shape != (filters,):
+                raise node.refuse(f"{thing} must be a vector of {filters}, not {by(array)}")
+            return array.astype(np.int64)
+        # an axis is 1 or whole, from the last one on; a bias adds no axes to a product
+        if array.ndim > 2 or any(size not in (1, whole) for size, whole in zip(
+                array.shape[::-1], (filters, rows), strict=False)):
+            raise node.refuse(f"{thing} must broadcast to {rows} x {filters}, and not be "
+                              f"{by(array)}")
+        whole = np.broadcast_to(array, (rows, filters))
+        if (whole != whole[0]).any():
+            raise node.refuse(f"{thing} must be the same in all {rows} rows, as hardware has one "
+                              f"bias for each column; it is {by(array)} and differs between rows")
+        return whole[0].astype(np.int64)
+
+    def of_input(self, node: Node, offset: int, zero_of: str) -> None:
+        """Raise unless the chain's end has the type of a zero point."""
+        if offset != self.offset:
+            kinds = {0: "int8", 128: "uint8"}
+            raise node.refuse(f"{zero_of} must be of {kinds[self.offset]}, as its tensor is, not "
+                              f"{kinds[offset]}")
+
+    def extend(self, node: Node, convolution: ConvolutionSizes, weights: NDArray[np.int64],
+               bias: NDArray[np.int64], scales: NDArray[np.float64], pad: int,
+               made: tuple[int, int]) -> None:
+        """Another layer; ``made`` is the zero point of its result, and the offset of that."""
+        filters = len(weights)
+        exact = bias - pad * weights.reshape(filters, -1).sum(axis=1)
+        if not -2**31 <= exact.min() <= exact.max() < 2**31:
+            raise node.refuse("bias less zero point times weights must have 32 bits, not "
+                              f"{max(exact.min(), exact.max(), key=abs)}")
+        points = [fixed_point(f"node {node.name} ({node.op})", float(scale)) for scale in scales]
+        self.error = max([self.error, *(
+            abs(math.ldexp(multiplier, -shift) / float(scale) - 1)
+            for (multiplier, shift), scale in zip(points, scales, strict=True))])
+        alike = len(set(points)) == 1
+        try:
+            layer = Layer(Convolution(node.name, **convolution),
+                          Scale(*points[0]) if alike else Scale(), pad=pad, zero=made[0],
+                          scales=() if alike else tuple(points))
+        except (TypeError, ValueError) as error:
+            raise UserError(f"node ({node.op}) {error}") from error
+        self.layers.append(Trained(layer, weights.astype(np.int8), exact.astype(np.int32)))
+        self.offset = made[1]
+
+    def pixels(self, node: Node) -> tuple[int, int, int]:
+        """Channels, height and width, of one image."""
+        if len(self.shape) != 4:
+            raise node.refuse(f"its input must be 1 x channels x height x width, not "
+                              f"{' x '.join(map(str, self.shape))}")
+        if self.shape[0] != 1:
+            raise node.refuse(f"there must be 1 image in a batch, not {self.shape[0]}")
+        return self.shape[1], self.shape[2], self.shape[3]
+
+    def identity(self, node: Node) -> None:
+        """A layer that changes nothing, to which pooling or limits may belong."""
+        if len(self.shape) == 4:
+            channels, height, width = self.pixels(node)
+        else:
+            (height, channels), width = self.shape, 1
+        try:
+            layer = Layer(Convolution(node.name, height, width, channels, channels, 1),
+                          depthwise=True)
+        except ValueError as error:
+            raise UserError(f"node ({node.op}) {error}") from error
+        self.layers.append(Trained(layer, np.ones((channels, 1, 1, 1), dtype=np.int8),
+                                   np.zeros(channels, dtype=np.int32)))
+
+    def change(self, node: Node, change: Callable[[Layer], Layer]) -> None:
+        """Replace the last layer by what ``change`` makes of it."""
+        last = self.layers[-1]
+        try:
+            self.layers[-1] = replace(last, layer=change(last.layer))
+        except (TypeError, ValueError) as error:
+            raise node.refuse(str(error).removeprefix(f"{last.layer.name}: ")) from error

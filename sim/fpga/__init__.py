@@ -1,0 +1,1 @@
+"""Clock rate and area, from yosys and nextpnr."""

@@ -1,0 +1,1 @@
+"""Observed against claimed: verdicts and their evidence."""

@@ -1,0 +1,1 @@
+"""Designs as netlists: yosys, modules in Verilog and VHDL, gates."""

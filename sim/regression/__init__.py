@@ -1,0 +1,1 @@
+"""All jobs of the chosen blocks, their results in one folder, and the committed baseline."""

@@ -1,0 +1,1 @@
+"""One job: a testbench in its simulator, and what its probes observed."""

@@ -1,0 +1,1 @@
+"""Waveforms of other tools, through a block's probes."""

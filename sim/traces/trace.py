@@ -1,0 +1,473 @@
+"""Recorded signals, cycle by cycle: any FST, VCD or GHW file, or CSV.
+
+A cycle ends with a rising edge of the clock, and a signal has in it the value just before that
+edge: what a flip-flop would take. Cycle 0 is that before the first edge. Files are streamed: memory
+does not grow with the number of cycles.
+"""
+
+import contextlib
+import csv
+import difflib
+import itertools
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from amaranth.hdl import Signal
+
+from cyclebound.golden.user_files import lines_of
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.base.shape import shown
+from cyclebound.tb.expression import Step
+from cyclebound.tb.requests import CLOCKS
+from cyclebound.tb.sampled import Chunk, Lane, column
+
+_Values = np.ndarray | Sequence[int | str | None]
+
+__all__ = ["Trace", "open_trace"]
+
+_PATIENCE = 120.0  # seconds in which a reader has to make some progress
+_WIDEST = 1 << 16  # bits of a signal that an expression reads
+_ROWS = 1 << 16  # of a CSV file, in a chunk
+_FITS = 63
+
+
+class Trace(ABC):
+    """The signals of a file, and their values in each cycle.
+
+    Attributes
+    ----------
+    widths : dict of str to int
+        The full names of all signals that hold whole numbers.
+    unit : str
+        Of times, such as ``1 ns``; empty where the file has none.
+    changes : int
+        Changes of watched signals that have been read.
+    """
+
+    unit = ""
+    changes = 0
+
+    def __init__(self, path: Path, widths: dict[str, int]) -> None:
+        self.path, self.widths = path, widths
+        self._named: dict[int, dict[tuple[str, ...], list[str]]] = {}  # see `_called`
+        self.aliases: dict[str, str] = {}  # names that the user gives
+        self.scope = ""
+
+    @abstractmethod
+    def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
+        """The values of these signals, cycle by cycle."""
+
+    def same(self, names: Sequence[str]) -> bool:
+        """Whether all these names are one signal."""
+        return len(names) == 1
+
+    def clock(self, named: str = "") -> str:
+        """The full name of the clock: as it is named, or the outermost that is called like one."""
+        if named:
+            return self.find_name(named)
+        clocks = sorted((name for name in self.widths if _steps(name)[-1].lower() in CLOCKS),
+                        key=lambda name: len(_steps(name)))
+        if not clocks:
+            raise UserError(f"no signal of {self.path} is called {', '.join(CLOCKS[:3])} or the "
+                            "like; name the clock with --clock")
+        outermost = [name for name in clocks if len(_steps(name)) == len(_steps(clocks[0]))]
+        if not self.same(outermost):
+            raise UserError(f"{self.path} has several clocks: {', '.join(outermost[:5])}; name one "
+                            "with --clock")
+        return clocks[0]
+
+    def find_name(self, wanted: str) -> str:
+        """The full name of a signal, or of the only one with a path that ends so."""
+        if wanted in self.widths:
+            return wanted
+        name = self._ending(_steps(wanted))
+        if not name:
+            raise self._unknown(wanted)
+        return name
+
+    def _unknown(self, wanted: str) -> UserError:
+        """The error for a signal that is not there, with those that are called nearly so."""
+        names: dict[str, list[str]] = {}
+        for name in self.widths:
+            if "$" not in name:
+                names.setdefault(_steps(name)[-1], []).append(name)
+        near = difflib.get_close_matches((_steps(wanted) or ("",))[-1], names, n=1, cutoff=0.5)
+        some = names[near[0]] if near else [name for group in names.values() for name in group]
+        more = f", and {len(some) - 5:,} more" if len(some) > 5 else ""
+        hint = ("did you mean " + " or ".join(some[:5]) + more + "?" if near else
+                f"there are {', '.join(some[:5]) or 'none'}{more}")
+        return UserError(f"no signal {wanted!r}; {hint}")
+
+    def _called(self, steps: tuple[str, ...]) -> list[str]:
+        """All signals with a path that ends so.
+
+        Only ends of the lengths that are asked for are kept: all ends of a deep path would take the
+        square of its length.
+        """
+        length = len(steps)
+        if not length:
+            return []
+        if length not in self._named:
+            named: dict[tuple[str, ...], list[str]] = {}
+            self._named[length] = named
+            for name in self.widths:
+                path = _steps(name)
+                if len(path) >= length:
+                    named.setdefault(path[len(path) - length:], []).append(name)
+        return self._named[length].get(steps, [])
+
+    def _ending(self, steps: tuple[str, ...]) -> str:
+        """The signal of which the path ends so; empty if there is none."""
+        for start in (_steps(self.scope), ()) if self.scope else ((),):
+            names = self._called((*start, *steps))
+            if not names:
+                continue
+            whole = [name for name in names if _steps(name) == (*start, *steps)]
+            names = whole or names
+            if not self.same(names):
+                raise LookupError(f"several signals are called so: {', '.join(names[:5])}; name "
+                                  "more of the path, or its beginning with --scope")
+            return names[0]
+        return ""
+
+    def find(self, path: tuple[Step, ...]) -> object:
+        """Resolve an expression's path to a signal, its width, and the steps that choose bits of
+        it; a list of these where a step chooses several elements. Raises `LookupError`."""
+        if isinstance(path[0], str) and path[0] in self.aliases:
+            name = self.aliases[path[0]]
+            return name, self.widths[name], path[1:]
+        found: list[tuple[str, int]] = []  # a signal, and how many steps are its name
+        for length in range(len(path), 0, -1):
+            if any(isinstance(step, slice) for step in path[:length]) or (
+                    found and any(isinstance(step, str) for step in path[length:])):
+                continue
+            if name := self._ending(tuple(map(str, path[:length]))):
+                found.append((name, length))
+        if found:
+            name, length = self._only(path, found)
+            if self.widths[name] > _WIDEST:
+                raise LookupError(f"{name} has {self.widths[name]:,} bits, and an expression "
+                                  f"reads at most {_WIDEST:,}")
+            return name, self.widths[name], path[length:]
+        choice = next(((n, step) for n, step in enumerate(path) if isinstance(step, slice)), None)
+        if choice is not None:
+            several, chosen = choice
+            there = list(itertools.takewhile(lambda number: bool(
+                self._called(tuple(map(str, (*path[:several], number, *path[several + 1:]))))
+            ), range(4096)))
+            if there:
+                return [self.find((*path[:several], number, *path[several + 1:]))
+                        for number in there[chosen]]
+        wanted = ".".join(map(str, path))
+        raise LookupError(str(self._unknown(wanted)))
+
+    def _only(self, path: tuple[Step, ...], found: list[tuple[str, int]]) -> tuple[str, int]:
+        """Of signals that ``grant[0]`` can mean, bit 0 of one and another one's whole, the only one
+        that is not left open by a beginning that was left out. Raises `LookupError`."""
+        for start in (_steps(self.scope), ()):
+            for name, length in found:
+                if _steps(name) == (*start, *map(str, path[:length])):
+                    return name, length
+        if len(found) > 1:
+            names = [name if length == len(path) else f"bits of {name}" for name, length in found]
+            raise LookupError(f"several signals are called so: {', '.join(names)}; name more of "
+                              "the path, or its beginning with --scope")
+        return found[0]
+
+    def count(self, name: str) -> int:
+        """Number of bits or elements of that name."""
+        if full_name := self._ending(_steps(name)):
+            return self.widths[full_name]
+        steps = _steps(name)
+        numbers = {path[end] for path in map(_steps, self.widths)
+                   for end in range(len(steps), len(path)) if path[end - len(steps):end] == steps}
+        many = next(many for many in itertools.count() if str(many) not in numbers)
+        if not many:
+            raise LookupError(str(self._unknown(name)))
+        return many
+
+
+def _steps(name: str) -> tuple[str, ...]:
+    """A signal's path: ``top.ports[0]``, ``top.ports.0`` and ``top.ports__0`` are one."""
+    for sign in ("__", "[", "/"):
+        name = name.replace(sign, ".")
+    return tuple(filter(None, name.replace("]", "").replace("\\", "").replace(" ", ".").split(".")))
+
+
+def open_trace(path: Path) -> contextlib.AbstractContextManager[Trace]:
+    """The trace in a file, by the end of its name. Raises `UserError`."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"there is no trace {path}")
+    if path.suffix.lower() == ".csv":
+        return contextlib.nullcontext(_Table(path))
+    return _Waveform(path)
+
+
+class _Waveform(Trace):
+    """A waveform file, read by a process of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._said = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "cyclebound.sim.traces.reader", str(path)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+                 "RAYON_NUM_THREADS": "2", "RUST_BACKTRACE": "0"})
+        assert self._process.stdin is not None  # both are pipes
+        assert self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
+        self._buffer = bytearray()
+        try:
+            head = self._line(path)
+            names: list[tuple[str, int]] = []
+            ids: dict[str, tuple[int, str]] = {}
+            for number, (name, width, key) in enumerate(head["signals"]):
+                # else a real number, a text, an event, or what Verilator adds above the top
+                if width and not name.startswith("$"):
+                    names.append((name, width))
+                    ids.setdefault(name, (number, key))
+            self._ids = ids
+            super().__init__(path, dict(names))
+            factor, exponent = head["unit"]
+            self.unit = _unit(factor, exponent)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._requests, self._answers, self._said):
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def same(self, names: Sequence[str]) -> bool:
+        return len({self._ids[name][1] for name in names}) == 1
+
+    def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
+        names = list(dict.fromkeys([clock, *names]))
+        numbers = [self._ids[name][0] for name in names]
+        self._requests.write(json.dumps(numbers).encode() + b"\n")
+        self._requests.flush()
+        sampler = _Sampler(self._ids[clock][1],
+                           {name: (self._ids[name][1], self.widths[name]) for name in names})
+        while True:
+            head = self._line(self.path)
+            if head.get("end"):
+                break
+            changes: dict[str, tuple[np.ndarray, _Values]] = {}
+            for number, key in enumerate(head["order"]):
+                times, values = (np.frombuffer(self._bytes(8 * length), dtype=np.int64)
+                                 for length in head["lengths"][2 * number:2 * number + 2])
+                changes[key] = times, head["wide"].get(key, values)
+                self.changes += len(times)
+            yield sampler.cycles(changes)
+        self._said.seek(0)
+        if said := self._said.read(2000).decode(errors="replace").split("\n")[0].strip():
+            # what the library skips would be missing from the verdict
+            raise UserError(f"cannot read the trace {self.path}: {said}")
+
+    def _line(self, path: Path) -> dict:
+        while (end := self._buffer.find(b"\n")) < 0:
+            self._more(path)
+        message = json.loads(self._buffer[:end])
+        del self._buffer[:end + 1]
+        if "error" in message:
+            raise UserError(f"cannot read the trace {path}: {message['error']}")
+        return message
+
+    def _bytes(self, length: int) -> bytes:
+        while len(self._buffer) < length:
+            self._more(self.path)
+        taken = bytes(self._buffer[:length])
+        del self._buffer[:length]
+        return taken
+
+    def _more(self, path: Path) -> None:
+        pipe = self._answers.fileno()
+        deadline = time.monotonic() + _PATIENCE
+        while not select.select([pipe], [], [], 1.0)[0]:
+            if time.monotonic() > deadline:
+                raise UserError(f"cannot read the trace {path}: no progress in "
+                                f"{_PATIENCE:g} seconds")
+        if not (more := os.read(pipe, 1 << 20)):
+            raise UserError(f"cannot read the trace {path}: it is broken, and the library that "
+                            "reads it gave up")
+        self._buffer += more
+
+
+def _unit(factor: int, exponent: int | None) -> str:
+    names = {0: "s", -3: "ms", -6: "us", -9: "ns", -12: "ps", -15: "fs"}
+    return f"{factor} {names[exponent]}" if exponent in names else ""
+
+
+class _Sampler:
+    """Samples signals: turns changes at times into values in cycles.
+
+    Parameters
+    ----------
+    clock : str
+        The key of the clock's changes.
+    signals : dict of str to (key, width)
+        By full name, whose changes are whose.
+    """
+
+    def __init__(self, clock: str, signals: dict[str, tuple[str, int]]) -> None:
+        self._clock, self._signals = clock, signals
+        self._last: dict[str, object] = {}  # the value of each at the end of the last chunk
+        self._cycle = 0
+
+    def cycles(self, changes: dict[str, tuple[np.ndarray, _Values]]) -> Chunk:
+        """The cycles that end within these changes, which are all until some time."""
+        edges = self._edges(*changes[self._clock])
+        lanes: dict[str, Lane] = {}
+        for name, (key, width) in self._signals.items():
+            lanes[name] = self._sampled(*changes[key], edges, width, self._last.get(key))
+        for key, (_, values) in changes.items():
+            if len(values):
+                self._last[key] = values[-1]
+        chunk = Chunk(self._cycle, lanes, edges)
+        self._cycle += len(edges)
+        return chunk
+
+    def _edges(self, times: np.ndarray, values: _Values) -> np.ndarray:
+        """The times at which the clock rises: it is 1, and had another known value before."""
+        high = (values == 1 if isinstance(values, np.ndarray)
+                else np.array([value == 1 for value in values], dtype=bool))
+        if not len(times):
+            return times
+        final = np.append(times[1:] != times[:-1], True)  # of several changes at a time
+        times, high = times[final], high[final]
+        # without a value before this chunk, there is nothing that it could have risen from
+        before = np.concatenate(([self._last.get(self._clock, 1) == 1], high[:-1]))
+        return times[high & ~before]
+
+    def _sampled(self, times: np.ndarray, values: _Values, edges: np.ndarray, width: int,
+                 last: object) -> Lane:
+        at = np.searchsorted(times, edges, side="left")  # changes before each edge
+        if isinstance(values, np.ndarray) and width <= _FITS and isinstance(
+                last, int | np.integer):
+            history = np.concatenate((np.array([last], dtype=np.int64), values))
+            return Lane(history[at], Signal(width))
+        lane = column([int(value) if isinstance(value, int | np.integer) else value
+                       for value in (last, *values)], width)
+        return Lane(lane.values[at], Signal(width),
+                    None if lane.unknown is None else lane.unknown[at])
+
+
+class _Table(Trace):
+    """A CSV file: the first line names the signals, and each further line is a cycle.
+
+    Where a clock is named, a line is a moment instead, and a cycle ends where the clock's column
+    becomes 1. A column ``time`` says when; all others are whole numbers, decimal or 0x or 0b, and
+    what is empty or has an x or z is unknown.
+    """
+
+    def __init__(self, path: Path) -> None:
+        widths: dict[str, int] = {}
+        self._columns: dict[str, int] = {}
+        with _table_errors(path):
+            rows = self._rows(path)
+            names = next(rows, (0, []))[1]
+            for number, name in enumerate(name.strip() for name in names):
+                if not name:
+                    raise UserError(f"{path}: column {number + 1} has no name in the first line")
+                if name in self._columns:
+                    raise UserError(f"{path}: two columns are called {shown(name)}")
+                self._columns[name] = number
+            for _, row in rows:  # how wide they are is known when all has been read
+                for name, number in self._columns.items():
+                    value = _number(row[number])
+                    if isinstance(value, int):
+                        widths[name] = max(widths.get(name, 1), value.bit_length())
+        super().__init__(path, {name: widths.get(name, 1) for name in self._columns
+                                if name.lower() != "time"})
+
+    def _rows(self, path: Path) -> Iterator[tuple[int, list[str]]]:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(lines_of(file, path))
+            for row in reader:
+                if row and len(row) != max(1, len(self._columns)) and self._columns:
+                    raise UserError(f"{path}: line {reader.line_num} has {len(row)} values; the "
+                                    f"first line names {len(self._columns)} columns")
+                if row:
+                    yield reader.line_num, row
+
+    def clock(self, named: str = "") -> str:
+        return super().clock(named) if named else ""
+
+    def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
+        names = [name for name in dict.fromkeys(names) if name]
+        moment = next((n for name, n in self._columns.items() if name.lower() == "time"), None)
+        first, held, before, latest = 0, None, None, 0
+        kept: list[tuple[int, list[str]]] = []
+
+        def chunk() -> Chunk:
+            lanes = {name: column([_number(row[self._columns[name]]) for _, row in kept],
+                                  self.widths[name]) for name in names}
+            return Chunk(first, lanes, np.array([time for time, _ in kept], dtype=np.int64))
+
+        with _table_errors(self.path):
+            rows = self._rows(self.path)
+            next(rows, None)
+            for number, (line, row) in enumerate(rows):
+                self.changes += len(names)
+                time = number
+                if moment is not None:
+                    read = _number(row[moment])
+                    if not isinstance(read, int) or not 0 <= read < 1 << 63:
+                        raise UserError(f"{self.path}: line {line}: time must be a whole number "
+                                        f"from 0, not {shown(row[moment])}")
+                    if read < latest:
+                        raise UserError(f"{self.path}: line {line}: time goes back from {latest:,} "
+                                        f"to {read:,}")
+                    time = latest = read
+                if clock:
+                    level = _number(row[self._columns[clock]])
+                    if held is not None and level == 1 and before != 1:
+                        kept.append((time, held))
+                    held, before = row, level
+                else:
+                    kept.append((time, row))
+                if len(kept) >= _ROWS:
+                    yield chunk()
+                    first += len(kept)
+                    kept = []
+            yield chunk()
+
+
+@contextlib.contextmanager
+def _table_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (csv.Error, UnicodeDecodeError, OSError, ValueError) as error:
+        raise UserError(f"cannot read the trace {path}: {error}") from None
+
+
+def _number(text: str) -> int | str | None:
+    """A value of a table; a text where bits are unknown, nothing where it is empty."""
+    text = text.strip().replace("_", "")
+    if not text:
+        return None
+    try:
+        value = int(text, 0) if text[:2].lower() in ("0x", "0b", "0o") else int(text)
+    except ValueError:
+        if set(text.lower()) <= set("01xzuwhl-") and len(text) <= _WIDEST:
+            return text.lower()
+        raise ValueError(f"{shown(text)} is no whole number") from None
+    if value < 0 or value.bit_length() > _WIDEST:
+        raise ValueError(f"{shown(text)} is no whole number from 0")
+    return value
