@@ -72,8 +72,8 @@ SOLVER = (sys.executable, "-m", "cyclebound.sim.proof.cadical")
 _SATISFIABLE, _UNSATISFIABLE = 10, 20  # statuses of SAT solvers
 _FILE = "certificate.json"
 _CHECKER = Path(__file__).with_name("lrat.cpp")
-_RECIPE = [Path(__file__).with_name(name).read_text()
-           for name in ("certify.py", "netlist.py", "cadical.py", "lrat.cpp")]
+_RECIPE = [(Path(__file__).parents[1] / name).read_text() for name in (
+    "proof/certify.py", "netlist/gates.py", "proof/cadical.py", "proof/lrat.cpp")]
 # SymbiYosys' own passes, to its model without memories, and on to gates as it does; assertions that
 # equal others are kept
 _GATES = ("hierarchy -smtcheck; scc -select; simplemap; select -clear; memory_nordff; async2sync; "
