@@ -4,7 +4,7 @@ The blocks that are such a pipeline take an item whenever nothing waits at its e
 result ``stages`` steps later, in order.
 """
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Signal, Value
 
 from cyclebound.tb.pipeline_properties import explain_pipeline
 from cyclebound.tb.watcher import Watcher, claim_kept
@@ -23,7 +23,8 @@ def delayed_while(m, value, steps, move, name):
 
 
 class ElasticCheck(Watcher):
-    """Every item makes one result, ``stages`` steps later; none is lost, doubled or overtaken.
+    """Every item (or those of which it is known) makes one result, ``stages`` steps later; none is
+    lost, doubled or overtaken.
 
     A step is a cycle in which no result waits, and in each of them an item may be taken.
 
@@ -59,9 +60,10 @@ class ElasticCheck(Watcher):
     def elaborate(self, platform):
         m = Module()
         source, sink = self._source, self._sink
+        comes = source.valid & source.ready & self.makes(m)
         m.d.comb += self.move.eq(~sink.valid | sink.ready)
         with m.If(self.move):
-            m.d.sync += self.line.eq(Cat(source.valid & source.ready, self.line[:-1]))
+            m.d.sync += self.line.eq(Cat(comes, self.line[:-1]))
         claim_kept(m, "result", sink, Assert)
         m.d.sync += [
             Assert(source.ready == self.move,
@@ -77,6 +79,10 @@ class ElasticCheck(Watcher):
         m.d.sync += Assert(~(sink.valid & cared) | (self.followed(m, sink.payload) == expected),
                            "not the result of its item")
         return m
+
+    def makes(self, m):
+        """Whether the item on offer makes a result; called once."""
+        return Const(1)
 
     def followed(self, m, payload):
         """What is looked at of a result."""

@@ -82,8 +82,9 @@ _ONE_FOLD = tuple(name for name, shape in _PROVED.items() if shape["m"] <= 2 and
 _OPERANDS = {  # what is assumed of them
     Dataflow.OUTPUT: ("operands are late", *(f"{name}: offer withdrawn or changed"
                                              for name in ("left", "top"))),
-    Dataflow.WEIGHT: ("rows of A are late", "weights are late, or of the next product",
-                      *(f"{name}: offer withdrawn or changed" for name in ("left", "weights")))}
+    **dict.fromkeys((Dataflow.WEIGHT, Dataflow.INPUT), (
+        "rows of A are late", "weights are late, or of the next product",
+        *(f"{name}: offer withdrawn or changed" for name in ("left", "weights"))))}
 
 
 def product_proof(name: str, shape: Mapping[str, int], checker: Make, dataflow: Dataflow,

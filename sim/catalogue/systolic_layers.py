@@ -23,6 +23,8 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
+from cyclebound.tb.systolic.im2col_properties import Im2colCheck
+from cyclebound.tb.systolic.max_pooling_properties import MaxPoolingCheck
 from cyclebound.tb.systolic.post_processing_properties import PostProcessingCheck
 
 # The first command of a list. It leaves the queue in the next cycle.
@@ -94,6 +96,7 @@ BLOCKS = (
             request={name: f"command.payload.{name}"
                      for name in ("height", "kernel", "stride", "planes", "strips")}
             | {"padding": "0 - command.payload.top"}), exhaustive=True),),
+        checker=Im2colCheck,
         fpga=FpgaTarget("8"),
         signals=("top.dut.command__valid", "top.dut.words__valid", "top.dut.words__ready",
                  "top.dut.words__payload"),
@@ -113,6 +116,20 @@ BLOCKS = (
             taken("pixels"), "pixels", taken("results"), "windows",
             request={"height": "image_height", "width": "image_width", "window": "window"}),
             exhaustive=True),),
+        properties=(
+            Property(
+                name="windows",
+                quick=0,
+                says="with a ready sink, in the first 11 cycles after a reset, each window makes "
+                     "a result 3 cycles after its last pixel, in order, and nothing else does; of "
+                     "any window and channel it is the greatest element",
+                checker=functools.partial(MaxPoolingCheck, ready=True),
+                instances=({"columns": 1, "width": 2, "most": 2},),
+                depth=11,
+                induction=None,
+            ),
+        ),
+        checker=MaxPoolingCheck,
         fpga=FpgaTarget("8"),
         signals=("top.dut.pixels__valid", "top.dut.pixels__ready", "top.dut.results__valid",
                  "top.dut.results__payload"),

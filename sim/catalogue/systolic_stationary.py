@@ -27,6 +27,11 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
+from cyclebound.tb.systolic.input_stationary_properties import (
+    InputStationaryBoundProof,
+    InputStationaryCheck,
+    InputStationaryProof,
+)
 from cyclebound.tb.systolic.pe_properties import WeightStationaryPECheck
 from cyclebound.tb.systolic.weight_stationary_properties import (
     WeightStationaryBoundProof,
@@ -77,6 +82,7 @@ _QUICK = tuple(name for name in _configurations() if name not in _WIDE)
 _PROVED = {f"product_{m}x{k}x{n}": {"m": m, "k": k, "n": n}
            for m, k, n in ((3, 2, 3), (2, 4, 3))}
 _ONE_FOLD = tuple(name for name, shape in _PROVED.items() if shape["k"] <= 2)
+_ONE_FOLD_OF_INPUTS = {"m": 3, "k": 2, "n": 3}
 
 
 BLOCKS = (
@@ -178,11 +184,38 @@ BLOCKS = (
                        configurations=("8x8", *_PUBLIC)),
         ),
         bounds=(
-            BoundBinding("fold", bounds.input_fold, MACS, exhaustive=True),
-            BoundBinding("steps", bounds.input_steps, _to_last_mac("inputs"), exhaustive=True),
+            BoundBinding("fold", bounds.input_fold, MACS, exhaustive=True,
+                         proved_by=("product_3x2x3",)),
+            BoundBinding("steps", bounds.input_steps, _to_last_mac("inputs"), exhaustive=True,
+                         proved_by=("product_3x2x3",)),
             BoundBinding("product", bounds.input_completion, _to_last_row("inputs"),
-                         exhaustive=True),
+                         exhaustive=True, proved_by=("product_3x2x3",)),
         ),
+        properties=(
+            Property(
+                name="timing",
+                quick=0,
+                says="inputs and columns of B are taken in their turn, and never refused in it; a "
+                     "column of sums follows each column of B after r + c + 1 steps; none is lost "
+                     "or invented",
+                checker=InputStationaryProof,
+                instances=tuple(
+                    {"rows": 2, "columns": 3, "operand_width": 1, "accumulator_width": 2,
+                     "double_buffer": double_buffer} for double_buffer in (True, False)),
+                depth=12,
+                induction=3,
+            ),
+            product_proof(
+                "product_3x2x3", _ONE_FOLD_OF_INPUTS, InputStationaryBoundProof, Dataflow.INPUT,
+                ("fold", "steps", "product"),
+                tuple({"rows": 2, "columns": 3, "double_buffer": double_buffer}
+                      for double_buffer in (True, False)),
+                lambda instance: bounds.input_completion(
+                    rows=instance["rows"], columns=instance["columns"],
+                    double_buffer=instance["double_buffer"], **_ONE_FOLD_OF_INPUTS),
+                induction=2),
+        ),
+        checker=InputStationaryCheck,
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.inputs__valid", "top.dut.left__valid", "top.dut.active",
                  "top.dut.results__valid", "top.dut.results__payload"),
