@@ -46,7 +46,7 @@ test-system: $(READY)  ## command line, report, packaging
 
 lint: $(READY)  ## ruff and mypy
 	@$(BIN)/ruff check .
-	@mkdir -p build/types && ln -sfn ../.. build/types/cyclebound && $(BIN)/mypy
+	@$(BIN)/mypy
 
 lock: $(READY)  ## write constraints.txt from the packages installed now
 	@$(call install,.[devices])
