@@ -44,7 +44,7 @@ def steps(part: int) -> dict[str, list[str]]:
             "--thorough", "--shard", shard],
         f"full level {shard}": [
             str(tools / "cyclebound"), "regress", "--full", "--shard", shard,
-            "--no-report", "--no-pictures"]}
+            "--certify", "--no-report", "--no-pictures"]}
 
 
 def run(command: Sequence[str], seconds: float) -> int | None:

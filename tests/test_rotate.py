@@ -32,7 +32,7 @@ def test_the_steps_are_that_part_of_both():
     tests, level = steps(7).values()
     assert tests[1:] == ["-n", "auto", "--dist", "worksteal", "-m", "thorough", "--thorough",
                          "--shard", "7/40"]
-    assert level[1:] == ["regress", "--full", "--shard", "7/40", "--no-report",
+    assert level[1:] == ["regress", "--full", "--shard", "7/40", "--certify", "--no-report",
                          "--no-pictures"]
 
 

@@ -32,6 +32,7 @@ WRONG = {
     "run noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "regress noc.arbiter noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "verilog noc.arbitre -o -": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
+    "prove noc.arbiter --solvers z3,yice": r"no solver 'yice'; did you mean yices?",
     "prove noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "fpga noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "bound arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
@@ -112,7 +113,7 @@ COMMANDS = {
     "systolic": [],
     "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
                 "--litex", "--shell", "--check", "--beside"],
-    "prove": ["-j", "--set", "--part", "--json"],
+    "prove": ["-j", "--set", "--part", "--solvers", "--certify", "--json"],
     "fpga": ["--configuration", "--target", "--device", "--set", "--seed", "--json"],
 }
 
