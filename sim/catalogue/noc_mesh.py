@@ -87,7 +87,8 @@ def _kinds(number: int, hot: int, flits: int):
 # that send there, the depth at which its induction closes.
 _CORNER = {"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2, "routing": "source",
            "longest": 4}
-_PROVED = {(2, 1): 10, (2, 2): 18, (2, 3): 19}
+_PROVED = {(2, 1): 10, (2, 2): 18, (2, 3): 19, (3, 1): 12, (3, 2): 15, (3, 3): 21, (4, 1): 9,
+           (4, 2): 17, (4, 3): 18}
 
 
 def _traversal_name(flits: int, source: int) -> str:

@@ -7,7 +7,7 @@ from cyclebound.tb.noc.mesh_row import crowds
 
 __all__ = ["crowds", "every_pair_alone", "packets_to_the_corner"]
 
-_FLITS = (2,)
+_FLITS = (2, 3, 4)
 _PACKETS = 20
 _PLANS = 6
 

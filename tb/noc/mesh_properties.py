@@ -139,6 +139,7 @@ class MeshTraversalProof(Watcher):
                       for stream in self._routes}
         self._source = source
         router = next(iter(target.routers.values()))
+        self._delta = router.delta
         self._heads = traversal_heads(
             rows=shape.rows, columns=shape.columns, delta=router.delta, depth=router.depth,
             flits=flits, pattern=number, hot=hot, source=source)
@@ -261,17 +262,32 @@ class MeshTraversalProof(Watcher):
             _invariant(unit.fresh == (way.stored == 0), "a header is next", way),
             _invariant(~unit.losing, "nothing gets lost", way),
             _invariant((way.taken == 0) | unit.sink.valid, "no gap", way)]
+        if self._never_stops(way):
+            m.d.sync += _invariant((inside < self._delta) | ((inside == self._delta) & unit.leaves),
+                                   "flits never stop", way)
 
-    def _output(self, m, way):
-        """The output has the packet that goes into its channel, or none."""
-        output, number = way.output, way.enters
-        owner, served = output.owner, output.arbiter.served
-        before = {}  # by place among the output's inputs: the way from there, and who comes
+    def _before(self, way):
+        """By place among the inputs of a channel's output: the way from there, and who comes."""
+        before = {}
         for other in self._ways.values():
             mask = self._onward(other).get(way.channel) if other.unit is not None else None
             if mask is not None:
                 entrance = other.unit.number
                 before[entrance - (entrance > way.channel.port)] = other, mask
+        return before
+
+    def _never_stops(self, way):
+        """No other packets join those of a FIFO after it."""
+        onward = [self._ways[channel] for channel in self._onward(way)]
+        return all(len(self._before(following)) == 1
+                   and (following.unit is None or self._never_stops(following))
+                   for following in onward)
+
+    def _output(self, m, way):
+        """The output has the packet that goes into its channel, or none."""
+        output, number = way.output, way.enters
+        owner, served = output.owner, output.arbiter.served
+        before = self._before(way)
         others = ~sum(1 << place for place in before) & (1 << len(owner)) - 1
         m.d.sync += [
             _invariant(((owner | served) & others) == 0, "only who comes is granted", way),

@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In
 
 from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc.packet import source_header
-from cyclebound.golden.noc.patterns import HOTSPOT
-from cyclebound.golden.noc.routes import Port
+from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
+from cyclebound.golden.noc.routes import ports, xy_route
 from cyclebound.hdl.noc import wormhole_router
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_arbiter import PacketArbiter
@@ -28,38 +28,39 @@ from kit.run_bench import run_bench
 BLOCK = catalogue.load().find("noc.mesh")
 PROBE = next(binding.probe for binding in BLOCK.bounds if binding.what == "traversal")
 CORNER = BLOCK.configurations["corner"].parameters
-PROVED = [which if which[0] == 2 else pytest.param(*which, marks=pytest.mark.thorough)
+PROVED = [which if which == (2, 3) else pytest.param(*which, marks=pytest.mark.thorough)
           for which in itertools.product((2, 3, 4), (1, 2, 3))]
 pytestmark = pytest.mark.unit
 
 
-def bound_of(flits, source):
-    return bounds.traversal(rows=2, columns=2, delta=2, depth=3, flits=flits, pattern=HOTSPOT,
+def bound_of(flits, source, number=HOTSPOT):
+    return bounds.traversal(rows=2, columns=2, delta=2, depth=3, flits=flits, pattern=number,
                             source=source)
 
 
-def played(flits, source, *, less=0, idle=0.0, cycles=160, **changed):
-    """Tiles 1 to 3 send to the first one; the probe follows packets of ``source``.
+def played(flits, source, *, less=0, idle=0.0, cycles=160, number=HOTSPOT, **changed):
+    """The senders of a pattern of 2 x 2 tiles; the probe follows packets of ``source``.
 
     ``idle`` is the share of the time in which a sender that may begin a packet does not.
     """
     mesh = Mesh(**CORNER | changed)
-    top = ProofTop(mesh, MeshTraversalProof(mesh, number=HOTSPOT, flits=flits, source=source), [
-        Claim("traversal", PROBE, {}, bound_of(flits, source) - less, at={"n": source})])
+    top = ProofTop(mesh, MeshTraversalProof(mesh, number=number, flits=flits, source=source), [
+        Claim("traversal", PROBE, {}, bound_of(flits, source, number) - less,
+              at={"n": source})])
     places = {field.name: field.offset for field in port_fields(mesh, In)}
     rng, width = random.Random(flits), CORNER["width"]
-    headers = {1: (Port.WEST, Port.LOCAL), 2: (Port.NORTH, Port.LOCAL),
-               3: (Port.WEST, Port.NORTH, Port.LOCAL)}
+    headers = {mesh.shape.tiles.index(begin): source_header(
+        ports(xy_route(mesh.shape, begin, end)), width=width)
+        for begin, end in pattern(mesh.shape, number).items()}
 
     async def bench(ctx):
         sent, offers = dict.fromkeys(headers, 0), dict.fromkeys(headers, False)
         ctx.set(top.ports[-1], 1)  # every packet that can be followed is
         for _ in range(cycles):
             word = sum(1 << places[f"sources.{n}.ready"] for n in range(4))
-            for n, ways in headers.items():
+            for n, header in headers.items():
                 offers[n] |= sent[n] > 0 or rng.random() >= idle
-                data = source_header(ways, width=width) if sent[n] == 0 else 0
-                flit = (data | n << width - 8 | (sent[n] == 0) << width
+                flit = (header * (sent[n] == 0) | n << width - 8 | (sent[n] == 0) << width
                         | (sent[n] == flits - 1) << width + 1)
                 word |= (flit << places[f"sinks.{n}.payload"]
                          | 1 << places[f"sinks.{n}.valid"]) * offers[n]
@@ -104,8 +105,8 @@ def as_if(**other):
     return lambda **parameters: HEADS(**parameters | other)
 
 
-@pytest.mark.parametrize(("flits", "source"), [
-    (2, 3), pytest.param(3, 3, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize(("flits", "source"), [(2, 3), (3, 3), (4, 2)])
 def test_a_share_of_a_cycle_less_is_refuted(flits, source, monkeypatch):
     heads = as_if()(rows=2, columns=2, delta=2, depth=3, flits=flits, pattern=HOTSPOT,
                     source=source)
@@ -122,7 +123,8 @@ def test_an_arbiter_that_is_not_fair_is_refuted(monkeypatch):
         played(2, 2)
 
 
-@pytest.mark.parametrize("changed", [{"depth": 4}, {"depth": 4, "delta": 3}])
+@pytest.mark.parametrize("changed", [
+    {"depth": 4}, pytest.param({"depth": 4, "delta": 3}, marks=pytest.mark.thorough)])
 def test_what_takes_longer_is_refuted(changed, monkeypatch):
     """FIFOs of one place more, and routers that take a cycle more."""
     monkeypatch.setattr(properties, "traversal_heads", as_if(delta=2, depth=3))
@@ -140,6 +142,16 @@ def test_an_invariant_is_refuted(edit, monkeypatch):
                         edited(wormhole_router, edit).RouterOutput)
     with pytest.raises(AssertionError, match=r"^Assertion violated: invariant: "):
         played(2, 3)
+
+
+def test_where_no_packets_join_no_flit_stops(only, monkeypatch):
+    played(4, 1, number=TRANSPOSE)
+    only("invariant: flits never stop, west link of router (0, 1)", properties)
+    slow = edited(wormhole_router, ("load.eq(~source.valid | source.ready)",
+                                    "load.eq(~source.valid)"))
+    monkeypatch.setattr(wormhole_router, "RouterOutput", slow.RouterOutput)
+    with pytest.raises(AssertionError, match=r"invariant: flits never stop, west link"):
+        played(4, 1, number=TRANSPOSE, less=-100)
 
 
 def test_what_is_proved_of_one_place_is_declared_there():
