@@ -20,7 +20,7 @@ endef
 help:  ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-regress: $(READY)  ## the quick level: every block simulated, checked and proved in minutes
+regress: $(READY)  ## the quick level: nearly every block simulated, checked and proved in minutes
 	@$(BIN)/cyclebound regress $(ARGS)
 
 regress-full: $(READY)  ## all configurations, sweeps, proofs, waveforms; resumable, e.g. ARGS="--resume DIR"

@@ -155,7 +155,8 @@ def strays(listed):
     """Of tracked files with their sizes, those at the top that docs/architecture.md knows no place
     for, and those that are too large to be written by hand."""
     top = {*HOUSE, "tests", "docs", ".ci", "Makefile", "README.md", "CHANGELOG.md", "LICENSE",
-           "pyproject.toml", "constraints.txt", ".gitignore", ".paths", ".jedi"}
+           "pyproject.toml", "constraints.txt", ".gitignore", ".paths", ".jedi",
+           "CONTRIBUTING.md", "CITATION.cff"}
     return sorted(name for name, size in listed.items()
                   if name.split("/")[0] not in top or size > 1 << 20)
 

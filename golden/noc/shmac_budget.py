@@ -1,6 +1,6 @@
 """SHMAC's cycle budget: what the models and bounds of its network take from the thesis.
 
-Ref: SHMACsim (thesis), Figure 5.7, which is the trace of one fetch in the thesis' simulator. These
+Ref: SHMAC thesis, Figure 5.7, which is the trace of one fetch in the thesis' simulator. These
 numbers are given, not found. The RTL does not read them: the memory's and the adapter's are
 parameters of its configurations, the router's are its own pipeline. So a number that is wrong on
 either side alone is a difference, and a failure.

@@ -1,6 +1,6 @@
 """SHMAC's packets and ports. A specification.
 
-Ref: SHMACsim (thesis), 2.3 and 3.2.3. One packet is one transfer. A tile has the
+Ref: SHMAC thesis, 2.3 and 3.2.3. One packet is one transfer. A tile has the
 coordinates (row, column), 4 bits each; the global address of a word is 4 + 4 + 24 bits, the tile's
 coordinates and a local address. The thesis says neither which of its coordinates i and j is the row
 nor which dimension comes first; here i is the row, and packets go along the row first.

@@ -1,6 +1,6 @@
 """Golden models of what sits in a tile beside SHMAC's router: a core that runs a kernel, and RAM.
 
-Ref: SHMACsim, Table 4.2 (kernels), Figure 5.7 (where a packet spends its time), 5.1 (bypass).
+Ref: SHMAC thesis, Table 4.2 (kernels), Figure 5.7 (where a packet spends its time), 5.1 (bypass).
 """
 
 from dataclasses import dataclass, replace

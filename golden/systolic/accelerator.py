@@ -5,7 +5,7 @@ times of a list are sums and greatest values of its commands' times, and nothing
 command that takes less time can make the list take more. So a list with the worst time of each
 transfer takes its own worst time (no timing anomalies).
 
-Ref: the thesis on AI accelerators, Eq. 5.6 with the mapping of mapping.py; this project for all
+Ref: thesis on AI accelerators, Eq. 5.6 with the mapping of mapping.py; this project for all
 that surrounds the array.
 """
 

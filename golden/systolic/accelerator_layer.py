@@ -4,7 +4,7 @@ An image is stored in planes, each with some of its channels: all of them for th
 a network, ``size`` in those that the accelerator itself has written. A plane's rows each begin
 with a word; pixels are beside each other, and so are a pixel's channels.
 
-Ref: the thesis on AI accelerators, chapters 2.3 and 2.4 for the layers.
+Ref: thesis on AI accelerators, chapters 2.3 and 2.4 for the layers.
 """
 
 import itertools

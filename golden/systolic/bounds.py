@@ -2,7 +2,7 @@
 
 The first MAC is always that of PE (0, 0), and the last that of PE (r - 1, c - 1).
 
-Ref: the thesis on AI accelerators, chapter 5.2.2. For operands that stay: stationary_bounds.py.
+Ref: thesis on AI accelerators, chapter 5.2.2. For operands that stay: stationary_bounds.py.
 """
 
 from typing import Annotated

@@ -1,6 +1,6 @@
 """Golden model and bounds of the output-stationary array in floating point.
 
-Ref: the thesis on AI accelerators, chapter 5.2: Table 5.1, Eq. 5.2 to 5.6; IEEE 754 for the
+Ref: thesis on AI accelerators, chapter 5.2: Table 5.1, Eq. 5.2 to 5.6; IEEE 754 for the
 arithmetic, in golden/dataflow/floating.py.
 """
 

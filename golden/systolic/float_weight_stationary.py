@@ -1,6 +1,6 @@
 """Golden model and bounds of the weight-stationary array in floating point.
 
-Ref: the thesis on AI accelerators, chapter 5.2: Table 5.2, and the mapping in mapping.py; IEEE 754
+Ref: thesis on AI accelerators, chapter 5.2: Table 5.2, and the mapping in mapping.py; IEEE 754
 for the arithmetic, in golden/dataflow/floating.py.
 """
 

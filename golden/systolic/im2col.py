@@ -4,7 +4,7 @@ A word holds ``size`` elements. An image of H x W pixels with C channels has its
 the other, each beginning with a word; in a row, pixels are beside each other, and so are a
 pixel's channels. More channels may be in further images (planes).
 
-Ref: the thesis on AI accelerators, chapter 4.2 (a row of the product for each window of the
+Ref: thesis on AI accelerators, chapter 4.2 (a row of the product for each window of the
 image); this project for the layout and the order.
 """
 

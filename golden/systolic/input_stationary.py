@@ -4,7 +4,7 @@ C = A B is computed as C^T = B^T A^T: A^T stays in the array, where B would in a
 one, and the columns of B stream past it. All else is the weight-stationary array, whose
 `WeightStationaryModel` is the model of both.
 
-Ref: the thesis on AI accelerators, chapter 5.2 ("which also can represent an input stationary PE").
+Ref: thesis on AI accelerators, chapter 5.2 ("which also can represent an input stationary PE").
 """
 
 import numpy as np

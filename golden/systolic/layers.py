@@ -1,6 +1,6 @@
 """Layers of neural networks as matrix products, and their numpy reference.
 
-Ref: the thesis on AI accelerators, chapter 2.4 (layers) and 4.2 (convolution as a product).
+Ref: thesis on AI accelerators, chapter 2.4 (layers) and 4.2 (convolution as a product).
 """
 
 import itertools

@@ -15,7 +15,7 @@ input stationary   k       m       n          A (transposed)
 A *fold* is what the array does with one tile of the matrix that stays. There are
 ``ceil(down / r) ceil(across / c)`` of them.
 
-Ref: the thesis on AI accelerators, chapters 2.4 and 5.2; Samajdar et al., "A systematic methodology
+Ref: thesis on AI accelerators, chapters 2.4 and 5.2; Samajdar et al., "A systematic methodology
 for characterizing scalability of DNN accelerators using SCALE-Sim", ISPASS 2020, for the mapping.
 """
 

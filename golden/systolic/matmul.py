@@ -6,7 +6,7 @@ they are used:
 * A: for each tile along k, all m rows; ``rows`` elements each.
 * B: for each tile in the order of the tile sequencer, as many rows as it uses; ``columns`` each.
 
-Ref: the thesis on AI accelerators, Eq. 5.6 with the mapping of mapping.py; this project for what
+Ref: thesis on AI accelerators, Eq. 5.6 with the mapping of mapping.py; this project for what
 the memories and the sequencer add.
 """
 

@@ -1,6 +1,6 @@
 """Golden model and bound of the max pooling unit, and its reference in numpy.
 
-Ref: the thesis on AI accelerators, chapter 2.3 (pooling layers).
+Ref: thesis on AI accelerators, chapter 2.3 (pooling layers).
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
 """Golden model and bound of the array without local reuse.
 
-Ref: the thesis on AI accelerators, chapter 4.2.1, which gives no formula; the bound is this
+Ref: thesis on AI accelerators, chapter 4.2.1, which gives no formula; the bound is this
 project's.
 """
 

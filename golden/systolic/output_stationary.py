@@ -1,6 +1,6 @@
 """Golden model of the output-stationary systolic array, and how a matrix product is cut into folds.
 
-Ref: the thesis on AI accelerators, chapter 5.2: Table 5.1, Eq. 5.2 to 5.6.
+Ref: thesis on AI accelerators, chapter 5.2: Table 5.1, Eq. 5.2 to 5.6.
 
 Nothing here moves operands through an array. A fold is a matrix product (numpy) and a table of
 times: with element streaming ``k`` [Eq. 5.2], delay streaming ``rows - 1`` [Eq. 5.3] and

@@ -1,6 +1,6 @@
 """Golden model and bounds of the output-stationary array whose folds overlap.
 
-Ref: the thesis on AI accelerators, chapter 5.2, Eq. 5.2 to 5.6; the overlap is this project's.
+Ref: thesis on AI accelerators, chapter 5.2, Eq. 5.2 to 5.6; the overlap is this project's.
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
 """Golden model and bound of the post-processing unit, and its reference in numpy.
 
-Ref: the thesis on AI accelerators, chapters 2.3 and 2.4 (bias, ReLU); the scale is a multiplier
+Ref: thesis on AI accelerators, chapters 2.3 and 2.4 (bias, ReLU); the scale is a multiplier
 over a power of two, which this project chose.
 """
 

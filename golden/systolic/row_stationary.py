@@ -1,6 +1,6 @@
 """Golden model and bounds of the row-stationary array.
 
-Ref: the thesis on AI accelerators, chapter 4.2.1 ("weights are still stored in the PE, but the
+Ref: thesis on AI accelerators, chapter 4.2.1 ("weights are still stored in the PE, but the
 partial sum is calculated through the rows"), which gives no formula; the bounds are this
 project's.
 """

@@ -6,7 +6,7 @@ keeps. It has the wrong dimension in time (k, where m or n streams), the wrong f
 tiles, not the dimension that streams), and leaves out that a tile has to be loaded. The forms of
 this project are beside it.
 
-Ref: the thesis on AI accelerators, chapter 5.2.2; Samajdar et al., ISPASS 2020, whose simulator
+Ref: thesis on AI accelerators, chapter 5.2.2; Samajdar et al., ISPASS 2020, whose simulator
 counts F (2r + c + T - 2).
 """
 

@@ -1,6 +1,6 @@
 """Which operands meet in which PE in which step: the pictures of Tables 5.1 and 5.2.
 
-Ref: the thesis on AI accelerators, chapter 5.2: with delay streaming and propagation streaming [Eq.
+Ref: thesis on AI accelerators, chapter 5.2: with delay streaming and propagation streaming [Eq.
 5.3 and 5.4], PE (i, j) executes the MAC with index s of its fold in step s + i + j.
 """
 

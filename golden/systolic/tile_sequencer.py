@@ -1,6 +1,6 @@
 """Golden model and bound of the tile sequencer: how a matrix is cut into tiles of an array.
 
-Ref: the thesis on AI accelerators, Eq. 5.6 (partial tiles count as whole ones); this project for
+Ref: thesis on AI accelerators, Eq. 5.6 (partial tiles count as whole ones); this project for
 the order: down a column of tiles first, since the sums of these accumulate.
 """
 

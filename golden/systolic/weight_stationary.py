@@ -1,6 +1,6 @@
 """Golden model of the weight-stationary systolic array, and how a product is cut for it.
 
-Ref: the thesis on AI accelerators, chapter 5.2: Table 5.2, and the mapping in mapping.py.
+Ref: thesis on AI accelerators, chapter 5.2: Table 5.2, and the mapping in mapping.py.
 
 Nothing here moves operands through an array. A row of A times a tile of B is a vector product
 (numpy), and a date: PE (i, j) executes its MAC with a row 1 + i + j steps after the row was

@@ -1,6 +1,6 @@
 """Banks of a first-level cache, and the crossbar before them; an external input decides on hits.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 5 and 5.2, Table 1.
+Ref: SGMF, sections 5 and 5.2, Table 1.
 """
 
 from functools import cached_property

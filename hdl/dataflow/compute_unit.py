@@ -1,6 +1,6 @@
 """Compute unit: an ALU and an FPU, fed by a token buffer.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 5.2.
+Ref: SGMF, section 5.2.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned

@@ -1,6 +1,6 @@
 """Control unit: what holds a graph together that computes nothing.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 4.3 to 4.5, 5.2.
+Ref: SGMF, sections 4.3 to 4.5, 5.2.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned

@@ -1,6 +1,6 @@
 """(a + x) * (b + (c + x)): the graph whose two paths have different lengths.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, Figure 6.
+Ref: SGMF, Figure 6.
 """
 
 from amaranth.hdl import Module

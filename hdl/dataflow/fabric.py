@@ -1,6 +1,6 @@
 """Fabric: the grid of units and switches of an SGMF core.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 5.2 and 5.3, Figures
+Ref: SGMF, sections 5.2 and 5.3, Figures
 8 and 9.
 """
 

@@ -1,6 +1,6 @@
 """Payloads of the streams between dataflow units.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 2.2: every value in
+Ref: SGMF, section 2.2: every value in
 flight carries the identifier of its thread.
 """
 

@@ -1,6 +1,6 @@
 """Two loads in a chain and an adder: the graph of the paper's deadlock.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, Figure 4.
+Ref: SGMF, Figure 4.
 """
 
 from amaranth.hdl import Module, Signal

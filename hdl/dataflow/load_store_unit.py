@@ -1,6 +1,6 @@
 """Load/store unit: memory accesses of many threads at once, answered in any order.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 4.1, 4.3, 4.5, 5.1.
+Ref: SGMF, sections 4.1, 4.3, 4.5, 5.1.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned

@@ -1,6 +1,6 @@
 """Special unit: divisions or square roots of many threads at once, by blocks that are no pipelines.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 4.2 and 5.2.1.
+Ref: SGMF, sections 4.2 and 5.2.1.
 """
 
 from functools import cached_property

@@ -1,6 +1,6 @@
 """Switch: a crossbar that is configured once, with room for two tokens at each input.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 5.3.
+Ref: SGMF, section 5.3.
 """
 
 from amaranth.hdl import Module, Mux, Signal

@@ -1,6 +1,6 @@
 """Thread sink: takes threads at their end, and reports when all of them have ended.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 2 and 4.6.
+Ref: SGMF, sections 2 and 4.6.
 """
 
 from amaranth.hdl import Cat, Module, Signal, unsigned

@@ -1,6 +1,6 @@
 """Thread source: a constant of the graph, which starts the threads.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 2.1.
+Ref: SGMF, section 2.1.
 """
 
 from amaranth.hdl import Module, Mux, unsigned

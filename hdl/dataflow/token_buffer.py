@@ -1,6 +1,6 @@
 """Token buffer: where the operands of a thread wait for each other.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 2.2 and 5.1.
+Ref: SGMF, sections 2.2 and 5.1.
 """
 
 from functools import cached_property, reduce

@@ -1,6 +1,6 @@
 """Stride sequencer: the bursts of a tile, one in each cycle.
 
-Ref: Naber et al., Sim-D, section 3.2.1.
+Ref: Sim-D, section 3.2.1.
 
 There are two kinds of walk, by the period of the tile.
 

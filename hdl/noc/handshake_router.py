@@ -1,6 +1,6 @@
 """SHMAC's router: six ports, request, data and acknowledge, one packet at a time in each.
 
-Ref: the thesis on SHMACsim, 2.3, 3.2.3.3 and Figure 5.7.
+Ref: SHMAC thesis, 2.3, 3.2.3.3 and Figure 5.7.
 """
 
 from functools import cached_property

@@ -1,7 +1,6 @@
 """Network interface: a DMA's transactions as packets within TDMA windows, and back.
 
-Ref: Perret et al., "Predictable composition of memory accesses on many-core processors",
-ERTS 2016, sections III.B and V.A.2.
+Ref: memory-composition, sections III.B and V.A.2.
 """
 
 from functools import cached_property

@@ -1,6 +1,6 @@
 """The pipelined successor of SHMAC's router, with the same interface.
 
-Ref: the thesis on SHMACsim, 6.2.6.1, asks for it; the design is this project's.
+Ref: SHMAC thesis, 6.2.6.1, asks for it; the design is this project's.
 """
 
 from functools import cached_property

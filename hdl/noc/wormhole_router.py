@@ -1,7 +1,6 @@
 """Wormhole router: packets kept together, round robin among packets at each output.
 
-Ref: Perret et al., "Predictable composition of memory accesses on many-core processors",
-ERTS 2016, section III.B and Figure 2.
+Ref: memory-composition, section III.B and Figure 2.
 """
 
 from functools import cached_property, reduce

@@ -1,6 +1,6 @@
 """Lane: floating point, integers and logic on 32-bit words.
 
-Ref: Spliet and Mullins, "Sim-D: a SIMD accelerator for hard real-time systems", section 3.1: 128
+Ref: Sim-D, section 3.1: 128
 "single-precision arithmetic units (SP-units), performing boolean, integer and floating-point
 operations on 32-bit values", in a five-stage execute pipeline.
 """

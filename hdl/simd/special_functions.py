@@ -1,6 +1,6 @@
 """Reciprocal unit: 1/x, 1/sqrt(x), sine and cosine in single precision.
 
-Ref: Spliet and Mullins, "Sim-D: a SIMD accelerator for hard real-time systems", section 3.1: one
+Ref: Sim-D, section 3.1: one
 unit for every four lanes, pipelined, "modelled using four multipliers and various look-up tables".
 The algorithm is in docs/simd-arithmetic.md.
 """

@@ -1,7 +1,6 @@
 """Banked local memory with round-robin arbitration.
 
-Ref: Perret et al., "Predictable composition of memory accesses on many-core processors",
-ERTS 2016, section III.A.
+Ref: memory-composition, section III.A.
 """
 
 from functools import cached_property

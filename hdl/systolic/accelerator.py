@@ -1,6 +1,6 @@
 """Accelerator: a queue of commands, scratchpads, transfers from and to memory, a layer engine.
 
-Ref: the thesis on AI accelerators, chapters 2.3, 2.4, 4.2 and 5.2; the commands are this project's.
+Ref: thesis on AI accelerators, chapters 2.3, 2.4, 4.2 and 5.2; the commands are this project's.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed

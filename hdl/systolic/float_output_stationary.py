@@ -1,6 +1,6 @@
 """Output-stationary array for bfloat16, with sums in single precision.
 
-Ref: the thesis on AI accelerators, chapter 5.2 (Figures 5.3 to 5.5, Table 5.1). That the pipeline
+Ref: thesis on AI accelerators, chapter 5.2 (Figures 5.3 to 5.5, Table 5.1). That the pipeline
 of an adder can hold as many independent sums as it has stages is an old idea (C-slow circuits:
 Leiserson and Saxe, 1991).
 """

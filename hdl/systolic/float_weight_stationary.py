@@ -1,6 +1,6 @@
 """Weight-stationary array for bfloat16, with sums in single precision.
 
-Ref: the thesis on AI accelerators, chapter 5.2 (Figures 5.7 to 5.9, Table 5.2).
+Ref: thesis on AI accelerators, chapter 5.2 (Figures 5.7 to 5.9, Table 5.2).
 """
 
 from functools import cached_property

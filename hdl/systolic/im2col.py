@@ -1,6 +1,6 @@
 """Address generator for convolutions as matrix products (im2col), without copies in memory.
 
-Ref: the thesis on AI accelerators, chapter 4.2 (convolution as a product); the layout in memory
+Ref: thesis on AI accelerators, chapter 4.2 (convolution as a product); the layout in memory
 and the order of the words are this project's.
 """
 

@@ -1,6 +1,6 @@
 """Input-stationary systolic array: the weight-stationary one with the operands' roles exchanged.
 
-Ref: the thesis on AI accelerators, chapter 5.2 (Figure 5.7).
+Ref: thesis on AI accelerators, chapter 5.2 (Figure 5.7).
 """
 
 from amaranth.hdl import Module, signed

@@ -1,6 +1,6 @@
 """Layer engine: a convolution from scratchpads to a scratchpad, by one command.
 
-Ref: the thesis on AI accelerators, chapters 2.3 and 2.4 (layers), 4.2 (convolution as a product),
+Ref: thesis on AI accelerators, chapters 2.3 and 2.4 (layers), 4.2 (convolution as a product),
 5.2 (Table 5.2: partial sums in an external buffer).
 
 It has no model of its own: its cycles are `compute_cycles` in golden/systolic/accelerator.py, and

@@ -1,6 +1,6 @@
 """Matrix multiplier: memories for the operands, a weight-stationary array, sums over tiles of k.
 
-Ref: the thesis on AI accelerators, chapter 5.2 (Table 5.2: partial sums in an external buffer).
+Ref: thesis on AI accelerators, chapter 5.2 (Table 5.2: partial sums in an external buffer).
 """
 
 from amaranth.hdl import Module, Mux, Signal, signed

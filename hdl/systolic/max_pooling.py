@@ -1,6 +1,6 @@
 """Max pooling of a stream of pixels, row by row.
 
-Ref: the thesis on AI accelerators, chapter 2.3 (pooling layers).
+Ref: thesis on AI accelerators, chapter 2.3 (pooling layers).
 """
 
 from amaranth.hdl import Module, Mux, Signal, signed

@@ -1,6 +1,6 @@
 """Array without local reuse: every operand of every MAC comes from outside, in every cycle.
 
-Ref: the thesis on AI accelerators, chapter 4.2.1 ("No Stationary, also known as no local reuse").
+Ref: thesis on AI accelerators, chapter 4.2.1 ("No Stationary, also known as no local reuse").
 """
 
 from amaranth.hdl import Cat, Module, Signal, signed

@@ -1,6 +1,6 @@
 """Output-stationary systolic array: the sums stay in place, both operands stream.
 
-Ref: the thesis on AI accelerators, chapter 5.2 (Figures 5.3 to 5.5 and 5.10, Table 5.1).
+Ref: thesis on AI accelerators, chapter 5.2 (Figures 5.3 to 5.5 and 5.10, Table 5.1).
 """
 
 from functools import cached_property

@@ -1,6 +1,6 @@
 """Output-stationary array whose folds overlap: neither wavefront nor drain delays the next one.
 
-Ref: the thesis on AI accelerators, chapter 5.2 (Figures 5.3 to 5.5); a second chain of registers
+Ref: thesis on AI accelerators, chapter 5.2 (Figures 5.3 to 5.5); a second chain of registers
 that drains while the next fold is executed is how mature generators of such arrays do it.
 """
 

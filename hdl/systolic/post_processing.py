@@ -1,6 +1,6 @@
 """Post-processing: sums of an array become operands again, with bias, scale and activation.
 
-Ref: the thesis on AI accelerators, chapters 2.3 (bias, activation) and 2.4; the fixed-point scale
+Ref: thesis on AI accelerators, chapters 2.3 (bias, activation) and 2.4; the fixed-point scale
 is this project's.
 """
 

@@ -1,6 +1,6 @@
 """Row-stationary array: a row of the filter stays in each PE, and meets rows of the image.
 
-Ref: the thesis on AI accelerators, chapter 4.2.1 and Figure 4.3; the pipeline is this project's.
+Ref: thesis on AI accelerators, chapter 4.2.1 and Figure 4.3; the pipeline is this project's.
 """
 
 from functools import cached_property

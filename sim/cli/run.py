@@ -179,8 +179,9 @@ def regress(
 ) -> int:
     """Build, simulate, check and prove; print measured against bound.
 
-    The quick level, the default, runs every block in its smallest significant configuration and
-    the proofs that close within seconds. A configuration or testbench that is named always runs.
+    The quick level, the default, runs blocks in their smallest significant configuration and the
+    proofs that close within seconds; a few blocks that are made of many others have nothing so
+    small, and run with --full. A configuration or testbench that is named always runs.
     With --set and --part, simulations and proofs use these parameters; blocks of a family that
     lack them are left out.
     Verdicts appear as soon as they are known; --resume continues an interrupted run.

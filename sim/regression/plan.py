@@ -161,6 +161,11 @@ def jobs_of(plan: Plan) -> list[Job]:
     if not jobs and units:
         raise UserError(f"nothing to run: there are {units} configurations, fewer than the "
                         f"{parts} shards; part {part} is empty")
+    larger = [block.name for block in plan.blocks if block.configurations and block.testbenches]
+    if not jobs and larger and plan.level != "full" and not (
+            plan.configurations or plan.testbenches):
+        raise UserError("nothing to run: the quick level has no simulation of "
+                        f"{', '.join(larger)}; --full has")
     if not jobs:
         raise UserError("nothing to run: no chosen block has "
                         f"configuration {' or '.join(plan.configurations) or 'any'} with "

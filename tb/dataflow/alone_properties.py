@@ -4,7 +4,7 @@ Threads may have some of their tokens in the buffer for any time. If no two of t
 in one cycle, and each is sent on at once, then none that is complete waits for another, and each is
 in a stage of its own. Which tokens are in the buffer follows from those that were taken.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 2.2 and 5.
+Ref: SGMF, sections 2.2 and 5.
 """
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal

@@ -1,6 +1,6 @@
 """Figure 4's graph comes to its end, whatever memory does within its time.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 4.1.
+Ref: SGMF, section 4.1.
 """
 
 from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal

@@ -4,7 +4,7 @@ order, and no others.
 `SwitchCheck` knows the ports only, and watches simulations. `SwitchProof` adds what induction needs
 to know about the inside of `Switch`.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 5.3.
+Ref: SGMF, section 5.3.
 """
 
 from amaranth.hdl import Array, Assert, Cat, Cover, Module, Mux, Signal, Value

@@ -3,7 +3,7 @@
 `ThreadSinkCheck` watches simulations; `ThreadSinkProof` looks inside `ThreadSink` as well, and is
 for induction.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 2 and 4.6.
+Ref: SGMF, sections 2 and 4.6.
 """
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value

@@ -1,6 +1,6 @@
 """Bound checker of the thread source: it reads its ports and drives none.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 2.1.
+Ref: SGMF, section 2.1.
 """
 
 from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value

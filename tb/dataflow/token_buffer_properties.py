@@ -3,7 +3,7 @@
 `TokenBufferCheck` knows the ports only, and watches simulations. `TokenBufferProof` adds what
 induction needs to know about the inside of `TokenBuffer`.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 2.2.
+Ref: SGMF, section 2.2.
 """
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal

@@ -3,7 +3,7 @@
 They follow one thread of any identifier, through whatever the others do. `LoadStoreAccess` is about
 the accesses of all threads.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, sections 4 and 5.
+Ref: SGMF, sections 4 and 5.
 """
 
 from amaranth.hdl import Assert, Cat, Const, Cover, Module, Mux, Signal, Value

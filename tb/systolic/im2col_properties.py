@@ -3,7 +3,7 @@
 Where the generator adds from word to word, the checker numbers the loops and multiplies: it says of
 each word directly where it is.
 
-Ref: the thesis on AI accelerators, chapter 4.2; golden/systolic/im2col_layout.py.
+Ref: thesis on AI accelerators, chapter 4.2; golden/systolic/im2col_layout.py.
 """
 
 from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, signed

@@ -2,7 +2,7 @@
 
 C^T = B^T A^T: rows of A^T take the place of weights, and columns of B that of rows of A.
 
-Ref: the thesis on AI accelerators, chapter 5.2 (Figure 5.7).
+Ref: thesis on AI accelerators, chapter 5.2 (Figure 5.7).
 """
 
 from amaranth.hdl import Module, Value

@@ -1,6 +1,6 @@
 """Bound checker of max pooling: it reads its ports and drives none.
 
-Ref: the thesis on AI accelerators, chapter 2.3 (pooling layers).
+Ref: thesis on AI accelerators, chapter 2.3 (pooling layers).
 """
 
 from amaranth.hdl import Array, Assume, Cat, Const, Mux, Signal

@@ -1,6 +1,6 @@
 """Bound checker of the array without local reuse: it reads its ports and drives none.
 
-Ref: the thesis on AI accelerators, chapter 4.2.1.
+Ref: thesis on AI accelerators, chapter 4.2.1.
 """
 
 from amaranth.hdl import Array, Assert, Const, Signal, Value, signed

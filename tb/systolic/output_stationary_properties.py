@@ -6,7 +6,7 @@ travel with the operands. `OutputStationaryProductCheck` computes the products: 
 `OutputStationaryProof` holds these two and looks inside the array as well; it is for induction, and
 so is `OutputStationaryBoundProof`, of how long whole products take.
 
-Ref: the thesis on AI accelerators, chapter 5.2 (Eq. 5.2 to 5.6, Table 5.1).
+Ref: thesis on AI accelerators, chapter 5.2 (Eq. 5.2 to 5.6, Table 5.1).
 """
 
 from amaranth.hdl import Assert, Assume, Cat, Const, Cover, Module, Mux, Signal, Value, signed

@@ -1,6 +1,6 @@
 """Bound checker of the post-processing unit: it reads its ports and drives none.
 
-Ref: the thesis on AI accelerators, chapters 2.3 and 2.4; the fixed-point scale is this project's.
+Ref: thesis on AI accelerators, chapters 2.3 and 2.4; the fixed-point scale is this project's.
 """
 
 from amaranth.hdl import Array, Assume, Cat, Const, Mux, Signal, signed

@@ -6,7 +6,7 @@ that a row of sums follows each row of A after r + c + 1 steps, so that none is 
 is for induction, and so are `WeightStationaryBoundProof`, of how long whole products take, and what
 weight_stationary_values.py says of the sums.
 
-Ref: the thesis on AI accelerators, chapter 5.2 (Table 5.2).
+Ref: thesis on AI accelerators, chapter 5.2 (Table 5.2).
 """
 
 import itertools

@@ -355,6 +355,9 @@ def test_a_plan_without_jobs(pages):
     with pytest.raises(UserError, match=r"^nothing to run: no chosen block has configuration any "
                                         r"with testbench any; see `cyclebound list`$"):
         check(Plan([Block("a.b", "", dict, {}, (), ())], Path("run")))
+    with pytest.raises(UserError, match=r"^nothing to run: the quick level has no simulation of "
+                                        r"simd\.transfer_unit; --full has$"):
+        check(Plan([catalogue.load().find("simd.transfer_unit")], Path("run")))
 
 
 @unit
