@@ -41,7 +41,7 @@ class Mesh(wiring.Component):
         check_integer("Row count", rows, 1, 1 << COORDINATE_BITS)
         check_integer("Column count", columns, 1, 1 << COORDINATE_BITS)
         self.shape = Shape(rows, columns)
-        self.width, self.routing = width, routing
+        self.width, self.routing, self.longest = width, routing, longest
         self._router = {"width": width, "depth": depth, "delta": delta, "routing": routing,
                         "longest": longest}
         check_router(**self._router)

@@ -25,6 +25,7 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
+from cyclebound.tb.dataflow.diamond_properties import DiamondCheck
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 from cyclebound.tb.dataflow.thread_sink_properties import ThreadSinkCheck, ThreadSinkProof
 from cyclebound.tb.dataflow.unit_properties import SpecialUnitCheck
@@ -163,6 +164,7 @@ BLOCKS = (
             BoundBinding("balanced", bounds.diamond_balanced, _ALL_THREADS),
             BoundBinding("unbalanced", bounds.diamond_unbalanced, _ALL_THREADS),
         ),
+        checker=DiamondCheck,
         fpga=None,
         signals=("top.dut.x__valid", "top.dut.product__valid"),
     ),

@@ -14,7 +14,12 @@ from cyclebound.sim.describe.block import (
     Property,
     Testbench,
 )
-from cyclebound.tb.dataflow.load_chain_properties import QUICK, SLOW, LoadChainObserver
+from cyclebound.tb.dataflow.load_chain_properties import (
+    QUICK,
+    SLOW,
+    LoadChainCheck,
+    LoadChainObserver,
+)
 from cyclebound.tb.dataflow.thread_source_properties import ThreadSourceCheck
 from cyclebound.tb.probe import Probe, taken
 
@@ -89,6 +94,7 @@ BLOCKS = (
             BoundBinding("even", bounds.chain_even, Probe(
                 start="first(1, 0)", end=taken("sums"), ends="threads")),
         ),
+        checker=LoadChainCheck,
         signals=("top.dut.memory__0__request__valid", "top.dut.memory__0__response__valid",
                  "top.dut.memory__1__request__valid", "top.dut.memory__1__response__valid",
                  "top.dut.sums__valid", "top.dut.sums__payload"),

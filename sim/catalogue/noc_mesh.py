@@ -22,6 +22,7 @@ from cyclebound.sim.describe.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.noc.grid_properties import InterfacedMeshCheck, MeshCheck
 from cyclebound.tb.noc.mesh_environment import MeshEnvironment
 from cyclebound.tb.noc.mesh_properties import MeshTraversalProof
 from cyclebound.tb.probe import Probe, taken
@@ -172,6 +173,7 @@ BLOCKS = (
             "traversal", functools.partial(MeshEnvironment, number=number, hot=hot, flits=flits),
             _kinds(number, hot, flits), (_ROW,))
             for number, hot, flits in _EXPLORED),
+        checker=MeshCheck,
         fpga=FpgaTarget("four"),
         pictures=(
             Picture("curves", "Throughput and latency over offered load, up to saturation, for "
@@ -192,6 +194,7 @@ BLOCKS = (
             over={"n": "transactions"}, in_flight=2,
             request={"words": "transactions[n].payload.words", "period": "windows[n].period",
                      "length": "windows[n].length", "offset": "windows[n].offset"})),),
+        checker=InterfacedMeshCheck,
         pictures=(Picture(
             "composable", "When each word of a flow's requests arrives, the other tiles silent or "
             "saturating: with TDMA tables the same, cycle by cycle, and without.",

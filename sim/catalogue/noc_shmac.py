@@ -17,6 +17,7 @@ from cyclebound.sim.describe.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.noc.grid_properties import TileGridCheck
 from cyclebound.tb.noc.handshake_router_properties import (
     HandshakeFairProof,
     HandshakeKeptProof,
@@ -142,6 +143,7 @@ BLOCKS = (
             BoundBinding("mixed_write", bounds.mixed_write, probe=_WRITE,
                          configurations=_SEARCHED),
         ),
+        checker=TileGridCheck,
         signals=_TILES,
     ),
     Block(
@@ -205,6 +207,7 @@ BLOCKS = (
             BoundBinding("mixed_write", bounds.pipelined_mixed_write,
                          probe=dataclasses.replace(_WRITE, in_flight=32)),
         ),
+        checker=TileGridCheck,
         signals=_TILES,
     ),
 )

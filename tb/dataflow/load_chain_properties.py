@@ -3,19 +3,69 @@
 Ref: SGMF, section 4.1.
 """
 
-from amaranth.hdl import Array, Assert, Assume, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
 
 from cyclebound.golden.dataflow.bounds import chain_completion
 from cyclebound.tb.assumed import owes
-from cyclebound.tb.watcher import Watcher
+from cyclebound.tb.watcher import Watcher, claim_kept
 
-__all__ = ["QUICK", "SLOW", "LoadChainCheck", "LoadChainObserver"]
+__all__ = ["QUICK", "SLOW", "LoadChainCheck", "LoadChainObserver", "LoadChainTime"]
 
 QUICK, SLOW = 2, 13  # cycles of an access in simulation; a slow one lets all others pass
 
 
 class LoadChainCheck(Watcher):
-    """Every thread's sum leaves once, and all of them within the bound.
+    """Every thread's sum leaves once at most, and stays on offer until it is taken; requests stay;
+    no load reports a fault, or uses a tag again before its answer.
+
+    Parameters
+    ----------
+    target : LoadChain
+        The graph, or a component with the same members and parameters.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    done : Signal
+        The threads whose sums have left.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.threads, self.depth = target.threads, target.depth
+        self.done = Signal(target.threads)
+
+    def elaborate(self, platform):
+        m = Module()
+        sums, tid = self.sums, self.sums.payload.tid
+        claim_kept(m, "sum", sums, Assert)
+        for number, (memory, fault) in enumerate(zip(self.memory, self.faults, strict=True)):
+            request, response = memory.request, memory.response
+            claim_kept(m, f"request {number}", request, Assert)
+            asked = Signal(self.depth, name=f"asked_{number}")
+            comes = Mux(response.valid, 1 << response.payload.tag, 0)
+            goes = Mux(request.valid & request.ready, 1 << request.payload.tag, 0)
+            m.d.sync += [
+                asked.eq(asked & ~comes | goes),
+                Assert((goes & asked & ~comes) == 0, f"load {number} uses a tag twice"),
+                Assert(~fault.valid, f"load {number} reports a fault"),
+            ]
+        with m.If(sums.valid & sums.ready):
+            m.d.sync += self.done.eq(self.done | (1 << tid))
+        m.d.sync += [
+            Assert(~(sums.valid & self.done.bit_select(tid, 1)), "a thread leaves twice"),
+            Assert(~(sums.valid & (tid >= self.threads)) if self.threads < 2**len(tid)
+                   else 1, "a thread leaves that was not started"),
+            Cover(self.done.all(), "all threads have left"),
+        ]
+        return m
+
+
+class LoadChainTime(LoadChainCheck):
+    """`LoadChainCheck`, and all sums leave within the bound.
 
     Assumes a memory that takes every request, and answers each within ``memory`` cycles, one at a
     time, in any order; and that sums are taken at once. The graph runs once after reset, so that a
@@ -35,11 +85,11 @@ class LoadChainCheck(Watcher):
 
     def __init__(self, target, *, memory=4):
         super().__init__(target)
-        self.threads, self.depth, self.latency = target.threads, target.depth, memory
+        self.latency = memory
         self.within = chain_completion(threads=target.threads, depth=target.depth, memory=memory)
 
     def elaborate(self, platform):
-        m = Module()
+        m = super().elaborate(platform)
         for number, memory in enumerate(self.memory):
             request, response = memory.request, memory.response
             ages = [Signal(range(self.latency + 1), name=f"age_{number}_{tag}")
@@ -59,25 +109,15 @@ class LoadChainCheck(Watcher):
                     m.d.sync += age.eq(0)
                 with m.Elif(age != 0):
                     m.d.sync += age.eq(age + 1)
-                m.d.sync += Assert(~(asked & (age != 0) & ~answered),
-                                   f"load {number} uses a tag twice")
         m.d.sync += Assume(self.sums.ready, "sums are taken")
-        for number, (enable, fault) in enumerate(zip(self.enables, self.faults, strict=True)):
+        for number, enable in enumerate(self.enables):
             m.d.sync += Assume(enable.ready, f"enable tokens of load {number} are taken")
-            m.d.sync += Assert(~fault.valid, f"load {number} reports a fault")
 
-        done, cycle = Signal(self.threads), Signal(range(self.within + 2))
+        cycle = Signal(range(self.within + 2))
         with m.If(cycle <= self.within):
             m.d.sync += cycle.eq(cycle + 1)
-        tid = self.sums.payload.tid
-        with m.If(self.sums.valid):
-            m.d.sync += done.eq(done | (1 << tid))
-        m.d.sync += [
-            Assert(~(self.sums.valid & done.bit_select(tid, 1)), "a thread leaves twice"),
-            Assert(~(self.sums.valid & (tid >= self.threads)) if self.threads < 2**len(tid)
-                   else 1, "a thread leaves that was not started"),
-            Assert((cycle < self.within) | done.all(), f"not all done in {self.within} cycles"),
-        ]
+        m.d.sync += Assert((cycle < self.within) | self.done.all(),
+                           f"not all done in {self.within} cycles")
         return m
 
 

@@ -10,6 +10,8 @@ from cyclebound.golden.dataflow.control_unit import ControlUnitModel
 from cyclebound.golden.dataflow.diamond import DiamondModel
 from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.hdl.dataflow.diamond import Diamond
+from cyclebound.tb.dataflow import diamond_properties as properties
+from kit.puppet import Puppet, show
 
 pytestmark = pytest.mark.unit
 
@@ -67,3 +69,41 @@ def test_what_delays_and_entries_are_good_for(depth, slots, took):
     assert cycles(depth, slots, 300) == took
     assert took >= bounds.diamond_balanced(threads=300, stages=9) == 333
     assert took <= bounds.diamond_unbalanced(threads=300, stages=9) == 632
+
+
+def item(port, tid, data, *, ready=1):
+    return {f"{port}.valid": 1, f"{port}.ready": ready, f"{port}.payload": {"tid": tid,
+                                                                          "data": data}}
+
+
+def watch(*cycles):
+    """With a = 1, b = 2, c = 3, the first item's number follows from its data: 0 of 128 here."""
+    puppet = Puppet(Diamond(depth=2, tid_width=8))
+    constants = {"a": 1, "b": 2, "c": 3}
+    show(puppet, properties.DiamondCheck(puppet), *({**constants, **cycle} for cycle in cycles))
+
+
+X, PRODUCT = item("x", 7, 128), item("product", 7, 129 * 133)
+
+
+def test_checker_is_quiet_without_a_fault():
+    watch(X, item("x", 8, 9), {}, PRODUCT, item("product", 8, 1))
+
+
+@pytest.mark.parametrize(("cycles", "says"), [
+    ([PRODUCT], "a product of no thread"),
+    ([X, PRODUCT, PRODUCT], "a product of no thread"),
+    ([X] * 128, "too many inside"),
+    ([X, item("product", 6, 129 * 133)], "a thread out of order"),
+    ([X, item("product", 7, 129 * 132)], "not the product"),
+    ([X, item("product", 7, 129 * 133, ready=0), {}], "product: offer withdrawn or changed")])
+def test_checker_fires(only, cycles, says):
+    only(says, properties)
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        watch(*cycles)
+
+
+def test_checker_names_constants_that_change():
+    with pytest.raises(AssertionError,
+                       match=r"^Assumption violated: owed: constants changed under a thread$"):
+        watch(X, {"a": 2})

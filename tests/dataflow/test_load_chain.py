@@ -12,7 +12,9 @@ from cyclebound.hdl.dataflow.load_chain import LoadChain
 from cyclebound.sim.build.elaborate import ProofTop, to_rtlil
 from cyclebound.sim.netlist.yosys import yosys_command
 from cyclebound.sim.proof.prove import run_tool, yosys_environment
-from cyclebound.tb.dataflow.load_chain_properties import LoadChainCheck
+from cyclebound.tb.dataflow import load_chain_properties as properties
+from cyclebound.tb.dataflow.load_chain_properties import LoadChainTime
+from kit.puppet import Puppet, show
 
 unit = pytest.mark.unit
 LONG = 40
@@ -66,7 +68,7 @@ def test_figure_4_deadlocks_without_epochs(simulate):
 @unit
 def test_figure_4_ends_with_epochs(simulate):
     sums = play(simulate, {(0, 0), (1, 1)}, epochs=True,
-                checkers=[functools.partial(LoadChainCheck, memory=LONG)])
+                checkers=[functools.partial(LoadChainTime, memory=LONG)])
     model = LoadChainModel(({i: i for i in range(4)},) * 2, constant=5, width=4)
     assert [(tid, value) for _, tid, value in sums] == [(t, model.sum_of(t)) for t in range(4)]
     assert sums[-1][0] + 1 <= bounds.chain_completion(threads=4, depth=2, memory=LONG)
@@ -83,7 +85,27 @@ def test_checker_fires_on_the_deadlock(simulate):
     with pytest.raises(AssertionError,
                        match=f"^Assertion violated: not all done in {within} cycles$"):
         play(simulate, {(0, 0), (1, 1)}, epochs=False, cycles=within + 3,
-             checkers=[functools.partial(LoadChainCheck, memory=LONG)])
+             checkers=[functools.partial(LoadChainTime, memory=LONG)])
+
+
+def taken(port, **payload):
+    return {f"{port}.valid": 1, f"{port}.ready": 1, f"{port}.payload": payload}
+
+
+@unit
+@pytest.mark.parametrize(("cycles", "says"), [
+    ([taken("sums", tid=1, data=0)] * 2, "a thread leaves twice"),
+    ([taken("sums", tid=4, data=0)], "a thread leaves that was not started"),
+    ([{"sums.valid": 1}, {}], "sum: offer withdrawn or changed"),
+    ([{"memory.0.request.valid": 1}, {}], "request 0: offer withdrawn or changed"),
+    ([taken("memory.1.request", tag=1)] * 2, "load 1 uses a tag twice"),
+    ([{"faults.0.valid": 1}], "load 0 reports a fault")])
+def test_checker_fires(only, cycles, says):
+    only(says, properties)
+    chain = LoadChain(depth=2, tid_width=3, threads=4, width=4)
+    puppet = Puppet(chain, depth=2, threads=4)
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        show(puppet, properties.LoadChainCheck(puppet), *cycles)
 
 
 @unit
@@ -99,7 +121,7 @@ def test_an_early_answer_makes_the_last_sum_later():
 def _bounded(folder, *, memory, epochs):
     """What yosys' SAT solver says of all cycles of a run."""
     chain = LoadChain(depth=2, tid_width=2, threads=4, width=1, epochs=epochs)
-    top = ProofTop(chain, LoadChainCheck(chain, memory=memory))
+    top = ProofTop(chain, LoadChainTime(chain, memory=memory))
     (folder / "chain.il").write_text(to_rtlil(top, name="top", ports=top.ports))
     steps = bounds.chain_completion(threads=4, depth=2, memory=memory) + 3
     script = ("read_rtlil chain.il; prep -flatten -top top; memory_map; async2sync; "
