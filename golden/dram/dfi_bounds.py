@@ -27,7 +27,8 @@ Rdlat = Annotated[int, Range(1, 64, says="t_phy_rdlat, in DRAM clocks")]
 _LEAST_LEAD = 7   # clocks that the DQ scheduler needs from a write to its first beat
 _BURST = 4
 _MOST_BURSTS = 256
-_ANYTIME = "commands come as the part in controller clocks allows; the PHY keeps its own numbers"
+_ANYTIME = ("commands come as the part in controller clocks allows, with the power-up over; the "
+            "PHY keeps its own numbers")
 _ALONE = ("nothing else is under way when the request is taken, and no refresh is owed or falls "
           "due before it starts; its words lie anywhere")
 

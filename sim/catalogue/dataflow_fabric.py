@@ -30,6 +30,7 @@ from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 from cyclebound.tb.dataflow.thread_sink_properties import ThreadSinkCheck, ThreadSinkProof
 from cyclebound.tb.dataflow.unit_properties import SpecialUnitCheck
 from cyclebound.tb.probe import ANY, Probe, offered, taken
+from cyclebound.tb.streams_properties import StreamsCheck
 
 # Buffers of each depth: 16 entries are a good balance (section 5.1).
 _DIVIDES = {"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4, "tid_width": 11,
@@ -261,6 +262,7 @@ BLOCKS = (
             BoundBinding("completion", fabric_bounds.fabric_completion, _RUN,
                          configurations=("small", "divides", "divides_2", *_FIVES, "paper")),
         ),
+        checker=StreamsCheck,
         fpga=FpgaTarget("five_by_five"),
         pictures=tuple(Picture(
             kernel, f"Kernel {kernel} on the 5 x 5 grid, mapped, placed and routed: what each unit "

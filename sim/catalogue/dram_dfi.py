@@ -4,7 +4,16 @@ from cyclebound.golden.dram import dfi_bounds as bounds
 from cyclebound.golden.dram.rules import Command
 from cyclebound.hdl.dram.dfi_adapter import DfiAdapter
 from cyclebound.hdl.dram.dfi_controller import DfiController
-from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
+from cyclebound.sim.describe.block import (
+    Block,
+    BoundBinding,
+    Configuration,
+    FpgaTarget,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.dram.dfi_adapter_properties import DfiAdapterCheck, DfiAdapterProof
+from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
 
 # PHYs whose write data leave with their command's delay, and whose reads take two clocks of 1:4
@@ -19,7 +28,8 @@ _CONFIGURATIONS = {
 }
 _HURRY = {"hurry": 1000}
 
-_ROW = " | ".join(f"(command.op == {op.value})" for op in (Command.ACT, Command.PRE, Command.REF))
+_ROW = " | ".join(f"(command.op == {op.value})" for op in (
+    Command.ACT, Command.PRE, Command.PREA, Command.REF))
 _READ = f"(command.op == {Command.RD.value}) | (command.op == {Command.RDA.value})"
 
 _TAKEN = "request.valid & request.ready"
@@ -27,6 +37,12 @@ _TAKEN = "request.valid & request.ready"
 _OPENS = f"first(command.op == {Command.ACT.value}, closed)"
 _NEXT = f"({_OPENS} | (command.op == {Command.REF.value}))"
 _FOLLOWED = f"({_OPENS} & past(held({_TAKEN}, {_TAKEN} | {_OPENS})))"
+
+
+def _commands(component: DfiController) -> DramTimingCheck:
+    """The checker of the device's rules in controller clocks; refreshes begin after power-up."""
+    return DramTimingCheck(part=component.seen, refreshed=False)
+
 
 BLOCKS = (
     Block(
@@ -39,10 +55,26 @@ BLOCKS = (
                                quick=("800_1to4",)),),
         bounds=(
             BoundBinding("row", bounds.dfi_command, probe=Probe(
-                start=_ROW, end="dfi_cs_n_p0 == 0", in_flight=16)),
+                start=_ROW, end="dfi_cs_n_p0 == 0", in_flight=16), proved_by=("rows",)),
             BoundBinding("read", bounds.dfi_read, probe=Probe(
                 start=_READ, end="arrived", ends="4", in_flight=16)),
         ),
+        properties=(
+            Property(
+                name="rows",
+                quick=0,
+                says="with the power-up over, each command for rows is on phase 0 in its cycle, as "
+                     "the device reads it, and no other is; reads and writes are on their phase "
+                     "only, and only as long as a burst lasts; other phases are idle",
+                checker=DfiAdapterProof,
+                declares={"row": lambda instance: {}},
+                assumes={"a mode register is set": "the power-up over"},
+                instances=tuple(_CONFIGURATIONS.values()),
+                depth=14,
+                induction=14,
+            ),
+        ),
+        checker=DfiAdapterCheck,
         fpga=FpgaTarget("800_1to4"),
         unused_inputs=("dq_out__valid",),  # a beat is taken when it is due
         signals=("top.dut.command", "top.dut.dfi_cs_n_p0", "top.dut.dfi_cs_n_p2",
@@ -63,6 +95,7 @@ BLOCKS = (
             BoundBinding("completion", bounds.dfi_completion, probe=Probe(
                 start=_TAKEN, end="completion.valid", in_flight=4)),
         ),
+        checker=_commands,
         fpga=FpgaTarget("board"),
         signals=("top.dut.request__valid", "top.dut.request__ready", "top.dut.command",
                  "top.dut.dfi_cs_n_p0", "top.dut.dfi_cs_n_p2", "top.dut.deliver__valid",

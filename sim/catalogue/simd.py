@@ -54,6 +54,7 @@ from cyclebound.tb.simd.host_properties import HostCheck, HostProof
 from cyclebound.tb.simd.lane_properties import LaneCheck
 from cyclebound.tb.simd.scheduler_properties import SchedulerCheck, SchedulerProof
 from cyclebound.tb.simd.scoreboard_properties import ScoreboardCheck
+from cyclebound.tb.simd.scratchpad_properties import ScratchpadCheck
 from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsCheck,
     SpecialFunctionsRangeCheck,
@@ -324,6 +325,7 @@ BLOCKS = (
                          probe=_TRANSFER),
             BoundBinding("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER),
         ),
+        checker=ScratchpadCheck,
         fpga=FpgaTarget("small"),
         signals=("top.dut.go", "top.dut.deliver__valid", "top.dut.ask__valid", "top.dut.done"),
         # targets have as many bits as an index of a register; its own words need 14

@@ -25,6 +25,7 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
+from cyclebound.tb.streams_properties import FoldRowsCheck, StreamsCheck
 from cyclebound.tb.systolic.no_local_reuse_properties import NoLocalReuseCheck
 from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryBoundProof,
@@ -225,6 +226,7 @@ BLOCKS = (
             BoundBinding("product", overlapped_output.overlapped_completion, TO_LAST_ROW,
                          exhaustive=True),
         ),
+        checker=FoldRowsCheck,
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
@@ -249,6 +251,7 @@ BLOCKS = (
             BoundBinding("macs", row_stationary.row_macs, until(
                 "active[-1:]", "steps", "active[0]", "steps"), exhaustive=True),
         ),
+        checker=StreamsCheck,
         fpga=FpgaTarget("3x4x3"),
         signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),

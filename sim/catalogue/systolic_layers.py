@@ -23,6 +23,7 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
+from cyclebound.tb.streams_properties import StreamsCheck
 from cyclebound.tb.systolic.im2col_properties import Im2colCheck
 from cyclebound.tb.systolic.max_pooling_properties import MaxPoolingCheck
 from cyclebound.tb.systolic.post_processing_properties import PostProcessingCheck
@@ -174,6 +175,7 @@ BLOCKS = (
                 ends="past(command.payload.count)",
                 request={"count": "past(command.payload.count)"})),
         ),
+        checker=StreamsCheck,
         fpga=FpgaTarget("8"),
         pictures=(Picture(
             "roofline", "Each layer as planned, with fast and with slow memory: below the slope, "

@@ -27,6 +27,7 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
+from cyclebound.tb.streams_properties import FoldRowsCheck, RowForRowCheck
 from cyclebound.tb.systolic.input_stationary_properties import (
     InputStationaryBoundProof,
     InputStationaryCheck,
@@ -240,6 +241,7 @@ BLOCKS = (
             BoundBinding("product", float_weight_stationary.float_completion,
                          _to_last_row("weights"), exhaustive=True),
         ),
+        checker=RowForRowCheck,
         fpga=FpgaTarget("2x2"),
         signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
@@ -263,6 +265,7 @@ BLOCKS = (
             BoundBinding("product", float_output_stationary.turns_completion, TO_LAST_ROW,
                          exhaustive=True),
         ),
+        checker=FoldRowsCheck,
         fpga=FpgaTarget("2x2"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.active",
                  "top.dut.results__valid", "top.dut.results__payload"),

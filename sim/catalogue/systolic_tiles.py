@@ -15,6 +15,7 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
+from cyclebound.tb.streams_properties import ProductRowsCheck
 from cyclebound.tb.systolic.tile_sequencer_properties import TileSequencerCheck, TileSequencerProof
 
 _DIMENSIONS = "down", "across"
@@ -76,6 +77,7 @@ BLOCKS = (
         bounds=(BoundBinding("matmul", matmul_cycles, until(
             taken("command"), "commands", taken("results"), "rows_of_c",
             request={name: f"command.payload.{name}" for name in "mkn"}), exhaustive=True),),
+        checker=ProductRowsCheck,
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.command__valid", "top.dut.array.weights__valid",
                  "top.dut.array.left__valid", "top.dut.active", "top.dut.results__valid"),

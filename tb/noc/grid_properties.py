@@ -111,16 +111,19 @@ class TileGridCheck(Watcher):
 
     def elaborate(self, platform):
         m = Module()
-        for number, (asks, operated, writes, landed) in enumerate(zip(
-                self.requests, self.operated, self.writes, self.landed, strict=True)):
+        for number, (asks, fetched, operated, writes, landed) in enumerate(zip(
+                self.requests, self.fetched, self.operated, self.writes, self.landed,
+                strict=True)):
             asked, stores = Signal(name=f"asked_{number}"), Signal(4, name=f"stores_{number}")
             before = Signal(name=f"asks_before_{number}")
             fresh = asks & writes & ~before  # a write's request begins
             m.d.sync += [
                 before.eq(asks),
-                asked.eq((asked | asks) & ~operated),
+                asked.eq((asked | asks) & ~operated & ~fetched),
                 stores.eq(stores + fresh - landed),
-                Assert(~operated | asked, f"tile {number}: an operation that nobody asked for"),
+                # a write's request may be taken, and the write over, in its first cycle
+                Assert(~operated | asked | asks,
+                       f"tile {number}: an operation that nobody asked for"),
                 Assert(~writes | asks, f"tile {number}: a write without a request"),
                 Assert(~landed | (stores != 0), f"tile {number}: a write lands that none is"),
                 Cover(operated, f"tile {number}: an operation"),

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """DFI: the part in controller clocks, every rule of the checker, the adapter."""
 
 import dataclasses
@@ -24,7 +25,9 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.dfi_adapter import DfiAdapter
 from cyclebound.sim import catalogue
 from cyclebound.sim.run.job import Job, simulate
-from kit.faults import edited
+from cyclebound.tb.dram import dfi_adapter_properties as properties
+from kit.faults import Tampered, edited, override
+from kit.random_streams import play_streams
 from kit.run_bench import run_bench
 
 unit, cosim, thorough = pytest.mark.unit, pytest.mark.cosim, pytest.mark.thorough
@@ -378,3 +381,52 @@ def test_testbench_finds(tmp_path, fault, says):
                                   wall_limit=600))
     assert not outcome.passed
     assert says in outcome.reason
+
+
+COMMANDS = [Command.ACT, Command.PRE, Command.PREA, Command.REF, Command.RD, Command.WRA]
+
+
+def watch(fault=None, *, ratio=4):
+    """Commands of all kinds, some at the wrong distance, which is not the adapter's affair."""
+    dut = DfiAdapter(part="ddr3-800e-x16", ratio=ratio, wrlat=4, wrdata=1, rddata_en=5, rdlat=10)
+    if fault:
+        dut = Tampered(dut, override(fault))
+
+    def each(ctx, rng):
+        busy = rng.random() < 0.6
+        ctx.set(dut.command, {"op": rng.choice(COMMANDS) if busy else Command.NOP,
+                              "bank": rng.randrange(8), "row": rng.getrandbits(12),
+                              "column": rng.getrandbits(4)})
+        ctx.set(dut.mode.valid, not busy and rng.random() < 0.2)
+
+    play_streams(dut, properties.DfiAdapterCheck(dut), each=each, cycles=150)
+
+
+def pin(name, change, phase=0):
+    return lambda inner, outer, cycle: getattr(outer, f"dfi_{name}_p{phase}").eq(
+        change(getattr(inner, f"dfi_{name}_p{phase}"), cycle))
+
+
+@unit
+@pytest.mark.parametrize("ratio", [2, 4])
+def test_checker_is_quiet_without_a_fault(ratio):
+    watch(ratio=ratio)
+
+
+@unit
+@pytest.mark.parametrize(("fault", "says"), [
+    (pin("cs_n", lambda own, cycle: own | (cycle > 50)),
+     "a command for rows is lost, late, or one too many"),
+    (pin("cs_n", lambda own, cycle: 0), "a command for rows is lost, late, or one too many"),
+    *((pin("we_n", lambda own, cycle: ~own), f"{name}: another command")
+      for name in ("ACT", "PRE", "PREA", "REF")),
+    (pin("bank", lambda own, cycle: own ^ 1), "another bank"),
+    (pin("address", lambda own, cycle: own ^ 4), "another row"),
+    (pin("address", lambda own, cycle: own | 1 << 10), "all banks instead of one"),
+    (pin("address", lambda own, cycle: own & ~(1 << 10)), "one bank instead of all"),
+    (pin("cs_n", lambda own, cycle: 0, phase=2), "a read or write of no burst"),
+    (pin("cs_n", lambda own, cycle: 0, phase=3), "phase 3: a command")])
+def test_checker_fires(only, fault, says):
+    only(says, properties)
+    with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
+        watch(fault)

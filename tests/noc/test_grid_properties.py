@@ -39,7 +39,7 @@ def test_nothing_fires_without_a_fault():
     watch(properties.InterfacedMeshCheck, {"words.0.valid": 1, "words.0.ready": 1},
          {"received.1.valid": 1, "received.1.ready": 1})
     watch(properties.TileGridCheck, {"requests.1": 1, "writes.1": 1}, {"landed.1": 1},
-         {"operated.1": 1})
+         {"operated.1": 1}, {"requests.0": 1, "writes.0": 1, "operated.0": 1})
 
 
 @pytest.mark.parametrize(("check", "cycles", "says"), [
@@ -59,6 +59,8 @@ def test_nothing_fires_without_a_fault():
     (properties.TileGridCheck, [{"operated.0": 1}],
      "tile 0: an operation that nobody asked for"),
     (properties.TileGridCheck, [{"requests.0": 1}, {"operated.0": 1}, {"operated.0": 1}],
+     "tile 0: an operation that nobody asked for"),
+    (properties.TileGridCheck, [{"requests.0": 1}, {"fetched.0": 1}, {"operated.0": 1}],
      "tile 0: an operation that nobody asked for"),
     (properties.TileGridCheck, [{"writes.1": 1}], "tile 1: a write without a request"),
     (properties.TileGridCheck, [{"requests.0": 1}, {"landed.0": 1}],
