@@ -35,6 +35,7 @@ evaluated here.
 
 import importlib.util
 import json
+import math
 import re
 import shutil
 import sys
@@ -49,7 +50,7 @@ from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.installed import compiler_content, everything, package
 from cyclebound.sim.base.native import compiled
 from cyclebound.sim.base.toolchain import child_environment
-from cyclebound.sim.build.elaborate import run_yosys
+from cyclebound.sim.build.elaborate import OutOfTimeError, run_yosys
 from cyclebound.sim.build.identity import Identity
 from cyclebound.sim.describe.block import Block, Property
 from cyclebound.sim.netlist.gates import Cycles, Netlist, Value
@@ -67,7 +68,9 @@ from cyclebound.sim.proof.prove import (
 __all__ = ["SECONDS", "certified", "need_solver"]
 
 SECONDS = 120.0
-"""Of each run of the solver and of the checker of its proof. What takes longer stays open."""
+"""Of each run of yosys, of the solver, and of the checker of its proof. What takes longer stays
+open."""
+_MOST = 5_000_000  # clauses of a problem; they take a gigabyte
 SOLVER = (sys.executable, "-m", "cyclebound.sim.proof.cadical")
 _SATISFIABLE, _UNSATISFIABLE = 10, 20  # statuses of SAT solvers
 _FILE = "certificate.json"
@@ -103,7 +106,7 @@ def certified(proof: Proof, block: Block, claim: Property, *, seconds: float = S
     Parameters
     ----------
     seconds : float
-        Of each run of the solver and of the checker of its proof.
+        As `SECONDS`.
     identity : Identity or None
         As of `cyclebound.sim.proof.prove.prove`.
     keep : Path or None
@@ -127,7 +130,7 @@ def certified(proof: Proof, block: Block, claim: Property, *, seconds: float = S
 
     def made() -> Certificate:
         with tempfile.TemporaryDirectory(prefix="cyclebound-certificate-") as work:
-            restated = _Restated(where, Path(work), design, script)
+            restated = _Restated(where, Path(work), design, script, seconds)
             certificate = restated.certificate(proof, seconds, progress)
             if keep is not None:
                 _copy(Path(work), keep)
@@ -194,6 +197,8 @@ class _Problem:
             return one if one == other else False
         pair = min(one, other), max(one, other)
         if pair not in self._ands:
+            if len(self.clauses) > _MOST:
+                raise _OpenError(f"{self.name} has more than {_MOST:,} clauses")
             new = self._ands[pair] = self.fresh()
             self.clauses += [(-new, one), (-new, other), (new, -one, -other)]
         return self._ands[pair]
@@ -246,14 +251,19 @@ class _Restated:
         A folder for files.
     design, script
         As they are proved.
+    seconds : float
+        As `SECONDS`.
     """
 
-    def __init__(self, where: str, work: Path, design: Design, script: str) -> None:
+    def __init__(self, where: str, work: Path, design: Design, script: str,
+                 seconds: float = SECONDS) -> None:
         self._where, self._work, self._says = where, work, design.labels
         (work / "top.il").write_text(design.rtlil)
         try:
-            run_yosys(prepared(script).replace("\n", "; ") + _GATES, work)
+            run_yosys(prepared(script).replace("\n", "; ") + _GATES, work, math.ceil(seconds))
             self._net = Netlist.read(work / "netlist.json")
+        except OutOfTimeError:
+            raise _OpenError(f"yosys was stopped after {seconds:g} s") from None
         except RuntimeError as error:
             raise UserError(f"{where}: cannot be restated: {error}") from error
         of = {flavor: [name for name, kind in self._net.flavors.items() if kind == flavor]

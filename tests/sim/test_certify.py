@@ -22,7 +22,7 @@ from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.native import compiled
-from cyclebound.sim.build.elaborate import leave_unused, ports_of
+from cyclebound.sim.build.elaborate import OutOfTimeError, leave_unused, ports_of
 from cyclebound.sim.describe.block import Block, Configuration, Property
 from cyclebound.sim.judge.verdict import judge
 from cyclebound.sim.netlist.gates import Cycles, Netlist
@@ -314,6 +314,19 @@ def test_what_takes_too_long_is_open_and_not_kept(monkeypatch):
     assert str(Certificate(**left.certificate)) == (
         "not certified: CaDiCaL was stopped after 0.5 s at base")
     assert certified(proof(), BLOCK, CLAIM).certificate["status"] == "certified"
+
+
+def test_what_is_too_large_is_open(monkeypatch):
+    monkeypatch.setattr(certify, "_MOST", 10)
+    left = certified(proof(), BLOCK, CLAIM)
+    assert left.certificate["detail"] == "step has more than 10 clauses"
+
+    def late(script, folder, seconds):
+        raise OutOfTimeError(f"{seconds}")
+
+    monkeypatch.setattr(certify, "run_yosys", late)
+    left = certified(proof(), BLOCK, CLAIM)
+    assert left.certificate["detail"] == "yosys was stopped after 120 s"
 
 
 def test_without_the_solver_there_is_a_line(tmp_path, monkeypatch):
