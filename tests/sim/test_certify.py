@@ -466,13 +466,16 @@ def test_clauses_are_numbered_as_in_the_problem():
 
 
 def gates_of(block, claim, folder):
+    """The gates, the bits of all outputs, and the component."""
     parameters = claim.instances[0]
     restated = certify._Restated("here", folder, design_of(block, claim, parameters),
                                  script_of(claim))
-    return restated._net, claim.top(**parameters) if claim.top else block.make(parameters)
+    top = json.loads((folder / "netlist.json").read_text())["modules"]["top"]
+    return (restated._net, top["ports"]["outputs"]["bits"],
+            claim.top(**parameters) if claim.top else block.make(parameters))
 
 
-def compare(net, component, cycles, seed):
+def compare(net, outputs, component, cycles, seed):
     """Compare outputs of gates with those of Amaranth's simulator; the number of comparisons."""
     rng, compared, bits = random.Random(seed), 0, {}
     # Amaranth's simulator resets what a port of a memory has read, and its RTLIL does not
@@ -506,13 +509,14 @@ def compare(net, component, cycles, seed):
             ctx.set(domain.rst, given["rst"][0])
             for name, value in ins:
                 ctx.set(Value.cast(value), sum(bit << at for at, bit in enumerate(given[name])))
+            at = 0
             for name, value in outs:
-                told = net.ports.get(name.replace(".", "__"), ())
-                got = [bool(run.value(bit, cycle)) for bit in told]
+                got = [bit == "1" if isinstance(bit, str) else bool(run.value(bit, cycle))
+                       for bit in outputs[at:at + widths[name]]]
                 wanted = ctx.get(Value.cast(value))
-                assert got == [bool(wanted >> at & 1) for at in range(len(got))], (
+                assert got == [bool(wanted >> place & 1) for place in range(len(got))], (
                     f"{name} in cycle {cycle}")
-                compared += len(got)
+                at, compared = at + widths[name], compared + len(got)
             await ctx.tick()
 
     simulator = Simulator(top)
@@ -532,19 +536,18 @@ SOME = {"noc.arbiter", "sram.banked_memory"}
                  marks=[] if block.name in SOME else [pytest.mark.thorough])
     for block, claim in REAL])
 def test_gates_do_what_the_component_does(tmp_path, block, claim):
-    net, component = gates_of(block, claim, tmp_path)
+    net, outputs, component = gates_of(block, claim, tmp_path)
     try:
-        assert compare(net, component, 40, 1) > 40
+        assert compare(net, outputs, component, 40, 1) >= 40
     finally:
         leave_unused(component)
 
 
 def test_gates_that_do_something_else_differ(tmp_path):
     block = catalogue.load().find("noc.arbiter")
-    net, component = gates_of(block, block.properties[0], tmp_path)
-    net.ports["grant"].reverse()
+    net, outputs, component = gates_of(block, block.properties[0], tmp_path)
     with pytest.raises(AssertionError, match=r"grant in cycle \d+"):
-        compare(net, component, 40, 1)
+        compare(net, [*reversed(outputs)], component, 40, 1)
 
 
 def test_a_bit_of_several_names_has_the_first_value_that_one_of_them_says(tmp_path):
