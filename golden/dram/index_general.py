@@ -59,10 +59,12 @@ def _next(part: Part, state: _Opening, gap: int, single: bool) -> tuple[int, ...
     if len(times) >= 4:
         legal = max(legal, times[-4] + part.nFAW)
     if single:
-        legal += legal - part.nRCD in times
+        if legal - part.nRCD in times:
+            legal += 1  # the command bus has that column
         return (*(time for time in times[:-3] if time + part.nRCD > legal), *times[-3:], legal)
     alone = part.nRCD < legal < part.nRCD + min(part.nRRD_S, part.nCCD_L)
-    legal += legal >= part.nRCD and not alone  # the first bank's, with none to follow yet
+    if legal >= part.nRCD and not alone:
+        legal += 1  # the first bank's, with none to follow yet
     return (*times[-3:], legal)
 
 

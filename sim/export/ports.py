@@ -108,8 +108,8 @@ def _parts(path: str, shape: object, offset: int) -> Iterator[tuple[str, object,
 
 def described(component: wiring.Component) -> dict[str, str]:
     """The description of each member, from the section "Members" of a component's docstring."""
-    section = re.search(r"^Members\n-+\n(.*?)(?=^\S.*\n-+\n|\Z)", inspect.getdoc(component) or "",
-                        re.DOTALL | re.MULTILINE)
+    section = re.search(r"^Members\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)",
+                        inspect.getdoc(component) or "", re.DOTALL | re.MULTILINE)
     descriptions: dict[str, str] = {}
     names: list[str] = []
     for line in (section[1] if section else "").splitlines():

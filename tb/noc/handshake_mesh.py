@@ -241,6 +241,22 @@ def input_of(tile: Tile, target: Tile) -> tuple[bool, int]:
     return across, (tile > target) - (tile < target)
 
 
+def victims(cores: Sequence[Tile], target: Tile) -> list[tuple[Tile, dict[str, int]]]:
+    """Of these cores one of each kind, with the kind: its parameters in the bounds of sharing."""
+    found: dict[tuple[int, ...], tuple[Tile, dict[str, int]]] = {}
+    for core in cores:
+        kind = kind_of(core, cores, target)
+        found.setdefault(tuple(kind.values()), (core, kind))
+    return list(found.values())
+
+
+def kind_of(victim: Tile, cores: Sequence[Tile], target: Tile) -> dict[str, int]:
+    """The parameters of the bounds of sharing, for one of the cores that share the target."""
+    entries = [input_of(tile, target) for tile in cores]
+    return {"links": links(victim, target), "inputs": len(set(entries)),
+            "sharing": entries.count(input_of(victim, target))}
+
+
 @testbench
 async def worst_reads(bench: Bench) -> None:
     """1 to 8 cores read one RAM, so timed that one of them waits for all the others, who ask again
@@ -252,14 +268,7 @@ async def worst_reads(bench: Bench) -> None:
     kernel = reads(target, fetch=False)
     for masters in range(1, len(around) + 1):
         cores = around[:masters]
-        entries = [input_of(tile, target) for tile in cores]
-        done = set()
-        for victim in cores:
-            kind = {"links": links(victim, target), "inputs": len(set(entries)),
-                    "sharing": entries.count(input_of(victim, target))}
-            if tuple(kind.values()) in done:
-                continue
-            done.add(tuple(kind.values()))
+        for victim, kind in victims(cores, target):
             await scene.cycle({victim: kernel})  # so that it was served last everywhere
             await scene.settle()
             start, ended = bench.cycle + 10, False
@@ -313,9 +322,7 @@ async def among(scene_of: type[GridScene], bench: Bench, target: Tile,
     pause, and the other way round."""
     for cores in (pair for pair in pairs if {*pair} <= {*scene_of(bench).tiles}):
         for victim, other in (cores, cores[::-1]):
-            entries = [input_of(tile, target) for tile in cores]
-            kind = {"links": links(victim, target), "inputs": len({*entries}),
-                    "sharing": entries.count(input_of(victim, target))}
+            kind = kind_of(victim, cores, target)
             for what, mine, theirs in (("mixed_read", Operation.READ, Operation.WRITE),
                                        ("mixed_write", Operation.WRITE, Operation.READ)):
                 bench.undeclare("mixed_read")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from cyclebound.golden.noc.routes import Tile
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
 from cyclebound.tb.bench import Bench
-from cyclebound.tb.noc.handshake_mesh import GridScene, input_of, links
+from cyclebound.tb.noc.handshake_mesh import GridScene, victims
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
 __all__ = ["IDLE", "READ", "WRITE", "Accesses", "Adversary", "Plan", "doing", "lives", "search",
@@ -164,14 +164,7 @@ async def search(bench: Bench, scene: GridScene, target: Tile, groups: Sequence[
     and whether without a pause.
     """
     for cores in groups:
-        entries = [input_of(tile, target) for tile in cores]
-        done = set()
-        for victim in cores:
-            kind = {"links": links(victim, target), "inputs": len(set(entries)),
-                    "sharing": entries.count(input_of(victim, target))}
-            if tuple(kind.values()) in done:
-                continue
-            done.add(tuple(kind.values()))
+        for victim, kind in victims(cores, target):
             for which, what, mine, others, steady in claims:
                 took = await slowest(bench, scene, Accesses(cores, victim, mine, others, steady),
                                      target, which, what, **kind)

@@ -28,6 +28,7 @@ from cyclebound.sim.export import verilog as exports
 from cyclebound.sim.export.check import check_equivalent
 from cyclebound.sim.export.compare import compare_with_source
 from cyclebound.sim.export.litex import litex_module
+from cyclebound.sim.export.ports import described
 from cyclebound.sim.export.verilog import PRAGMAS, export, lint
 
 pytestmark = pytest.mark.unit
@@ -573,3 +574,24 @@ def test_litex_places_the_module(tmp_path, monkeypatch):
     assert re.search(r"^dram_axi_port dram_axi_port", top, re.MULTILINE)
     (tmp_path / "top.v").write_text(top)
     run_yosys("read_verilog top.v dram_axi_port.v; hierarchy -check -top top", tmp_path)
+
+
+@pytest.mark.unit
+def test_ports_are_described_wherever_their_section_stands():
+    class Component(wiring.Component):
+        """A queue.
+
+        Members
+        -------
+        level, free : Out(3)
+            Entries that are in use,
+            or not.
+
+        Attributes
+        ----------
+        depth : int
+            Of all.
+        """
+
+    assert described(Component({})) == dict.fromkeys(
+        ("level", "free"), "Entries that are in use, or not.")
