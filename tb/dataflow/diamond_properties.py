@@ -1,6 +1,6 @@
 """Bound checker of Figure 6's graph: it reads its ports and drives none.
 
-Ref: Voitsechov and Etsion, "Single-Graph Multiple Flows", ISCA 2014, section 4.4.
+Ref: SGMF, section 4.4.
 """
 
 from amaranth.hdl import Assert, Cat, Cover, Module, Signal

@@ -301,8 +301,9 @@ def test_command_lines(run, tmp_path, monkeypatch, rounds):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cli_dram, "schedule", stub)
-    for name in ("regress.regress", "job.run_job", "plan.jobs_of", "verilog.export",
-                 "regress.prove_blocks", "fpga.place_and_route", "fpga.area_of_parts"):
+    for name in ("regression.regress.regress", "run.job.run_job", "regression.plan.jobs_of",
+                 "export.verilog.export", "regression.regress.prove_blocks",
+                 "fpga.placement.place_and_route", "fpga.placement.area_of_parts"):
         monkeypatch.setattr(f"cyclebound.sim.{name}", stub)
     monkeypatch.setattr("cyclebound.golden.dram.worst_case.worst_issue_delay", stub)
     monkeypatch.setattr("cyclebound.tools.dram.index_search.longest_order", stub)
