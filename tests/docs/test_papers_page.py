@@ -41,7 +41,9 @@ def named(words):
 
 @pytest.mark.unit
 def test_every_figure_and_table_is_on_the_page():
-    sections = dict(zip(PAPERS, re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:], strict=True))
+    *parts, departures = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
+    assert departures.startswith("Departures")
+    sections = dict(zip(PAPERS, parts, strict=True))
     for paper, (figures, tables) in PAPERS.items():
         assert sections[paper].startswith(paper)
         rows = re.findall(r"^\| ((?:Figure|Table)[^|]*) \| (.*) \|$", sections[paper],
