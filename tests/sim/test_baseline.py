@@ -358,7 +358,7 @@ def test_a_thinned_testbench_is_weaker(tmp_path, command, command_environment, t
     """In a copy of the project, whose bench of the arbiter does less."""
     root = tmp_path / "cyclebound"
     for name in ("golden", "hdl", "sim", "tb", "tools"):
-        shutil.copytree(Path(baseline_module.__file__).parents[1] / name, root / name,
+        shutil.copytree(Path(baseline_module.__file__).parents[2] / name, root / name,
                         ignore=shutil.ignore_patterns("__pycache__"))
     bench = root / "tb/noc/arbiter.py"
     text = bench.read_text()
