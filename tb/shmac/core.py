@@ -1,0 +1,257 @@
+"""Testbench of SHMAC's core: random programs beside the golden model, every cycle, every port."""
+
+import random
+from collections.abc import Callable, Iterator
+
+from cyclebound.golden.shmac.core import CoreModel, Fetch, Response, Shown
+from cyclebound.golden.shmac.core_bounds import CLASSES
+from cyclebound.golden.shmac.core_port import INTERRUPT_LINES
+from cyclebound.golden.shmac.machine import Access
+from cyclebound.golden.shmac.memory import SharedMemory
+from cyclebound.tb.bench import Bench, interrupted, testbench
+from cyclebound.tools.shmac.assembler import assemble
+from cyclebound.tools.shmac.random_programs import HANDLER, random_program
+
+__all__ = ["FAR", "MEMORIES", "Memory", "Waits", "execute", "play", "waits"]
+
+_MORE = 0x400  # words after a program, for its results and the handler's
+MEMORIES = (
+    ((0, 1), (0, 1)),     # a RAM of its own
+    ((0, 1), (1, 2)),     # and another one for data
+    ((1, 1), (0, 3)),
+    ((2, 3), (5, 4)),
+    ((5, 21), (11, 41)),  # about as far as in the thesis: its fetch, its read of the neighbour
+)
+"""Of fetches and of accesses: most cycles until one is taken, and from there to its response."""
+FAR = len(MEMORIES) - 1
+
+Waits = Callable[[], tuple[int, int]]
+"""Of a request: in how many cycles it is not taken, and how many later its response comes."""
+
+
+class Memory:
+    """A memory that takes its time.
+
+    Parameters
+    ----------
+    words : list of int
+        From address 0 on.
+    fetches, accesses : Waits
+        Of instructions, and of data.
+    """
+
+    def __init__(self, words: list[int], fetches: Waits, accesses: Waits) -> None:
+        self.content = SharedMemory({4 * place: word for place, word in enumerate(words)})
+        self._waits = {Fetch: fetches, Access: accesses}
+        self._left: int | None = None  # of the request on offer
+        self._answer = 0
+        self._coming: tuple[int, Response] | None = None  # in how many cycles
+
+    def cycle(self, request: Fetch | Access | None) -> tuple[bool, Response | None]:
+        """Whether it takes the request on offer in this cycle, and its response in it."""
+        response = None
+        if self._coming is not None:
+            left, answer = self._coming
+            response = answer if left == 1 else None
+            self._coming = None if left == 1 else (left - 1, answer)
+        ready = False
+        if request is not None:
+            if self._left is None:
+                self._left, self._answer = self._waits[type(request)]()
+            ready = self._left == 0
+            self._left = None if ready else self._left - 1
+        if ready:
+            if isinstance(request, Fetch):
+                data = self.content.fetch(request.address)
+            else:
+                assert request is not None
+                data = self.content.access(request)
+            if isinstance(request, Fetch) or request.answered:
+                self._coming = self._answer, Response(data or 0, data is None)
+        return ready, response
+
+
+def waits(rng: random.Random, taken: int, answer: int, *, latest: bool = False) -> Waits:
+    """Up to so many cycles; often few, often all of them; with ``latest``, always."""
+    def choose() -> tuple[int, int]:
+        if latest:
+            return taken, answer
+        kind = rng.randrange(4)
+        if kind == 0:
+            return 0, 1
+        if kind == 1:
+            return taken, answer
+        return rng.randint(0, taken), rng.randint(1, answer)
+
+    return choose
+
+
+async def play(bench: Bench, words: list[int], *, end: int, cycles: int = 50_000,
+               fetch: tuple[int, int], access: tuple[int, int], latest: bool = False,
+               lines: Iterator[int] | None = None) -> SharedMemory:
+    """Run a program, until it has come to ``end`` or for so many cycles, and compare each of them.
+
+    Parameters
+    ----------
+    words : list of int
+        The program, from address 0 on.
+    fetch, access : (int, int)
+        Most cycles until a request is taken, and from there to its response.
+    latest : bool
+        All of them take as many.
+    lines : iterator of int or None
+        The interrupt lines, for each cycle.
+    """
+    rng = bench.rng
+    model = CoreModel(big_endian=bench.parameters["endian"] == "big", vector=HANDLER,
+                      reset_address=bench.parameters.get("reset_address", 0))
+    memory = Memory(words + [0] * _MORE, waits(rng, *fetch, latest=latest),
+                    waits(rng, *access, latest=latest))
+    offset = {"vector": HANDLER}
+    shown = Shown()
+    for _ in range(cycles):
+        if shown.begins:
+            wait = {"load": sum(access), "store": access[0]}.get(shown.kind, 0)
+            bench.declare("instruction", core_cycles=CLASSES[shown.kind](), data_wait=wait,
+                          fetch_wait=sum(fetch))
+        request = model.request
+        ready, response = memory.cycle(request)
+        if request is None:
+            ready = rng.random() < 0.5
+        now = next(lines) if lines is not None else 0
+        seen = await bench.step(bench.inputs.pack({
+            **offset, "interrupts": now, "request.ready": ready,
+            "response.valid": response is not None,
+            "response.payload.data": response.data if response else rng.getrandbits(32),
+            "response.payload.error": response.error if response else rng.getrandbits(1)}))
+        shown = model.step(ready=ready and request is not None, response=response, lines=now)
+        expected, care = _expected(bench, request, shown)
+        bench.check(seen, expected, care)
+        if shown.begins and shown.pc == end:
+            break
+    return memory.content
+
+
+def _expected(bench: Bench, request: Fetch | Access | None, shown: Shown) -> tuple[int, int]:
+    """The outputs of a cycle, and which of them matter."""
+    outputs = bench.outputs
+    retired = shown.retired
+    said = {"request.valid": request is not None, "response.ready": 1,
+            "trace.begins": shown.begins, "trace.ends": retired is not None,
+            "trace.exception": retired is not None and retired.exception is not None,
+            "trace.register": retired.register if retired else 0,
+            "trace.value": retired.value if retired else 0}
+    if shown.pc is not None:
+        said["trace.pc"] = shown.pc
+        if shown.instruction is not None:
+            said["trace.instruction"] = shown.instruction
+    lanes = 0
+    if isinstance(request, Fetch):
+        said |= {"request.payload.address": request.address, "request.payload.fetch": 1,
+                 "request.payload.write": 0, "request.payload.sync": 0,
+                 "request.payload.strobes": 15}
+    elif request is not None:
+        said |= {"request.payload.address": request.address, "request.payload.fetch": 0,
+                 "request.payload.write": request.write, "request.payload.sync": request.sync,
+                 "request.payload.strobes": request.strobes}
+        if request.write:
+            lanes = sum(255 << 8 * lane for lane in range(4) if request.strobes >> lane & 1)
+            said["request.payload.data"] = request.data
+    care = outputs.mask(said)
+    if lanes:
+        field = outputs["request.payload.data"]
+        care = care & ~field.mask | field.to(lanes)
+    return outputs.pack(said), care
+
+
+async def execute(bench: Bench, *, units: int, memory: int, latest: bool = False,
+                  exceptions: bool = False, odd: bool = False, lines: Iterator[int] | None = None
+                  ) -> None:
+    """A random program, from reset on, with one of the `MEMORIES`."""
+    bench.forget()
+    await bench.reset()
+    program = random_program(bench.rng, units=units, exceptions=exceptions, odd=odd)
+    fetch, access = MEMORIES[memory]
+    await play(bench, program.words, end=program.end, fetch=fetch, access=access, lines=lines,
+               latest=latest)
+
+
+def _rare(rng: random.Random, chance: float) -> Iterator[int]:
+    """Lines that rise and fall."""
+    now = 0
+    while True:
+        if rng.random() < chance:
+            now = rng.getrandbits(INTERRUPT_LINES) if rng.random() < 0.5 else 0
+        yield now
+
+
+@testbench
+async def any_memory(bench: Bench) -> None:
+    for memory in range(len(MEMORIES)):
+        await execute(bench, units=50 if memory == FAR else 150, memory=memory)
+
+
+@testbench
+async def memory_at_its_latest(bench: Bench) -> None:
+    for memory in range(len(MEMORIES)):
+        await execute(bench, units=40 if memory == FAR else 80, memory=memory, latest=True,
+                      exceptions=True)
+
+
+@testbench
+async def exceptions(bench: Bench) -> None:
+    for memory in range(FAR):
+        await execute(bench, units=120, memory=memory, exceptions=True, odd=True)
+
+
+@testbench
+async def interrupts(bench: Bench) -> None:
+    for chance in (0.3, 0.02):
+        for memory in range(FAR):
+            await execute(bench, units=60, memory=memory, exceptions=True, odd=True,
+                          lines=_rare(bench.rng, chance))
+
+
+@testbench
+async def a_store_is_fetched(bench: Bench) -> None:
+    """A store to the next instruction, and to the one after it: both are executed as written."""
+    text = """
+        la $1, new
+        lw $2, 0($1)
+        sw $2, here($0)
+here:   addiu $3, $0, 1
+        sw $2, there($0)
+        addiu $4, $3, 0
+there:  addiu $3, $0, 1
+        sw $3, 0x200($0)
+end:    b end
+        nop
+new:    addiu $3, $0, 7
+    """
+    origin = bench.parameters.get("reset_address", 0)
+    words = [0] * (origin // 4) + assemble(text, origin=origin)
+    for fetch, access in MEMORIES:
+        bench.forget()
+        await bench.reset()
+        content = await play(bench, words, end=4 * (len(words) - 3), fetch=fetch, access=access)
+        bench.compare(content.words[0x200], 7, "what was stored")
+
+
+@testbench
+async def long_programs(bench: Bench) -> None:
+    for number in range(60):
+        exceptional = bench.rng.random() < 0.5
+        lines = _rare(bench.rng, bench.rng.choice((0.2, 0.01))) if exceptional else None
+        await execute(bench, units=1200, memory=number % FAR, exceptions=exceptional,
+                      odd=bench.rng.random() < 0.7, lines=lines)
+
+
+@testbench
+async def any_program(bench: Bench) -> None:
+    program = random_program(bench.rng, units=150, exceptions=True, odd=True)
+    fetch, access = MEMORIES[FAR - 1]
+    await play(bench, program.words, end=program.end, fetch=fetch, access=access,
+               lines=_rare(bench.rng, 0.02))
+
+
+reset_in_mid_run = interrupted(any_program, longest=400)
