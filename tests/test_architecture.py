@@ -176,6 +176,7 @@ def test_a_stray_file_is_named():
         "docs/all.csv", "left/log", "notes"]
 
 
+@pytest.mark.each_commit
 def test_imports_with_the_grain():
     assert offenders(against_the_grain, MODULES) == {}
 
@@ -197,6 +198,7 @@ def test_hardware_knows_no_model_no_bound_and_no_latency():
     assert offenders(models_and_bounds, sorted((ROOT / "hdl").rglob("*.py"))) == {}
 
 
+@pytest.mark.each_commit
 def test_docstrings_refer_to_what_is_there():
     assert offenders(references, WRITTEN) == {}
 

@@ -111,6 +111,7 @@ def proof(*, induction=2, depth=8, status="proved", **parameters):
                  depth=depth, induction=induction)
 
 
+@pytest.mark.each_commit
 def test_a_proof_is_certified_and_then_cached(monkeypatch):
     first = certified(proof(), BLOCK, CLAIM)
     found = Certificate(**first.certificate)

@@ -302,6 +302,7 @@ def test_with_a_compiler_that_does_not_work(cyclebound, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.each_commit
 def test_run(cyclebound, tmp_path):
     said = cyclebound("--catalogue", "faults", "run", "test.good", "-c", "d5", "-o", "run")
     assert (said.returncode, said.stderr) == (0, "")

@@ -106,6 +106,7 @@ def arbiter_block(component=RoundRobinArbiter, spared=0):
                                                "spared": spared}, ({"count": 3},)),))
 
 
+@pytest.mark.each_commit
 def test_a_round_robin_arbiter_reaches_its_bound_and_no_more():
     proof = explore(arbiter_block(), arbiter_block().explorations[0], {"count": 3})
     assert proof.status == "proved"

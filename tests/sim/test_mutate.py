@@ -184,6 +184,7 @@ def tally_of(campaign, fate):
     return sum(row.fate == fate for row in campaign.rows.values())
 
 
+@pytest.mark.each_commit
 @pytest.mark.cosim
 def test_every_fate(run):
     campaign, = read_campaigns(run)

@@ -143,6 +143,7 @@ def test_golden_model_of_the_dram_path_finds(tmp_path, mutant):
     assert FIRED not in reason
 
 
+@pytest.mark.each_commit
 @pytest.mark.cosim
 @some([mutant for mutant in MUTANTS if mutant.watched],
       "grant not held")

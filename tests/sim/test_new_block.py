@@ -16,6 +16,7 @@ def regress(folder, name, *words):
                           cwd=folder, capture_output=True, text=True)
 
 
+@pytest.mark.each_commit
 @pytest.mark.system
 def test_a_new_block_passes(call, tmp_path):
     done = call("new", "item_delay", "-o", "blocks")

@@ -71,6 +71,7 @@ def up_to(limit):
     return lambda c: Assert(c.count <= limit, f'above "{limit}"')
 
 
+@pytest.mark.each_commit
 def test_proved_and_then_cached():
     first, second = (prove(BLOCK, claims(up_to(5)), {"top": 5}) for _ in range(2))
     assert (first.status, first.induction, first.cached) == ("proved", 2, False)

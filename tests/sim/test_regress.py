@@ -78,6 +78,7 @@ def faulty(a_run):
     return a_run("faulty", *(f"test.{name}" for name in (*REASONS, "skipping")), *QUICK, "--json")
 
 
+@pytest.mark.each_commit
 @system
 def test_a_regression_with_faults_has_status_1(faulty):
     _, said = faulty

@@ -17,6 +17,7 @@ QUICK = ("noc.arbiter",)
 AXI = ("dataflow.token_buffer", "noc.wormhole_router", "dram.stride_sequencer")  # have streams
 
 
+@pytest.mark.each_commit
 @pytest.mark.parametrize(("name", "shell"), [
     pytest.param(name, "", marks=() if name in QUICK else pytest.mark.thorough) for name in NAMES
 ] + [pytest.param(name, "axi-stream", marks=pytest.mark.thorough) for name in AXI])
