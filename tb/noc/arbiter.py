@@ -4,6 +4,7 @@ from cyclebound.golden.noc.arbiter import RoundRobinModel
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _FEW = 4  # requesters of whom every set is tried
+_SETS = 100  # of requesters, of more than that a sample
 
 
 async def _cycle(bench: Bench, model: RoundRobinModel, pending: int, accepted: bool) -> int:
@@ -52,7 +53,7 @@ async def any_who_ask_at_once(bench: Bench) -> None:
     count = bench.parameters["count"]
     sets = range(1, 1 << count)
     for last in (None, *range(count)):
-        for asking in sets if count <= _FEW else bench.rng.sample(sets, 100):
+        for asking in sets if len(sets) <= _SETS else bench.rng.sample(sets, _SETS):
             model = RoundRobinModel(count)
             await bench.reset(idle=0)
             bench.declare("grant", requesters=count)
