@@ -15,7 +15,7 @@ $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '$(
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help regress regress-full test test-thorough test-unit test-proof test-cosim test-system lint lock clean
+.PHONY: help regress regress-full test test-thorough test-unit test-proof test-cosim test-system lint docs lock clean
 
 help:  ## print the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,13 +48,18 @@ lint: $(READY)  ## ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
+docs: $(READY)  ## the pages as a site with a search: build/site/index.html
+	@rm -rf build/site
+	@$(BIN)/sphinx-build -q -W --keep-going -j auto -d build/doctrees docs build/site $(ARGS)
+	@echo "build/site/index.html (its search shows excerpts where a server has it: python3 -m http.server -d build/site)"
+
 lock: $(READY)  ## write constraints.txt from the packages installed now
 	@$(call install,.[devices])
 	@(head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable --exclude uv) > constraints.new
 	@mv constraints.new constraints.txt
 
 clean:  ## remove the environment and all runs (not the cache of builds)
-	rm -rf $(VENV) runs build *.egg-info
+	rm -rf $(VENV) runs build docs/modules *.egg-info
 
 # The system has to bring a C++ compiler and Python; all else comes from PyPI.
 $(READY): pyproject.toml constraints.txt

@@ -15,7 +15,7 @@ import pytest
 from cyclebound.sim.base import audit
 from cyclebound.sim.base.toolchain import cache_root
 
-pytest_plugins = ["pytester", "kit.costs"]
+pytest_plugins = ["pytester", "kit.browser", "kit.costs"]
 
 PAGES = Path(__file__).parent / "sim" / "pages"
 

@@ -1,7 +1,7 @@
 """End-to-end bound of a write through the network to DDR3 (memory-composition, Eq. 1 to 7 and V).
 
 Everything is as printed; what this project puts in its place is in ``composition_corrected.py``.
-Times are `Duration`s: a formula that the paper gets away with only because its NoC and its local
+A time is a `Duration`: a formula that the paper gets away with only because its NoC and its local
 memory share a clock converts explicitly here.
 """
 

@@ -7,14 +7,14 @@ every line is a wire, a table, a shift, a sum or a product of the hardware.
 All functions take an array of binary32 patterns, numpy ``uint32`` of any shape, and return one of
 the same shape. Subnormal numbers count in full, as arguments and as results. A NaN gives `NAN`.
 
-============  =====================  ======================  =======================
-argument      rcp                    rsqrt                   sin, cos
-============  =====================  ======================  =======================
-+0, -0        +inf, -inf             +inf, -inf              the argument, 1
-+inf, -inf    +0, -0                 +0, NaN                 NaN
-x < 0         1/x                    NaN                     -sin(-x), cos(-x)
-|x| <= 2^-128 +inf, -inf             1/sqrt(x)               the argument, 1
-============  =====================  ======================  =======================
+=============  =====================  ======================  =======================
+argument       rcp                    rsqrt                   sin, cos
+=============  =====================  ======================  =======================
++0, -0         +inf, -inf             +inf, -inf              the argument, 1
++inf, -inf     +0, -0                 +0, NaN                 NaN
+x < 0          1/x                    NaN                     -sin(-x), cos(-x)
+to +-2^-128    +inf, -inf             1/sqrt(x)               the argument, 1
+=============  =====================  ======================  =======================
 """
 
 import numpy as np

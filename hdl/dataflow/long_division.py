@@ -102,7 +102,7 @@ class _Block(wiring.Component):
 
 
 class IntegerDivider(_Block):
-    """Signed division, truncated; x / 0 is all ones. It takes a cycle for each bit of |a|."""
+    """Signed division, truncated; x / 0 is all ones. A cycle for each bit of a's magnitude."""
 
     def __init__(self, *, tag_width):
         super().__init__(tag_width=tag_width)

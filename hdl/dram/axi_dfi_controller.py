@@ -1,5 +1,7 @@
 """AXI4 in, DFI out: the AXI port before the DRAM controller of a DDR3 device with a DFI PHY.
 
+::
+
     AXI4 --> AXI port --> DFI controller --> dfi_... --> PHY (yours) --> DDR3
 
 Ref: AMBA AXI Protocol Specification (IHI 0022); DFI 2.1 and 3.1; JESD79-3F.

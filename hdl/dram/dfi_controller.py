@@ -1,5 +1,7 @@
 """DRAM controller for a DDR3 device that a DFI PHY drives, from power-up on.
 
+::
+
     request, data --> DRAM controller --> DFI adapter --> dfi_... --> PHY (yours) --> DDR3
                       in reset until        power-up --^
 

@@ -1,5 +1,7 @@
 """The SIMD accelerator: compute unit, scheduler, memories, and the clock that they share.
 
+::
+
     host -> kernel --> program load --> work-group scheduler <--> compute unit
                             |                                        |
                       dram.controller <------- transfer unit <-------'

@@ -1,5 +1,7 @@
 """Interfaces between the compute unit and the rest of the SIMD accelerator.
 
+::
+
     work-group scheduler --- launch, occupied, ended --->  +--------------+
     program load ----------- program ------------------->  | compute unit |
     transfer unit <--------- access, completion -------->  |              |

@@ -1,6 +1,7 @@
 """Docstrings and bounds cite by the keys of docs/bibliography.md."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,12 @@ def test_bounds_cite_by_key():
     assert len(sources) > 5
     assert [source for source in sources
             if not source.startswith((*KEYS, "this project", "given"))] == []
+
+
+def test_one_version_and_its_date_everywhere():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    cited = dict(re.findall(r"^(version|date-released): (.*)$", (ROOT / "CITATION.cff").read_text(),
+                            re.MULTILINE))
+    newest = re.search(r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest.groups() == (project, cited["date-released"])
+    assert cited["version"] == project

@@ -17,7 +17,7 @@ QUOTED = [(name, command, lines) for name in PAGES for command, lines in Page(na
 
 @pytest.mark.unit
 def test_pages_quote_commands_with_what_they_print():
-    assert {name for name, *_ in QUOTED} == {"papers.md", "simd_wcet.md",
+    assert {name for name, *_ in QUOTED} == {"first-steps.md", "papers.md", "simd_wcet.md",
                                              "simd_wcet_published.md"}
     assert all(lines for *_, lines in QUOTED)
 

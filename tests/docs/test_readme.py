@@ -1,4 +1,5 @@
-"""The README: its rows are of the results page, its commands exist, its links lead somewhere."""
+"""The README and the page of commands: rows are of the results page, commands exist; links of all
+pages lead somewhere."""
 
 import importlib
 import re
@@ -18,6 +19,7 @@ from kit.pages import Page, results
 
 ROOT = Path(__file__).parents[2]
 PAGE = Page("README.md")
+COMMANDS = Page("commands.md")
 PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
 pytestmark = pytest.mark.unit
 
@@ -41,8 +43,8 @@ def test_the_first_command():
 def test_how_many_there_are():
     parts = jedec_parts() | PARTS
     oldest, *_, newest = sorted(CAPABILITIES, key=float)
-    assert PAGE.says(f"{len(parts)} parts", f"{len(KERNELS)} kernels come along",
-                     f"sm_{oldest.replace('.', '')} to sm_{newest.replace('.', '')}")
+    assert COMMANDS.says(f"{len(parts)} parts", f"{len(KERNELS)} kernels come along",
+                         f"sm_{oldest.replace('.', '')} to sm_{newest.replace('.', '')}")
     least = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
     assert PAGE.says(f"Python {least.removeprefix('>=')} or later")
 
@@ -62,7 +64,7 @@ def commands():
 
 def test_every_command_is_there_and_has_the_options_named(commands):
     named = set()
-    for cell, does in PAGE.rows("| command | does |"):
+    for cell, does in COMMANDS.rows("| command | does |"):
         first, *more = re.findall(r"`([a-z0-9]+(?: [a-z0-9]+)?)", cell)
         here = [first, *(f"{first.split()[0]} {name}" for name in more)]
         assert set(here) <= set(commands), cell
@@ -72,6 +74,12 @@ def test_every_command_is_there_and_has_the_options_named(commands):
         assert options <= known, options - known
         named |= set(here)
     assert {name for name in commands if " " not in name} <= named
+
+
+def test_the_readme_names_every_command(commands):
+    named = {name for _, cell in PAGE.rows("| to | there is |")
+             for name in re.findall(r"`([a-z]+)`", cell)}
+    assert named == {name.partition(" ")[0] for name in commands}
 
 
 @pytest.mark.parametrize("name", ["README.md", *PAGES])

@@ -5,7 +5,8 @@
 
 CPU seconds of the test's process and of the processes that it started and waited for, fixtures
 included. A test that is in the table, and is not marked ``each_commit``, is left out without
-``--thorough``, and comes in its turn in CI (`tests/rotate.py`). A new test runs until it is measured.
+``--thorough``, and comes in its turn in CI (`tests/rotate.py`). A new test runs until it is
+measured.
 """
 
 import csv
@@ -44,7 +45,7 @@ def write(path: Path, measured: dict[str, float], there: dict[str, float]) -> No
 
 def pytest_addoption(parser):
     parser.addoption("--costs", type=Path, metavar="FILE",
-                     help=f"put the tests that take over {DEAR:g} CPU-s, and what they take, into FILE")
+                     help=f"put the tests that take over {DEAR:g} CPU-s into FILE")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
