@@ -1,6 +1,7 @@
 """Dataflow: what is between the units of an SGMF core, and the core."""
 
 import functools
+from collections.abc import Mapping
 
 from cyclebound.golden.dataflow import bounds, cache_bounds, fabric_bounds, special_bounds
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER
@@ -18,6 +19,7 @@ from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,
+    Exploration,
     FpgaTarget,
     MutationTarget,
     Picture,
@@ -26,6 +28,7 @@ from cyclebound.sim.describe.block import (
 )
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.diamond_properties import DiamondCheck
+from cyclebound.tb.dataflow.fabric_environment import EXPLORED, FabricEnvironment, completion_of
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 from cyclebound.tb.dataflow.thread_sink_properties import ThreadSinkCheck, ThreadSinkProof
 from cyclebound.tb.dataflow.unit_properties import SpecialUnitCheck
@@ -46,6 +49,21 @@ _ALL_THREADS = Probe(start=taken("x"), end=taken("product"), starts="declared.th
 _ANSWERED = {"end": "ports[p].response.valid", "id": "ports[p].request.payload.tag",
              "end_id": "ports[p].response.payload.tag", "over": {"p": "ports"}}
 _TINY_BANKS = {"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
+
+# Grids of which every run of a kernel is explored, with any memory.
+_EXPLORED = {
+    "copy": {"rows": ("SL", "LT"), "depth": 2, "tid_width": 5, "address_width": 6},
+    "sum": {"rows": ("SLT", "LCL"), "depth": 2, "tid_width": 3, "address_width": 4}}
+
+
+def _completion(kernel: str, threads: int, longest: int):
+    """Of the one run that there is."""
+    def kinds(parameters: Mapping[str, object], index: Mapping[str, int]) -> dict[str, int]:
+        return completion_of(kernel, threads, longest, rows=parameters["rows"],
+                             depth=parameters["depth"])
+
+    return kinds
+
 
 _SINK_THREADS = (1, 2, 5, 8)  # as many as the small sink's testbench ends
 
@@ -235,6 +253,7 @@ BLOCKS = (
             "divides_2": Configuration({**_DIVIDES, "depth": 2}),
             **{name: Configuration({"rows": FIVE_BY_FIVE.rows, "depth": depth, "tid_width": 11,
                                     "address_width": 16}) for name, depth in _FIVES.items()},
+            **{name: Configuration(parameters) for name, parameters in _EXPLORED.items()},
             # Figure 8 with the paper's counts
             "paper": Configuration({"rows": PAPER.rows, "depth": 16, "tid_width": 11,
                                     "address_width": 16}),
@@ -244,6 +263,8 @@ BLOCKS = (
             Testbench("harness", "cyclebound.tb.dataflow.fabric_harness", top=FabricHarness,
                       probed=lambda harness: harness.fabric,
                       configurations=("small",), quick=()),
+            Testbench("explored", "cyclebound.tb.dataflow.fabric_explored",
+                      configurations=tuple(_EXPLORED), quick=()),
             Testbench("kernels", "cyclebound.tb.dataflow.fabric_kernels",
                       configurations=("divides", "divides_2"), quick=()),
             Testbench("kernels_five", "cyclebound.tb.dataflow.fabric_kernels",
@@ -258,10 +279,19 @@ BLOCKS = (
                       configurations=("small", "five_by_five", "paper"), thorough=True),
         ),
         bounds=(
-            BoundBinding("stream", fabric_bounds.fabric_stream, _RUN),
-            BoundBinding("completion", fabric_bounds.fabric_completion, _RUN,
-                         configurations=("small", "divides", "divides_2", *_FIVES, "paper")),
+            BoundBinding("stream", fabric_bounds.fabric_stream, _RUN, configurations=(
+                "small", "divides", "divides_2", *_FIVES, "paper")),
+            BoundBinding("completion", fabric_bounds.fabric_completion, _RUN),
         ),
+        explorations=tuple(Exploration(
+            f"{kernel}_{threads}_threads_of_{longest}_cycles",
+            f"after reset and configuration {threads} threads run once; memory takes each access "
+            f"at once, and answers it within {longest} cycles of its offer, in any order; what is "
+            "loaded decides nothing",
+            "completion", functools.partial(FabricEnvironment, kernel=kernel, threads=threads,
+                                            longest=longest),
+            _completion(kernel, threads, longest), (_EXPLORED[kernel],))
+            for kernel, runs in EXPLORED.items() for threads, longest in runs),
         checker=StreamsCheck,
         fpga=FpgaTarget("five_by_five"),
         pictures=tuple(Picture(

@@ -1,9 +1,12 @@
 """SHMAC's routers."""
 
 import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
 
 from cyclebound.golden.noc import shmac_bounds as bounds
 from cyclebound.golden.noc.shmac_packet import ShmacPort
+from cyclebound.golden.noc.shmac_sharing import victims
 from cyclebound.hdl.noc.handshake_mesh import HandshakeMesh
 from cyclebound.hdl.noc.handshake_router import HandshakeRouter
 from cyclebound.hdl.noc.pipelined_mesh import PipelinedMesh
@@ -12,11 +15,13 @@ from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,
+    Exploration,
     FpgaTarget,
     Picture,
     Property,
     Testbench,
 )
+from cyclebound.tb.noc.grid_environment import SharingEnvironment
 from cyclebound.tb.noc.grid_properties import TileGridCheck
 from cyclebound.tb.noc.handshake_router_properties import (
     HandshakeFairProof,
@@ -55,6 +60,49 @@ _COMPARED = ("thesis", "accepted", "row", "late")
 _SEARCHED = ("thesis", "accepted", "row", "late_row")
 _GRID = {"rows": 3, "columns": 3, "words": 16, **_GIVEN, "slave_acknowledge": "passed",
          "late": False}
+_ROW, _ACCEPTED, _LATE_ROW = ({**_GRID, "rows": 1, **more} for more in (
+    {"columns": 4}, {"slave_acknowledge": "accepted"}, {"columns": 4, "late": True}))
+_PAIR = {**_GIVEN, "rows": 1, "columns": 2, "words": 16}
+
+# Every choice of every core, in a row of tiles: who shares the RAM of tile 1, as in the searches.
+_RAM = 1
+_ONE, _BESIDE, _ALONG, _BOTH = (0,), (0, 2), (2, 3), (0, 2, 3)
+_SAYS = {
+    "reads": "in tiles {}, each core reads the RAM of tile 1, in any cycle in which it waits for "
+             "no response",
+    "writes": "in tiles {}, each core begins in any cycle to write to the RAM of tile 1, without a "
+              "pause, waiting for one acknowledge at a time",
+    "any": "in tiles {}, each core reads and writes the RAM of tile 1 in any cycle, waiting for "
+           "one response or acknowledge at a time{}"}
+
+
+def _shared(what: str, mix: str, groups: tuple[tuple[int, ...], ...],
+            instances: tuple[Mapping[str, object], ...]) -> Iterator[Exploration]:
+    """For each group of cores, the longest request ``what`` of one of each kind among them.
+
+    A read among both is of a core whose own writes have landed, so that each such core has an
+    environment of its own.
+    """
+    for cores in groups:
+        kinds = {tile[1]: kind for tile, kind in victims([(0, n) for n in cores], (0, _RAM))}
+        one_each = what == "mixed_read"
+        for victim in kinds if one_each else [None]:
+            names = "_".join(map(str, cores))
+            landed = (f"; tile {victim} reads only when its own writes have landed" if one_each
+                      else "")
+            yield Exploration(
+                f"{what}_{names}{f'_from_{victim}' if one_each else ''}",
+                _SAYS[mix].format(" and ".join(map(str, cores)), landed), what,
+                functools.partial(SharingEnvironment, target=_RAM, cores=cores, mix=mix,
+                                  victim=victim),
+                functools.partial(_kind_at, kinds if victim is None else {victim: kinds[victim]}),
+                instances)
+
+
+def _kind_at(kinds: Mapping[int, Mapping[str, int]], parameters: Mapping[str, object],
+             index: Mapping[str, int]) -> Mapping[str, int] | None:
+    return kinds.get(index["n"])
+
 
 BLOCKS = (
     Block(
@@ -116,10 +164,10 @@ BLOCKS = (
         component=HandshakeMesh,
         configurations={
             "thesis": Configuration(_GRID),
-            "accepted": Configuration({**_GRID, "rows": 1, "slave_acknowledge": "accepted"}),
-            "row": Configuration({**_GRID, "rows": 1, "columns": 4}),
+            "accepted": Configuration(_ACCEPTED),
+            "row": Configuration(_ROW),
             "late": Configuration({**_GRID, "rows": 1, "columns": 2, "late": True}),
-            "late_row": Configuration({**_GRID, "rows": 1, "columns": 4, "late": True}),
+            "late_row": Configuration(_LATE_ROW),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",), fixed=_THESIS,
@@ -143,6 +191,18 @@ BLOCKS = (
             BoundBinding("mixed_write", bounds.mixed_write, probe=_WRITE,
                          configurations=_SEARCHED),
         ),
+        # not three masters that read and write: of two there are millions of states already
+        explorations=tuple(
+            exploration for what, mix, groups, instances in (
+                ("shared", "reads", (_ONE, _BESIDE), (_ACCEPTED, _ROW, _LATE_ROW)),
+                ("shared", "reads", (_ALONG, _BOTH), (_ROW, _LATE_ROW)),
+                ("posted", "writes", (_ONE, _BESIDE), (_ACCEPTED, _ROW)),
+                ("posted", "writes", (_ALONG, _BOTH), (_ROW,)),
+                ("mixed_read", "any", (_ONE, _BESIDE), (_ACCEPTED, _ROW)),
+                ("mixed_read", "any", (_ALONG,), (_ROW,)),
+                ("mixed_write", "any", (_ONE, _BESIDE), (_ACCEPTED, _ROW)),
+                ("mixed_write", "any", (_ALONG,), (_ROW,)))
+            for exploration in _shared(what, mix, groups, instances)),
         checker=TileGridCheck,
         signals=_TILES,
     ),
@@ -191,7 +251,7 @@ BLOCKS = (
         component=PipelinedMesh,
         configurations={
             "grid": Configuration({**_GIVEN, "rows": 3, "columns": 3, "words": 16}),
-            "pair": Configuration({**_GIVEN, "rows": 1, "columns": 2, "words": 16}),
+            "pair": Configuration(_PAIR),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.pipelined_mesh", quick=("pair",), fixed=_THESIS),
@@ -206,6 +266,11 @@ BLOCKS = (
             # more of a core's writes fit into these routers' queues
             BoundBinding("mixed_write", bounds.pipelined_mixed_write,
                          probe=dataclasses.replace(_WRITE, in_flight=32)),
+        ),
+        explorations=(
+            *_shared("mixed_read", "any", (_ONE, (0, 1)), (_PAIR,)),
+            # of a write beside another core's, over 30 million states
+            *_shared("mixed_write", "any", (_ONE,), (_PAIR,)),
         ),
         checker=TileGridCheck,
         signals=_TILES,

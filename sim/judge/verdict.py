@@ -462,13 +462,19 @@ def _key(binding: BoundBinding, parameters: Mapping[str, object]) -> str:
                        if name in parameters})
 
 
+def _plain(value: object) -> str:
+    """A parameter's value, or all of them, as results hold it: a tuple has become a list there."""
+    return json.dumps(dict(value) if isinstance(value, Mapping) else value, sort_keys=True,
+                      default=repr)
+
+
 def _refuted(block: Block, binding: BoundBinding, configuration: Configuration,
              proofs: Iterable[Proof]) -> str:
     """The counterexample to this bound in this configuration, as a text; empty without one."""
     for proof in proofs:
         if (proof.property in {e.name for e in block.explorations if e.what == binding.what}
                 and proof.block == block.name and proof.status == "failed"
-                and dict(proof.parameters) == dict(configuration.parameters)):
+                and _plain(proof.parameters) == _plain(configuration.parameters)):
             return f"exploration {proof.property}: {proof.detail}"
     for proof, claim, _ in _proofs_of(block, binding, configuration, proofs, "failed"):
         if proof.trace is not None and f"{binding.what}: a request takes" in proof.detail:
@@ -486,10 +492,12 @@ def _proofs_of(block: Block, binding: BoundBinding, configuration: Configuration
                 or claim.name not in binding.proved_by):
             continue
         same = [name for name in configuration.parameters if name not in claim.independent]
-        if any(proof.parameters.get(name) != configuration.parameters[name] for name in same):
+        if any(_plain(proof.parameters.get(name)) != _plain(configuration.parameters[name])
+               for name in same):
             continue
         # what the configuration leaves to the component has its default, in the proof too
-        if any(value != block.default_of(name) for name, value in proof.parameters.items()
+        if any(_plain(value) != _plain(block.default_of(name))
+               for name, value in proof.parameters.items()
                if name not in claim.independent and name not in configuration.parameters):
             continue
         if claim.top is not None and not _is_the_block(block, claim, proof.parameters):
@@ -552,7 +560,7 @@ def _explored(block: Block, binding: BoundBinding, configuration: Configuration,
         exploration = next((e for e in block.explorations if e.name == proof.property), None)
         if (exploration is None or proof.block != block.name or proof.status != "proved"
                 or exploration.what != binding.what
-                or dict(proof.parameters) != dict(configuration.parameters)):
+                or _plain(proof.parameters) != _plain(configuration.parameters)):
             continue
         for what, kind, limit in proof.claims:
             if what == binding.what and _allowed(block, binding, configuration, kind) == limit:

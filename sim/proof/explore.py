@@ -50,6 +50,7 @@ _OUTPUTS = ("broken", "wrong", "illegal", "waiting", "closes", "ticks")  # as ex
 _MOST_CHOICES = 16  # bits
 _RUNS, _CLOCKS = 1024, 512  # of the simulation that guesses
 _RECIPE = 1  # changes whenever the same design would be visited in another way
+_WORDING = 2  # and whenever a proof says something else of it
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def explore(block: Block, exploration: Exploration, parameters: Mapping[str, obj
         return Proof(block.name, exploration.name, exploration.says, dict(parameters),
                      method="every state visited", cached=cached, **fields)
 
-    index = None if identity is None else key_of(_RECIPE, identity.key, everything(),
+    index = None if identity is None else key_of(_RECIPE, _WORDING, identity.key, everything(),
                                                  compiler_content())
     if index and (place := find_entry("explored", index)) is not None:
         return proof(True, json.loads((place / "proof.json").read_text()))
@@ -200,6 +201,7 @@ def explore(block: Block, exploration: Exploration, parameters: Mapping[str, obj
                            index=index, kind=kind)
 
     claims, reached, states, broken, seconds = [], 0, 0, [], 0.0
+    below: list[str] = []
     looked_at = block.make(parameters)
     for index_of_place in list(probe.indexes(looked_at)):
         kind = exploration.kinds(parameters, index_of_place)
@@ -215,6 +217,8 @@ def explore(block: Block, exploration: Exploration, parameters: Mapping[str, obj
                             "in Amaranth's simulator")
         claims.append((exploration.what, dict(kind), limit))
         reached += found.cycles == limit
+        if found.cycles is not None and found.cycles < limit:
+            below.append(f"{found.cycles} of {limit}")
         if found.cycles is None or found.cycles > limit:
             took = "for ever" if found.cycles is None else f"{found.cycles}"
             broken.append(f"{exploration.what}: a request takes {took}, more than {limit}, with "
@@ -222,9 +226,9 @@ def explore(block: Block, exploration: Exploration, parameters: Mapping[str, obj
     leave_unused(looked_at)
     if not claims:
         raise UserError(f"{where}: it has no kind of request for these parameters")
+    said = f"{states:,} states, {reached} of {len(claims)} kinds reach their bound"
     fields = {"status": "failed" if broken else "proved", "claims": claims, "seconds": seconds,
-              "detail": "; ".join(broken) or f"{states:,} states, {reached} of {len(claims)} kinds "
-                                             "reach their bound"}
+              "detail": "; ".join(broken) or ", ".join([said, *below])}
     if index and identity and identity.stands() and not broken:
         find_or_make("explored", index, lambda folder: (folder / "proof.json").write_text(
             json.dumps(fields)))

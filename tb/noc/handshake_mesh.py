@@ -10,6 +10,7 @@ from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel, TileEvents
 from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.routes import Mesh, Tile
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
+from cyclebound.golden.noc.shmac_sharing import kind_of, links, victims
 from cyclebound.tb.bench import Bench, testbench
 
 CENTRE: Tile = (1, 1)
@@ -20,11 +21,6 @@ FETCH = Kernel(enable=True, fetch=True)
 GIVEN = ("to_memory_cycles", "memory_cycles", "to_core_cycles")
 _OUTPUTS = ("requests", "fetched", "operated", "busy", "arrives", "writes", "landed", "data")
 _QUIET = 300  # cycles in which no instruction ends, after which none will
-
-
-def links(tile: Tile, target: Tile) -> int:
-    """Number of links between two tiles: their Manhattan distance."""
-    return abs(tile[0] - target[0]) + abs(tile[1] - target[1])
 
 
 def reads(target: Tile, *, fetch: bool = True, bypass: bool = False) -> Kernel:
@@ -233,28 +229,6 @@ async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) 
             expected = SHARED[name][masters - 1]
             assert abs(mean - expected) < 0.02 * expected, (
                 f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")
-
-
-def input_of(tile: Tile, target: Tile) -> tuple[bool, int]:
-    """The input by which a tile's requests reach the target; they go along the row first."""
-    across = tile[0] == target[0]
-    return across, (tile > target) - (tile < target)
-
-
-def victims(cores: Sequence[Tile], target: Tile) -> list[tuple[Tile, dict[str, int]]]:
-    """Of these cores one of each kind, with the kind: its parameters in the bounds of sharing."""
-    found: dict[tuple[int, ...], tuple[Tile, dict[str, int]]] = {}
-    for core in cores:
-        kind = kind_of(core, cores, target)
-        found.setdefault(tuple(kind.values()), (core, kind))
-    return list(found.values())
-
-
-def kind_of(victim: Tile, cores: Sequence[Tile], target: Tile) -> dict[str, int]:
-    """The parameters of the bounds of sharing, for one of the cores that share the target."""
-    entries = [input_of(tile, target) for tile in cores]
-    return {"links": links(victim, target), "inputs": len(set(entries)),
-            "sharing": entries.count(input_of(victim, target))}
 
 
 @testbench

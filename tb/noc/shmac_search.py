@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from cyclebound.golden.noc.routes import Tile
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
+from cyclebound.golden.noc.shmac_sharing import victims
 from cyclebound.tb.bench import Bench
-from cyclebound.tb.noc.handshake_mesh import GridScene, victims
+from cyclebound.tb.noc.handshake_mesh import GridScene
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
 __all__ = ["IDLE", "READ", "WRITE", "Accesses", "Adversary", "Plan", "doing", "lives", "search",

@@ -1,5 +1,6 @@
 """Worst cases by visiting every state: what is found, and what is noticed."""
 
+import dataclasses
 import random
 
 import pytest
@@ -91,6 +92,12 @@ def grants(*, count: int, spared: int = 0) -> int:
     return count - spared
 
 
+@bound(formula="3", source="this test", environment="requesters ask when they like")
+def three_grants(*, spared: int = 0) -> int:
+    """Grants until one's own, of three."""
+    return 3 - spared
+
+
 def observation(latency, spared):
     return "test.arbiter/three/cycle/1", Group("grant", {"spared": spared}, latency, 1, 0,
                                                latency - 1, "t")
@@ -133,6 +140,23 @@ def test_what_was_explored_is_exhaustive_evidence_for_these_kinds_only():
     row, = judge(block, "three", [observation(3, spared=0), observation(1, spared=1)], [proof])
     assert row.evidence == "sampled"
     assert "1 of 2 kinds" in row.domain
+
+
+def test_parameters_that_are_sequences_are_lists_in_results():
+    def make(*, rows):
+        return RoundRobinArbiter(count=len(rows))
+
+    rows = {"rows": ("one", "two", "three")}
+    block = dataclasses.replace(
+        arbiter_block(), component=make, configurations={"three": Configuration(rows)},
+        bounds=(BoundBinding("grant", three_grants, PROBE),))
+    proof = explore(block, dataclasses.replace(block.explorations[0], instances=(rows,)), rows)
+    proof = dataclasses.replace(proof, parameters={"rows": [*rows["rows"]]})
+    row, = judge(block, "three", [observation(3, spared=0)], [proof])
+    assert row.evidence == "exhaustive"
+    failed = dataclasses.replace(proof, status="failed", detail="a request takes 4")
+    row, = judge(block, "three", [observation(3, spared=0)], [failed])
+    assert row.verdict == "refuted"
 
 
 def test_a_request_that_may_wait_for_ever_is_found():
