@@ -50,10 +50,17 @@ class Resource(Protocol):
         Where its numbers come from, in a sentence.
     """
 
-    name: str
-    clock_ps: int
-    kind: str
-    evidence: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def clock_ps(self) -> int: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def evidence(self) -> str: ...
 
     def cycles(self, layer: Layer) -> int:
         """Cycles of a layer at most. Raises `NotCovered` where the resource has no bound."""

@@ -220,4 +220,4 @@ def attention_head(length: int, model: int, depth: int) -> tuple[Product, ...]:
 LENET_CONVOLUTIONS = (Convolution("conv1", 28, 28, 1, 6, 5, padding=2),
                       Convolution("conv2", 14, 14, 6, 16, 5))
 LENET_PRODUCTS = tuple(mlp((400, 120, 84, 10)))
-LENET_5 = (*LENET_CONVOLUTIONS, *LENET_PRODUCTS)
+LENET_5: tuple[Convolution | Product, ...] = (*LENET_CONVOLUTIONS, *LENET_PRODUCTS)

@@ -170,7 +170,7 @@ def _write_pictures(analysis: Analysis, policy: Policy, chart: Path | None, unti
 
 
 def _loops(analysis: Analysis) -> list[dict[str, object]]:
-    return [{"line": analysis.program.lines[loop.header.index], "rounds": bound.most + 1,
+    return [{"line": analysis.program.lines[loop.header.at], "rounds": bound.most + 1,
              "inferred": bound.inferred, "exact": bound.exact}
             for loop in analysis.loops.loops for bound in [analysis.loops.bounds[loop]]]
 

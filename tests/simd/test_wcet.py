@@ -80,7 +80,7 @@ def test_edges_cost_what_the_pipeline_takes(machine):
             for edge in route:
                 cost, flight = costs.step(flight, edge)
                 alone += cost
-                trace += [edge.source.index, *[TAKEN] * (edge.how is How.TAKEN),
+                trace += [edge.source.at, *[TAKEN] * (edge.how is How.TAKEN),
                           *[INJECTED] * edge.injected]
             length = pipeline.length(trace)
             assert alone == length <= sum(map(costs.cost, route))
@@ -230,7 +230,7 @@ def routes_of(analysis):
 
     def follow(node, trace):
         for edge in graph.after[node]:
-            then = [*trace, node.index, *[TAKEN] * (edge.how is How.TAKEN),
+            then = [*trace, node.at, *[TAKEN] * (edge.how is How.TAKEN),
                     *[INJECTED] * edge.injected]
             if graph.is_access(node):
                 step = (pipeline.length(then), node)

@@ -49,7 +49,7 @@ def ends(analysis, line):
     """Whether (work-groups may go on after an exit in a line, they may end there)."""
     program = analysis.program
     edges = [edge for node, after in analysis.graph.after.items()
-             if program.lines[node.index] == line + 5 for edge in after]
+             if program.lines[node.at] == line + 5 for edge in after]
     return (any(edge.target is not None for edge in edges),
             any(edge.target is None for edge in edges))
 
@@ -120,7 +120,7 @@ def strays(seed):
     rng = random.Random(seed)
     grid = Grid(rng.choice((1, 33, 64)), rng.randint(1, 8), BUILT, 64)
     analysis, contents = analysis_of(random_exits(rng), grid), np.random.default_rng(seed)
-    steps = {(node.index, None if edge.target is None else edge.target.index)
+    steps = {(node.at, None if edge.target is None else edge.target.at)
              for node, after in analysis.graph.after.items() for edge in after}
     memory = memory_of(analysis.program)
     memory[1][:, :contents.choice((0, 1, 3, 32, 63, 64))] = 1 << 31  # these leave by data

@@ -49,7 +49,7 @@ def bounds(text, grid=None):
     """(line of the header, most, exact, inferred) of each loop, the innermost first."""
     program = kernel(text)
     found = BoundedLoops(routes(program), grid)
-    return [(program.lines[loop.header.index] - 3, bound.most, bound.exact, bound.inferred)
+    return [(program.lines[loop.header.at] - 3, bound.most, bound.exact, bound.inferred)
             for loop in found.loops for bound in [found.bounds[loop]]]
 
 

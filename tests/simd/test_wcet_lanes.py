@@ -32,7 +32,7 @@ def compared(program, grid, memory):
     """Indexes that were known before an access, all of which its work-group had."""
     graph = without_dead_pops(RouteGraph(program))
     lanes = LaneValues(graph, BoundedLoops(graph, grid).values, grid)
-    known = {node.index: lanes.before(node) for node in graph.after
+    known = {node.at: lanes.before(node) for node in graph.after
              if lanes.before(node) is not None and not node.stack}
     code, found = Code(program), 0
     with np.errstate(all="ignore"):

@@ -8,7 +8,15 @@ long as there are control units.
 """
 
 from cyclebound.golden.dataflow.control import DELAY_SLOTS, Control
-from cyclebound.golden.dataflow.graph import Graph, Memory, Special, Task, Token, kind_of
+from cyclebound.golden.dataflow.graph import (
+    Graph,
+    Memory,
+    Operand,
+    Special,
+    Task,
+    Token,
+    kind_of,
+)
 from cyclebound.golden.dataflow.grid import Grid, Kind
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
 from cyclebound.golden.dataflow.special_timing import longest
@@ -30,6 +38,13 @@ def _latency(task: Task, memory: int) -> int:
     return 1 if task.delays or not isinstance(task.function, Control) else _MATCH
 
 
+def _producer(operand: Operand) -> int:
+    """The task of an operand that is a token."""
+    if not isinstance(operand, Token):
+        raise TypeError(f"operand {operand!r} is no token")
+    return operand.task
+
+
 def missing(graph: Graph, *, depth: int, memory: int = 4) -> dict[tuple[int, int], int]:
     """By task and operand, for how many more threads its route should have room."""
     arrives: dict[int, int] = {}
@@ -42,10 +57,10 @@ def missing(graph: Graph, *, depth: int, memory: int = 4) -> dict[tuple[int, int
         arrives[number] = latest + _latency(task, memory)
         if task.delays:  # an empty one takes no time
             arrives[number] = latest - HOPS
-            room[number] = task.slots + room.get(task.operands[0].task, 0)
+            room[number] = task.slots + room.get(_producer(task.operands[0]), 0)
             continue
         for k, when in comes.items():
-            lacks = latest - when + _MATCH - depth - room.get(task.operands[k].task, 0)
+            lacks = latest - when + _MATCH - depth - room.get(_producer(task.operands[k]), 0)
             if lacks > 0:
                 lacking[number, k] = lacks
     return lacking

@@ -95,7 +95,7 @@ class Compiler(Valuer):
             return
         if isinstance(node.test, ast.Name) and node.test.id == RETURNED:
             branch = scope.inside()
-            branch.predicate = self._and(scope.predicate, condition.what, True, node)
+            branch.predicate = self._and(scope.predicate, condition.token, True, node)
             self.body(node.orelse, branch)
             returned = branch.names[RETURNED]
             if returned != scope.names[RETURNED]:
@@ -109,7 +109,7 @@ class Compiler(Valuer):
         for statements, inverted in ((node.body, False), (node.orelse, True)):
             branch = scope.inside(*([(hidden, not inverted)] if hidden else []))
             if statements:
-                branch.predicate = self._and(scope.predicate, condition.what, inverted, node)
+                branch.predicate = self._and(scope.predicate, condition.token, inverted, node)
                 self.body(statements, branch)
             branches.append(branch)
         self._merge(condition, branches, scope, node, hidden is not None)
@@ -129,10 +129,10 @@ class Compiler(Valuer):
                                         f"{no.kind} in the other")
                     yes = self.choose(condition, yes, no, kind, node)
                 scope.names[name] = yes
-            elif yes is not None or no is not None:
+            elif (value := no if yes is None else yes) is not None:
                 branch = branches[yes is None]
                 if hidden:
-                    partial[name] = branch.partial.get(name, (branch.guards, branch.find(name)))
+                    partial[name] = branch.partial.get(name, (branch.guards, value))
             else:
                 partials = [branch.partial[name] for branch in branches if name in branch.partial]
                 if (all(value == partials[0] for value in partials)
@@ -153,8 +153,7 @@ def compile_kernel(kernel: Kernel, /, **constants: float) -> Graph:
     Raises `KernelError` for what cannot be mapped, `TypeError` for constants that are missing or
     unknown, `ValueError` for one that is none.
     """
-    constants = check_constants(kernel, constants)
-    compiler = Compiler(kernel, constants)
+    compiler = Compiler(kernel, check_constants(kernel, constants))
     compiler.body(without_returns(kernel.tree.body),
                   Scope({kernel.thread: Value(compiler.number, "int")}))
     graph = finished(compiler.graph)
@@ -163,7 +162,7 @@ def compile_kernel(kernel: Kernel, /, **constants: float) -> Graph:
     return graph
 
 
-def check_constants(kernel: Kernel, constants: Mapping[str, float]) -> dict[str, float]:
+def check_constants(kernel: Kernel, constants: Mapping[str, float]) -> dict[str, int | np.float32]:
     """The constants, as numbers of their kinds.
 
     Raises `TypeError` unless every constant of the kernel has a value, and nothing else, and
@@ -175,7 +174,7 @@ def check_constants(kernel: Kernel, constants: Mapping[str, float]) -> dict[str,
     unknown = sorted(set(constants) - set(kernel.constants))
     if unknown:
         raise TypeError(f"kernel {kernel.name} has no constant {unknown[0]}")
-    checked: dict[str, float] = {}
+    checked: dict[str, int | np.float32] = {}
     for name in kernel.constants:
         value = constants[name]
         floating = kernel.parameters[name] is Float

@@ -8,17 +8,27 @@ from 2**31 to 2**32 - 1 may be given where only its bits matter.
 
 import ast
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from cyclebound.golden.dataflow import special
 from cyclebound.golden.dataflow.compute_unit import evaluate
-from cyclebound.golden.dataflow.graph import Special, Task, Token
-from cyclebound.golden.dataflow.kernel import FUNCTIONS
+from cyclebound.golden.dataflow.graph import Function, Special, Task, Token
+from cyclebound.golden.dataflow.kernel import FUNCTIONS, KernelError
 from cyclebound.golden.dataflow.operations import WIDTH, Operation
-from cyclebound.tools.dataflow.operands import Value, constant, operand, span_of, unify
+from cyclebound.tools.dataflow.operands import (
+    Compiling,
+    Node,
+    Value,
+    constant,
+    literal,
+    operand,
+    span_of,
+    unify,
+)
 from cyclebound.tools.dataflow.spans import ANY, MASK, MOST, Span, span_after
 
 __all__ = ["emit"]
@@ -26,7 +36,8 @@ __all__ = ["emit"]
 _MOST_POWER = 64  # of exponents
 
 
-_KNOWN = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+_KNOWN: dict[str, Callable[..., Any]] = {  # Python's, of ints or of numpy.float32
+          "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
           "//": operator.floordiv, "%": operator.mod, "<<": operator.lshift,
           ">>": operator.rshift, "&": operator.and_, "|": operator.or_, "^": operator.xor,
           "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
@@ -38,8 +49,9 @@ _RING = {"+": Operation.ADD, "-": Operation.SUB, "*": Operation.MUL, "&": Operat
          "|": Operation.OR, "^": Operation.XOR}  # of them, only the bits of an operand matter
 _ORDER = {"==": Operation.EQ, "!=": Operation.NE, "<": Operation.LT, "<=": Operation.LE}
 _UNSIGNED = {"ltu": Operation.LTU, "leu": Operation.LEU}
-_FLOAT = {"+": Operation.FADD, "-": Operation.FSUB, "*": Operation.FMUL, "/": Special.FDIV}
-_FLOAT_ORDER = {"==": Operation.FEQ, "<": Operation.FLT, "<=": Operation.FLE}
+_FLOAT: dict[str, Function] = {"+": Operation.FADD, "-": Operation.FSUB, "*": Operation.FMUL,
+                               "/": Special.FDIV}
+_FLOAT_ORDER: dict[str, Function] = {"==": Operation.FEQ, "<": Operation.FLT, "<=": Operation.FLE}
 _ARITY = {"fma": 3, **dict.fromkeys(("sqrt", "float32", "int32", "neg", "pos", "~", "not", "abs",
                                      "float", "int", "bool"), 1)}
 _SIGN = 0x8000_0000
@@ -49,10 +61,11 @@ _SIGN = 0x8000_0000
 class _Emitter:
     """Adds tasks for one expression."""
 
-    compiler: object
-    node: ast.expr
+    compiler: Compiling
+    node: Node
 
-    def task(self, function, kind: str, *operands: Token | int, span: Span = ANY) -> Value:
+    def task(self, function: Function, kind: str, *operands: Token | int,
+             span: Span = ANY) -> Value:
         task = Task(function, list(operands), line=self.node.lineno)
         token = self.compiler.graph.add(task)
         if span != ANY:
@@ -62,13 +75,16 @@ class _Emitter:
     def operand(self, value: Value, kind: str, *, wide: bool = False) -> Token | int:
         return operand(self.compiler, self.node, value, kind, wide=wide)
 
-    def fail(self, what: str):
+    def literal(self, value: Value, kind: str, *, wide: bool = False) -> int:
+        return literal(self.compiler, self.node, value, kind, wide=wide)
+
+    def fail(self, what: str) -> KernelError:
         return self.compiler.fail(self.node, what)
 
     def span(self, value: Value) -> Span:
         return span_of(self.compiler, value)
 
-    def integer(self, function, name: str, *values: Value, wide: bool = False) -> Value:
+    def integer(self, function: Function, name: str, *values: Value, wide: bool = False) -> Value:
         """An operation on integers."""
         return self.task(function, "int", *(self.operand(value, "int", wide=wide)
                                             for value in values),
@@ -80,18 +96,18 @@ class _Emitter:
         """Shift a value; by 32 or more or by a negative number, all bits are shifted out."""
         function = {"<<": Operation.SHL, ">>": Operation.SRA, "shr": Operation.SHR}[name]
         low, high = self.span(by)
-        if by.known and not 0 <= by.what < WIDTH:
-            raise self.fail(f"a shift must be by 0 to {WIDTH - 1}, not {by.what}")
+        if by.known and not 0 <= by.number < WIDTH:
+            raise self.fail(f"a shift must be by 0 to {WIDTH - 1}, not {by.number}")
         value_bits = self.operand(value, "int", wide=name != ">>")
         if low >= 0 and high < WIDTH:
             return self.task(function, "int", value_bits, self.operand(by, "int"),
                              span=span_after(name, [self.span(value), (low, high)]))
-        fits = self.task(Operation.LTU, "bool", by.what, WIDTH)
+        fits = self.task(Operation.LTU, "bool", by.token, WIDTH)
         if name == ">>":
-            by = self.task(Operation.SELECT, "int", fits.what, by.what, WIDTH - 1)
-            return self.task(function, "int", value_bits, by.what)
-        shifted = self.task(function, "int", value_bits, by.what)
-        return self.task(Operation.SELECT, "int", fits.what, shifted.what, 0)
+            by = self.task(Operation.SELECT, "int", fits.token, by.token, WIDTH - 1)
+            return self.task(function, "int", value_bits, by.token)
+        shifted = self.task(function, "int", value_bits, by.token)
+        return self.task(Operation.SELECT, "int", fits.token, shifted.token, 0)
 
     def divide(self, name: str, left: Value, right: Value) -> Value:
         """``//`` or ``%``, towards minus infinity as Python's; the unit truncates towards zero.
@@ -102,46 +118,47 @@ class _Emitter:
         if least == most == 0:
             raise self.fail(f"{name} by 0")
         span = span_after(name, [self.span(left), (least, most)])
-        if right.known and right.what > 0 and right.what & (right.what - 1) == 0:
-            bits = self.operand(right, "int")
+        divisor = int(right.number) if right.known else 0
+        if divisor > 0 and divisor & (divisor - 1) == 0:
+            bits = self.literal(right, "int")
             if name == "%":
                 return self.task(Operation.AND, "int", self.operand(left, "int"), bits - 1,
                                  span=span)
             return self.task(Operation.SRA, "int", self.operand(left, "int"),
                              bits.bit_length() - 1, span=span)
         a, b = self.operand(left, "int"), self.operand(right, "int")
-        quotient = self.task(Special.IDIV, "int", a, b).what
+        quotient = self.task(Special.IDIV, "int", a, b).token
         plain = self.span(left)[0] >= 0 and least > 0
         if plain and name == "//":
             self.compiler.spans[quotient] = span
             return Value(quotient, "int")
-        product = self.task(Operation.MUL, "int", quotient, b).what
-        rest = self.task(Operation.SUB, "int", a, product).what
+        product = self.task(Operation.MUL, "int", quotient, b).token
+        rest = self.task(Operation.SUB, "int", a, product).token
         if plain:
             self.compiler.spans[rest] = span
             return Value(rest, "int")
         if least > 0:  # all ones if the rest is negative
-            down = self.task(Operation.SRA, "int", rest, WIDTH - 1).what
+            down = self.task(Operation.SRA, "int", rest, WIDTH - 1).token
         else:  # or if it is not 0 and of the other sign than the divisor
-            other = self.task(Operation.XOR, "int", rest, b).what
-            differ = self.task(Operation.SRA, "int", other, WIDTH - 1).what
-            down = self.task(Operation.SELECT, "int", rest, differ, 0).what
+            other = self.task(Operation.XOR, "int", rest, b).token
+            differ = self.task(Operation.SRA, "int", other, WIDTH - 1).token
+            down = self.task(Operation.SELECT, "int", rest, differ, 0).token
         if name == "//":
             return self.task(Operation.ADD, "int", quotient, down, span=span)
-        more = self.task(Operation.AND, "int", down, b).what
+        more = self.task(Operation.AND, "int", down, b).token
         return self.task(Operation.ADD, "int", rest, more, span=span)
 
     def power(self, base: Value, exponent: Value) -> Value:
         """A product, from the left; each is rounded."""
         if not exponent.known or exponent.kind == "float" or not (
-                0 <= exponent.what <= _MOST_POWER):
+                0 <= exponent.number <= _MOST_POWER):
             raise self.fail("an exponent must be a constant integer from 0 to "
                             f"{_MOST_POWER}")
         kind = "float" if base.kind == "float" else "int"
-        if exponent.what == 0:
+        if exponent.number == 0:
             return constant(1 if kind == "int" else np.float32(1))
         result = Value(base.what, kind)
-        for _ in range(exponent.what - 1):
+        for _ in range(int(exponent.number) - 1):
             result = emit(self.compiler, self.node, "*", result, Value(base.what, kind))
         return result
 
@@ -162,10 +179,10 @@ class _Emitter:
             old, new = self.operand(result, kind), self.operand(value, kind)
             replaces = self.task(Operation.FLT, "bool", *((new, old) if name == "min" else
                                                           (old, new)))
-            result = self.task(Operation.SELECT, "float", replaces.what, new, old)
+            result = self.task(Operation.SELECT, "float", replaces.token, new, old)
         return result
 
-    def mixed(self, name: str, one: Value, other: Value):
+    def mixed(self, name: str, one: Value, other: Value) -> KernelError:
         return self.fail(f"{name} of {one.kind} and {other.kind}; convert one with float32() or "
                          "int32()")
 
@@ -179,7 +196,7 @@ class _Emitter:
         kinds = {value.kind for value in values}
         if "float" in kinds or name in ("fma", "sqrt", "float", "float32", "/"):
             return self.fold_floats(name, values)
-        numbers = [int(value.what) for value in values]
+        numbers = [int(value.number) for value in values]
         if name not in (*_RING, "<<", "neg", "pos", "~", "**", "not", "bool", "int", "int32"):
             for value in values:
                 self.operand(value, "int")  # its sign matters
@@ -192,33 +209,33 @@ class _Emitter:
         if name in ("//", "%") and numbers[1] == 0:
             raise self.fail(f"{name} by 0")
         result = _KNOWN[name](*numbers)
-        if not isinstance(result, bool):
-            result = constant(int(result))
-            self.operand(result, "int", wide=True)
-            return result
-        return constant(result)
+        if isinstance(result, bool):
+            return constant(result)
+        folded = constant(int(result))
+        self.operand(folded, "int", wide=True)
+        return folded
 
     def fold_floats(self, name: str, values: Sequence[Value]) -> Value:
         if name == "/" and all(value.kind != "float" for value in values):
-            if values[1].what == 0:
+            if values[1].number == 0:
                 raise self.fail("/ by 0")
             for value in values:
                 self.operand(value, "int")
-            return constant(np.float32(int(values[0].what) / int(values[1].what)))
+            return constant(np.float32(int(values[0].number) / int(values[1].number)))
         if name == "**":
             return self.power(*values)
         if name in ("int", "int32"):
-            result = evaluate(Operation.TO_INT, [self.operand(values[0], "float")])
-            return constant(result - (1 << WIDTH) if result > MOST else result)
+            word = evaluate(Operation.TO_INT, [self.literal(values[0], "float")])
+            return constant(word - (1 << WIDTH) if word > MOST else word)
         if name in ("//", "%", "&", "|", "^", "<<", ">>", "~"):
             raise self.fail(f"{name} of floats cannot be mapped")
         for value in values:
             if value.kind != "float":
                 self.operand(value, "int")
-        bits = [self.operand(value, "float") for value in values]
+        bits = [self.literal(value, "float") for value in values]
         if name in ("fma", "sqrt"):
-            result = (evaluate(Operation.FMA, bits) if name == "fma" else special.root(bits[0]))
-            return constant(np.uint32(result).view(np.float32))
+            word = evaluate(Operation.FMA, bits) if name == "fma" else special.root(bits[0])
+            return constant(np.uint32(word).view(np.float32))
         if name == "/":
             return constant(np.uint32(special.divide(*bits)).view(np.float32))
         numbers = [np.uint32(bit).view(np.float32) for bit in bits]
@@ -231,11 +248,11 @@ class _Emitter:
         """The value of a bitwise function, or a shift, of constants."""
         if any(value.kind == "float" for value in values):
             raise self.fail(f"{name} is for integers")
-        if name == "shr" and not 0 <= values[1].what < WIDTH:
-            raise self.fail(f"a shift must be by 0 to {WIDTH - 1}, not {values[1].what}")
-        if name == "idiv" and values[1].what == 0:
+        if name == "shr" and not 0 <= values[1].number < WIDTH:
+            raise self.fail(f"a shift must be by 0 to {WIDTH - 1}, not {values[1].number}")
+        if name == "idiv" and values[1].number == 0:
             raise self.fail("idiv by 0")
-        bits = [self.operand(value, "int", wide=name != "idiv") for value in values]
+        bits = [self.literal(value, "int", wide=name != "idiv") for value in values]
         if name == "idiv":
             result = special.divide_integers(*bits)
         else:
@@ -245,7 +262,7 @@ class _Emitter:
         return constant(result - (1 << WIDTH) if result > MOST else result)
 
 
-def emit(compiler, node: ast.expr, name: str, *values: Value) -> Value:
+def emit(compiler: Compiling, node: Node, name: str, *values: Value) -> Value:
     """The value of an operation; ``compiler`` has the graph, and the words for what fails."""
     this = _Emitter(compiler, node)
     if name not in _ARITY and name not in _KNOWN and name not in ("ltu", "leu", "shr", "idiv",
@@ -284,12 +301,11 @@ def emit(compiler, node: ast.expr, name: str, *values: Value) -> Value:
             bits = [this.operand(value, "int", wide=True) for value in values]
             return this.task(_UNSIGNED[name], "bool", *bits)
         if name == "idiv":
-            if values[1].known and values[1].what == 0:
+            if values[1].known and values[1].number == 0:
                 raise this.fail("idiv by 0")
             return this.task(Special.IDIV, "int", *(this.operand(value, "int")
                                                     for value in values))
-        return (this.divide if name in ("//", "%") else
-                lambda *both: this.shift(*both))(name, *values)
+        return (this.divide if name in ("//", "%") else this.shift)(name, *values)
 
     kind = unify(*values)
     if kind is None:
@@ -298,7 +314,7 @@ def emit(compiler, node: ast.expr, name: str, *values: Value) -> Value:
         if name == "!=":
             equal = this.task(Operation.FEQ, "bool", *(this.operand(value, kind)
                                                        for value in values))
-            return this.task(Operation.XOR, "bool", equal.what, 1)
+            return this.task(Operation.XOR, "bool", equal.token, 1)
         if name not in _FLOAT and name not in _FLOAT_ORDER:
             raise this.fail(f"{name} of floats cannot be mapped")
         return this.task((_FLOAT | _FLOAT_ORDER)[name], "bool" if name in _FLOAT_ORDER else kind,
@@ -319,24 +335,24 @@ def _unary(this: _Emitter, name: str, value: Value) -> Value:
     match name:
         case "pos" | "int" | "int32":
             if floating and name != "pos":
-                return this.task(Operation.TO_INT, "int", value.what)
+                return this.task(Operation.TO_INT, "int", value.token)
             return Value(value.what, "float" if floating else "int")
         case "float" | "float32":
-            return value if floating else this.task(Operation.TO_FLOAT, "float", value.what)
+            return value if floating else this.task(Operation.TO_FLOAT, "float", value.token)
         case "not":
-            return this.task(Operation.XOR, "bool", value.what, 1)
+            return this.task(Operation.XOR, "bool", value.token, 1)
         case "~":
             if floating:
                 raise this.fail("~ of floats cannot be mapped")
             low, high = this.span(value)
-            return this.task(Operation.XOR, "int", value.what, MASK, span=(~high, ~low))
+            return this.task(Operation.XOR, "int", value.token, MASK, span=(~high, ~low))
         case "neg":
             if floating:  # only the sign changes
-                return this.task(Operation.XOR, "float", value.what, _SIGN)
+                return this.task(Operation.XOR, "float", value.token, _SIGN)
             return this.integer(Operation.SUB, "-", constant(0), value)
         case "abs":
             if floating:
-                return this.task(Operation.AND, "float", value.what, _SIGN - 1)
+                return this.task(Operation.AND, "float", value.token, _SIGN - 1)
             if this.span(value)[0] >= 0:
                 return Value(value.what, "int")
             negative = this.integer(Operation.SUB, "-", constant(0), value)

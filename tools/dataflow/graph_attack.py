@@ -22,6 +22,7 @@ from cyclebound.golden.dataflow.graph import (
     NUMBER,
     Graph,
     Memory,
+    Operand,
     Special,
     Task,
     Token,
@@ -61,16 +62,17 @@ def random_graph(grid: Grid, rng: random.Random) -> Graph:
     rng.shuffle(kinds)
     for kind in kinds[:rng.randrange(2, len(kinds) + 1)]:
         if kind == Kind.COMPUTE:
-            function = rng.choice((Operation.AND, Operation.MIN, Operation.SELECT, Operation.XOR))
-            operands = [pick() for _ in range(3 if function == Operation.SELECT else 2)]
-            if function == Operation.AND and rng.random() < 0.5:
+            operation = rng.choice((Operation.AND, Operation.MIN, Operation.SELECT, Operation.XOR))
+            operands: list[Operand] = [
+                pick() for _ in range(3 if operation == Operation.SELECT else 2)]
+            if operation == Operation.AND and rng.random() < 0.5:
                 operands[1] = SIZE - 1
-            task = Task(function, operands)
+            task = Task(operation, operands)
         elif kind == Kind.CONTROL:
-            function = rng.choice(list(Control))
-            count = {Control.PHI: 3, Control.DELAY: 1}.get(function, rng.choice((1, 2, 3)))
-            task = Task(function, [pick() for _ in range(count)], slots=rng.choice((1, 2, 5, 16)))
-            if function == Control.DELAY and popular:
+            control = rng.choice(list(Control))
+            count = {Control.PHI: 3, Control.DELAY: 1}.get(control, rng.choice((1, 2, 3)))
+            task = Task(control, [pick() for _ in range(count)], slots=rng.choice((1, 2, 5, 16)))
+            if control == Control.DELAY and popular:
                 task.slots = max(2, task.slots)
         elif kind == Kind.LOAD_STORE:
             enable = pick() if rng.random() < 0.25 else None
@@ -78,9 +80,9 @@ def random_graph(grid: Grid, rng: random.Random) -> Graph:
             task = Task(Memory.STORE if store else Memory.LOAD,
                         [pick(), pick() if store else None, enable], array=rng.choice(ARRAYS))
         else:
-            function = {Kind.DIVIDE: Special.FDIV, Kind.INTEGER_DIVIDE: Special.IDIV,
-                        Kind.ROOT: Special.FSQRT}[kind]
-            task = Task(function, [pick() for _ in range(1 + (function != Special.FSQRT))])
+            special = {Kind.DIVIDE: Special.FDIV, Kind.INTEGER_DIVIDE: Special.IDIV,
+                       Kind.ROOT: Special.FSQRT}[kind]
+            task = Task(special, [pick() for _ in range(1 + (special != Special.FSQRT))])
         tokens.append(graph.add(task))
         if isinstance(task.function, Memory) and rng.random() < 0.3:
             tokens.append(Token(tokens[-1].task, ENABLE))
@@ -106,7 +108,8 @@ class SlowMemory:
     def __init__(self, words: list[int], *, units: int, memory: int, pattern: Pattern) -> None:
         self.words, self._memory, self._pattern = words, memory, pattern
         self._due: list[dict[int, tuple[int, int]]] = [{} for _ in range(units)]
-        self._count, self._since = [0] * units, [None] * units
+        self._count = [0] * units
+        self._since: list[int | None] = [None] * units
         self._now = 0
 
     def responses(self) -> list[tuple[int, int] | None]:
@@ -117,12 +120,13 @@ class SlowMemory:
         for unit, request in enumerate(requests):
             if request is None:
                 continue
-            if self._since[unit] is None:
-                self._since[unit] = self._now
+            since = self._since[unit]
+            if since is None:
+                since = self._since[unit] = self._now
             wait, take = self._pattern.get((unit, self._count[unit]), (0, 2))
-            if self._now < self._since[unit] + wait:
+            if self._now < since + wait:
                 continue
-            last = self._since[unit] + self._memory - 1
+            last = since + self._memory - 1
             wanted = min(last, self._now + max(2, take) - 1)
             free = [cycle for cycle in range(self._now + 1, last + 1)
                     if cycle not in self._due[unit]]
@@ -242,7 +246,8 @@ def attack(runs: int, *, seed: int, tries: int = 6,
     while done < runs:
         rng = random.Random(f"{seed} {number}")
         number += 1
-        scene, best = scene_of(rng), []
+        scene = scene_of(rng)
+        best: list[tuple[int, Pattern]] = []
         for _, pattern in zip(range(min(tries, runs - done)), scene.patterns(best, rng),
                               strict=False):
             cycles = scene.cycles(pattern)

@@ -1,6 +1,15 @@
 """Lowering of a graph to operations that units have: literals, and common subexpressions."""
 
-from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Graph, Memory, Special, Task, Token
+from cyclebound.golden.dataflow.graph import (
+    CONSTANT,
+    NUMBER,
+    Graph,
+    Memory,
+    Operand,
+    Special,
+    Task,
+    Token,
+)
 from cyclebound.golden.dataflow.operations import Operation
 
 __all__ = ["lower"]
@@ -33,7 +42,8 @@ def lower(graph: Graph, *, sources: int) -> Graph:
         return Token(constants[value])
 
     for number, task in graph.tasks.items():
-        operands, literal = [], None
+        operands: list[Operand] = []
+        literal: int | None = None
         for operand in task.operands:
             if isinstance(operand, Token):
                 operand = Token(renamed[operand.task], operand.channel)
@@ -44,7 +54,8 @@ def lower(graph: Graph, *, sources: int) -> Graph:
                 else:
                     operand = constant(operand)
             operands.append(operand)
-        if operands and not any(isinstance(operand, Token) for operand in operands):
+        if operands and isinstance(operands[0], int) and not any(
+                isinstance(operand, Token) for operand in operands):
             operands[0] = constant(operands[0])
         made = Task(task.function, operands, task.array, task.inverted, task.slots, task.value,
                     task.line)

@@ -68,7 +68,7 @@ def _map(graph: Graph, grid: Grid, seed: int, attempts: int, moves: int) -> Mapp
     kinds = {number: kind_of(task) for number, task in graph.tasks.items()} | {SINK: Kind.SINK}
     edges = [(token.task, number) for token, number, _ in graph.edges()]
     edges += [(token.task, SINK) for token in graph.ends]
-    failure: RoutingError | None = None
+    failure = RoutingError(())
     for attempt in range(attempts):
         places = place(topology, kinds, edges, seed=1000 * seed + attempt,
                        moves=moves)

@@ -4,14 +4,19 @@ import ast
 import math
 import struct
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from cyclebound.golden.dataflow.graph import Token
+from cyclebound.golden.dataflow.graph import Graph, Token
+from cyclebound.golden.dataflow.kernel import KernelError
 from cyclebound.golden.dataflow.operations import FLOAT_NAN
 from cyclebound.tools.dataflow.spans import ANY, LEAST, MASK, MOST, Span
 
-__all__ = ["Spilled", "Value", "constant", "float_bits", "operand", "span_of", "unify"]
+__all__ = ["Compiling", "Node", "Spilled", "Value", "constant", "float_bits", "literal", "operand",
+           "span_of", "unify"]
+
+Node = ast.expr | ast.stmt  # what has a line
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,37 @@ class Value:
     """A token, a number that is known, or what waits in memory; ``kind`` is ``int``, ``float`` or
     ``bool``."""
 
-    what: Token | Spilled | int | float
+    what: Token | Spilled | int | np.float32
     kind: str
 
     @property
     def known(self) -> bool:
         return not isinstance(self.what, (Token, Spilled))
+
+    @property
+    def number(self) -> int | np.float32:
+        """What a known value is."""
+        if isinstance(self.what, (Token, Spilled)):
+            raise TypeError(f"{self} is not known")
+        return self.what
+
+    @property
+    def token(self) -> Token:
+        """What the value of a task is."""
+        if not isinstance(self.what, Token):
+            raise TypeError(f"{self} is no token")
+        return self.what
+
+
+class Compiling(Protocol):
+    """A graph under way, as expressions see it (`tools.dataflow.values.Valuer`)."""
+
+    graph: Graph
+    spans: dict[Token, Span]
+
+    def fail(self, node: Node, what: str) -> KernelError: ...
+
+    def truth(self, node: Node, value: Value) -> Value: ...
 
 
 def constant(number: int | np.float32) -> Value:
@@ -41,7 +71,7 @@ def constant(number: int | np.float32) -> Value:
     return Value(number, "int" if isinstance(number, int) else "float")
 
 
-def float_bits(number: float) -> int:
+def float_bits(number: float | np.float32) -> int:
     """The bits of the nearest number in single precision. Raises `ValueError` for one that is too
     large, and for an integer that not even double precision represents."""
     try:
@@ -60,23 +90,28 @@ def float_bits(number: float) -> int:
         raise ValueError(f"{number} is too large for single precision") from None
 
 
-def operand(compiler, node: ast.AST, value: Value, kind: str, *, wide: bool = False) -> Token | int:
+def operand(compiler: Compiling, node: Node, value: Value, kind: str, *,
+            wide: bool = False) -> Token | int:
     """The value as an operand: a token, or a literal's 32 bits, as a number of that kind.
 
     ``wide``: only the bits matter, so that integers up to 2**32 - 1 may stand for them.
     """
-    if not value.known:
-        return value.what
+    return literal(compiler, node, value, kind, wide=wide) if value.known else value.token
+
+
+def literal(compiler: Compiling, node: Node, value: Value, kind: str, *, wide: bool = False) -> int:
+    """The 32 bits of a known value, as `operand` has them."""
+    number = value.number
     if kind == "float":
         try:
-            return float_bits(value.what)
+            return float_bits(number)
         except ValueError as error:
             raise compiler.fail(node, str(error)) from None
-    if not LEAST <= value.what <= (MASK if wide else MOST):
-        raise compiler.fail(node, f"{value.what} is no integer of 32 bits"
-                            + ("" if wide or value.what > MASK or value.what < 0 else
+    if not LEAST <= number <= (MASK if wide else MOST):
+        raise compiler.fail(node, f"{number} is no integer of 32 bits"
+                            + ("" if wide or number > MASK or number < 0 else
                                " with a sign"))
-    return int(value.what) & MASK
+    return int(number) & MASK
 
 
 def unify(one: Value, other: Value) -> str | None:
@@ -90,11 +125,11 @@ def unify(one: Value, other: Value) -> str | None:
     return "float" if "float" in kinds and plain.known else None
 
 
-def span_of(compiler, value: Value) -> Span:
+def span_of(compiler: Compiling, value: Value) -> Span:
     """Least and greatest of an integer's values."""
     if value.known:
-        number = int(value.what)
+        number = int(value.number)
         return (number, number) if number <= MOST else (number - MASK - 1,) * 2
     if value.kind == "bool":
         return 0, 1
-    return compiler.spans.get(value.what, ANY)
+    return compiler.spans.get(value.token, ANY)

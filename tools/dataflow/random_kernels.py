@@ -19,6 +19,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 import numpy as np
 
@@ -217,6 +218,15 @@ class _Writer:
                 self.assign(depth)
 
 
+class MemoryTimes(TypedDict):
+    """Of a memory: cycles of a hit and of a miss, how often one misses, and its banks."""
+
+    hit: int
+    miss: int
+    miss_rate: float
+    banks: int
+
+
 @dataclass(frozen=True)
 class RandomKernel:
     """A kernel, what it runs on, and how."""
@@ -226,7 +236,7 @@ class RandomKernel:
     constants: dict[str, float]
     arrays: dict[str, np.ndarray]
     depth: int
-    memory: dict[str, float]
+    memory: MemoryTimes
 
 
 def kernel_of(source: str, file: str) -> Kernel:
@@ -243,9 +253,9 @@ def random_kernel(seed: int) -> RandomKernel:
     writer = _Writer(rng)
     writer.say(0, "@kernel")
     writer.say(0, "def drawn(tid, a: Ints, r: Ints, x: Floats, s: Floats, n: Int, f: Float):")
-    for kind, make in (("int", None), ("int", None),
-                       ("float", writer.single)):
-        first = (f"a[tid * {OWN}]", "r[tid]")[len(writer.kinds)] if kind == "int" else make(1)
+    for kind in ("int", "int", "float"):
+        first = ((f"a[tid * {OWN}]", "r[tid]")[len(writer.kinds)] if kind == "int"
+                 else writer.single(1))
         writer.say(1, f"{kind[0]}{len(writer.kinds)} = {first}")
         writer.kinds[f"{kind[0]}{len(writer.kinds)}"] = kind
     if rng.random() < 0.3:
@@ -275,8 +285,8 @@ def random_kernel(seed: int) -> RandomKernel:
     # now and then, the last elements are outside of the array
     own = OWN * THREADS - rng.choice((0, 0, 0, 3))
     arrays = {"a": integers(own), "r": integers(16), "x": singles(own), "s": singles(16)}
-    memory = {"hit": rng.choice((2, 3)), "miss": rng.choice((3, 12, 25)), "miss_rate": 0.3,
-              "banks": rng.choice((0, 4))}
+    memory: MemoryTimes = {"hit": rng.choice((2, 3)), "miss": rng.choice((3, 12, 25)),
+                           "miss_rate": 0.3, "banks": rng.choice((0, 4))}
     return RandomKernel(source, kernel_of(source, f"<seed {seed}>"), {"n": 5, "f": 0.75}, arrays,
                         rng.choice((2, 2, 4)), memory)
 

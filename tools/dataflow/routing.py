@@ -99,7 +99,8 @@ class _Router:
     def path(self, number: int, target: Node, dear: float) -> None:
         """Extend a net's tree to one more sink."""
         tree, topology = self.before[number], self.topology
-        heap = [(0.0, index, link, None, True) for index, link in enumerate(tree)]
+        heap: list[tuple[float, int, Link, Link | None, bool]] = [
+            (0.0, index, link, None, True) for index, link in enumerate(tree)]
         heap += [(self._cost(link, dear), -1 - index, link, None, False)
                  for index, link in enumerate(topology.starts(self.demands[number].unit))
                  if link not in tree]
@@ -113,10 +114,11 @@ class _Router:
             reached[link] = before
             if topology.ends[link] == target and not old:
                 self.last[number].append(link)
-                while link is not None and link not in tree:
-                    tree[link] = reached[link]
-                    self.users[link] += 1
-                    link = reached[link]
+                step: Link | None = link
+                while step is not None and step not in tree:
+                    tree[step] = reached[step]
+                    self.users[step] += 1
+                    step = reached[step]
                 return
             for following in topology.after(link):
                 end = topology.ends[following]
@@ -134,9 +136,10 @@ class _Router:
 
     def net(self, number: int) -> Net:
         demand = self.demands[number]
-        routes = []
+        routes: list[Route] = []
         for (_, operand), last in zip(demand.sinks, self.last[number], strict=True):
-            links, link = [], last
+            links: list[Link] = []
+            link: Link | None = last
             while link is not None:
                 links.append(link)
                 link = self.before[number][link]

@@ -11,6 +11,8 @@ value that the part has to see.
 
 import ast
 
+import numpy as np
+
 from cyclebound.golden.dataflow.graph import Graph, Memory, Token
 from cyclebound.golden.dataflow.kernel import Kernel
 from cyclebound.tools.dataflow.compile import Compiler, check_constants, finished
@@ -30,7 +32,7 @@ def _loops(node: ast.AST) -> bool:
 class _Segments:
     """A kernel's graphs under way; ``scope`` is what is known between them."""
 
-    def __init__(self, kernel: Kernel, constants: dict[str, float]) -> None:
+    def __init__(self, kernel: Kernel, constants: dict[str, int | np.float32]) -> None:
         self.kernel, self.constants = kernel, constants
         self.graphs: list[Graph] = []
         self.pending: list[tuple[tuple[Guard, ...], list[ast.stmt]]] = []
@@ -97,7 +99,7 @@ class _Segments:
                 values = [compiler.expression(argument, here) for argument in arguments]
                 if all(value.known and value.kind != "float" for value in values):
                     try:
-                        return range(*(int(value.what) for value in values))
+                        return range(*(int(value.number) for value in values))
                     except ValueError as error:
                         raise self.kernel.error(node.lineno, str(error)) from None
         raise self.kernel.error(node.lineno, problem)

@@ -10,11 +10,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cyclebound.golden.dataflow.control import Control
-from cyclebound.golden.dataflow.graph import ENABLE, NUMBER, Graph, Memory, Task, Token
+from cyclebound.golden.dataflow.graph import (
+    ENABLE,
+    NUMBER,
+    Graph,
+    Memory,
+    Operand,
+    Task,
+    Token,
+)
 from cyclebound.golden.dataflow.kernel import Float, Floats, Ints, Kernel, KernelError
 from cyclebound.golden.dataflow.operations import OPERANDS, Operation
 from cyclebound.tools.dataflow.expressions import emit
 from cyclebound.tools.dataflow.operands import (
+    Node,
     Spilled,
     Value,
     constant,
@@ -67,8 +76,10 @@ class Scope:
         """A variable's value, if it has one here."""
         if name in self.names:
             return self.names[name]
-        guards, value = self.partial.get(name, (None, None))
-        return value if guards is not None and guards <= self.guards else None
+        if name not in self.partial:
+            return None
+        guards, value = self.partial[name]
+        return value if guards <= self.guards else None
 
 
 @dataclass
@@ -76,21 +87,21 @@ class Valuer:
     """One graph under way, and the values that are known of it."""
 
     kernel: Kernel
-    constants: Mapping[str, float]
+    constants: Mapping[str, int | np.float32]
     graph: Graph = field(default_factory=Graph)
     accesses: dict[str, list[_Access]] = field(default_factory=dict)
     spans: dict[Token, Span] = field(default_factory=dict)    # of integers, where known
     loaded: dict[Spilled, Token] = field(default_factory=dict)
-    number: Token | None = None                               # the thread's number
+    number: Token = field(init=False)                         # the thread's number
 
     def __post_init__(self) -> None:
         self.number = self.graph.add(Task(NUMBER, line=self.kernel.tree.lineno))
         self.spans[self.number] = _THREADS
 
-    def fail(self, node: ast.AST, what: str) -> KernelError:
+    def fail(self, node: Node, what: str) -> KernelError:
         return self.kernel.error(node.lineno, what)
 
-    def choose(self, condition: Value, yes: Value, no: Value, kind: str, node: ast.AST) -> Value:
+    def choose(self, condition: Value, yes: Value, no: Value, kind: str, node: Node) -> Value:
         if condition.known:
             return yes if condition.what else no
         yes, no = self.here(yes, node), self.here(no, node)
@@ -101,13 +112,14 @@ class Valuer:
         if kind == "bool" and (yes.what, no.what) in ((1, 0), (0, 1)):
             return condition if yes.what else emit(self, node, "not", condition)
         spans = [span_of(self, value) for value in (yes, no)] if kind != "float" else None
-        operands = [condition.what, operand(self, node, yes, kind), operand(self, node, no, kind)]
+        operands: list[Operand] = [condition.token, operand(self, node, yes, kind),
+                                   operand(self, node, no, kind)]
         token = self.graph.add(Task(Operation.SELECT, operands, line=node.lineno))
         if spans:
             self.spans[token] = min(spans[0][0], spans[1][0]), max(spans[0][1], spans[1][1])
         return Value(token, kind)
 
-    def here(self, value: Value, node: ast.AST) -> Value:
+    def here(self, value: Value, node: Node) -> Value:
         """The value; loaded, if it waits in memory."""
         if not isinstance(value.what, Spilled):
             return value
@@ -120,18 +132,19 @@ class Valuer:
 
     def spill(self, name: str, value: Value) -> Value:
         """Store a variable for later parts, after its load, which must have the old value."""
-        self._access(Task(Memory.STORE, [self.number, value.what, None], array=spill_array(name),
+        self._access(Task(Memory.STORE, [self.number, value.token, None], array=spill_array(name),
                           line=self.kernel.tree.lineno), Scope({}))
         return Value(Spilled(name, span_of(self, value)), value.kind)
 
     def _and(self, predicate: Token | None, condition: Token, inverted: bool,
-             node: ast.AST) -> Token:
+             node: Node) -> Token:
         if predicate is None and not inverted:
             return condition
-        operands, turned = [condition], (0,) if inverted else ()
+        operands: list[Operand] = [condition]
         if predicate is not None:
             operands.append(predicate)
-        return self.graph.add(Task(Control.JOIN, operands, inverted=turned, line=node.lineno))
+        return self.graph.add(Task(Control.JOIN, operands, inverted=(0,) if inverted else (),
+                                   line=node.lineno))
 
     # -- memory ------------------------------------------------------------------------------------
 
@@ -149,7 +162,7 @@ class Valuer:
         index = self.expression(target.slice, scope)
         if index.kind not in ("int", "bool"):
             raise self.fail(target, f"an index must be an integer, not {index.kind}")
-        if index.known and index.what < 0:
+        if index.known and index.number < 0:
             raise self.fail(target, f"an index must be 0 or more, not {index.what}")
         return (name, "float" if self.kernel.parameters[name] is Floats else "int",
                 operand(self, target, index, "int"))
@@ -163,7 +176,7 @@ class Valuer:
         if scope.predicate is not None:
             needed |= {scope.predicate.task} | self._ancestors(scope.predicate.task)
         terms: list[tuple[Token, bool]] = []  # and whether the opposite counts
-        enabled = scope.predicate is None
+        enabled = False
         implied: set[int] = set()
         for access in reversed(older):
             if access.task in needed or access.task in implied:
@@ -180,7 +193,7 @@ class Valuer:
             else:  # alive or poisoned, it is over
                 terms.append((self.graph.add(Task(Control.LABEL, [enable, enable], inverted=(1,),
                                                   line=task.line)), False))
-        if not enabled:
+        if scope.predicate is not None and not enabled:
             terms.append((scope.predicate, False))
         task.operands[2] = self._join(terms, task.line)
         self.accesses.setdefault(task.array, []).append(
@@ -223,7 +236,7 @@ class Valuer:
             return result
         return self.truth(node, self.expression(node, scope))
 
-    def truth(self, node: ast.expr, value: Value) -> Value:
+    def truth(self, node: Node, value: Value) -> Value:
         """The truth value of a number as in Python: whether it is not 0."""
         if value.kind == "bool":
             return value
@@ -236,7 +249,7 @@ class Valuer:
         """The scope of an expression that is only worked out under a condition: its loads are."""
         if condition.known or not any(isinstance(inner, ast.Subscript) for inner in ast.walk(node)):
             return scope
-        return Scope(scope.names, self._and(scope.predicate, condition.what, inverted, node),
+        return Scope(scope.names, self._and(scope.predicate, condition.token, inverted, node),
                      scope.guards, scope.partial)
 
     def expression(self, node: ast.expr, scope: Scope) -> Value:
@@ -253,9 +266,9 @@ class Valuer:
                 if value is not None:
                     return self.here(value, node)
                 if name in self.kernel.constants:
-                    number = self.constants[name]
-                    return constant(np.float32(number) if self.kernel.parameters[name] is Float
-                                    else int(number))
+                    given = self.constants[name]
+                    return constant(np.float32(given) if self.kernel.parameters[name] is Float
+                                    else int(given))
                 if name in self.kernel.arrays:
                     raise self.fail(node, f"array {name} needs an index here")
                 raise self.fail(node, f"{name} has no value here")
@@ -294,14 +307,13 @@ class Valuer:
     def _compare(self, node: ast.Compare, left: ast.expr, operators: Sequence[ast.cmpop],
                  others: Sequence[ast.expr], scope: Scope) -> Value:
         """A chain of comparisons: each operand once, and no load after one that is false."""
-        one, result = self.expression(left, scope), None
+        one, result = self.expression(left, scope), constant(True)
         for operator, other in zip(operators, others, strict=True):
-            if result is not None and result.known and not result.what:
+            if result.known and not result.what:
                 return result
-            under = scope if result is None else self._under(result, False, scope, other)
-            two = self.expression(other, under)
+            two = self.expression(other, self._under(result, False, scope, other))
             compared = emit(self, node, symbol(operator), one, two)
-            if result is None or result.known:
+            if result.known:
                 result = compared
             elif compared.known:
                 result = result if compared.what else compared

@@ -50,11 +50,11 @@ class Outline:
 
     def _forward(self) -> dict[int, dict[State, list[tuple[int, State]]]]:
         """By cycle, the states that may lead to a long enough delay, with their predecessors."""
-        states_at = defaultdict(dict)
+        states_at: dict[int, dict[State, list[tuple[int, State]]]] = defaultdict(dict)
         states_at[0][self._steps.start()] = []
         cycle = 0
         while cycle <= max(states_at):
-            left = defaultdict(set)
+            left: dict[int, set[State]] = defaultdict(set)
             if cycle in states_at:
                 self._tell(f"outline: cycle {cycle}, {len(states_at[cycle])} states")
             for state in states_at.get(cycle, ()):
@@ -82,7 +82,7 @@ class Outline:
 
     def _backward(self) -> dict[int, dict[State, int]]:
         """The states that lead to such an end, by cycle, each with the longest delay."""
-        promised = defaultdict(dict)
+        promised: dict[int, dict[State, int]] = defaultdict(dict)
         for cycle in sorted(self._before, reverse=True):
             for state, before in self._before[cycle].items():
                 longest = (cycle + self._steps.delay(state) if state.done
@@ -199,4 +199,5 @@ def longest_request(part: Part, *, bursts: int, rows: int, write: int, least: in
     search = _Search(part, bursts, rows, write, least, tell)
     longest = search.run()
     settled = None if longest else search.latest.settled(least)
-    return Longest(*(longest or (None, None)), settled, search.followed)
+    delay, order = longest or (None, None)
+    return Longest(delay, order, settled, search.followed)

@@ -116,7 +116,8 @@ def longest_order(*, part: str | Part, bursts: int, rows: int, write: int, rng: 
 
     def order(banks: Sequence[int], turn: int) -> Order:
         """The banks in a buffer that begins so many later."""
-        filled = [*banks, *banks[-1:] * bursts][:bursts]
+        last = list(banks[-1:])
+        filled = [*banks, *last * bursts][:bursts]
         return Order((first + turn) % device.banks,
                      tuple((bank + turn) % device.banks for bank in filled))
 

@@ -5,7 +5,7 @@ arbiter knows, with *roles* in place of banks: *the second bank of group 1*. Whi
 said by the `Worlds` that go with it (``index_worlds.py``); what any of them allows is possible.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cyclebound.golden.dram.bounds import recovery
@@ -58,7 +58,7 @@ class State(NamedTuple):
 
     def outline(self) -> "State":
         """This state without the numbers of its groups, and without the banks that are done."""
-        groups = self.groups
+        groups: Iterable[Group] = self.groups
         if not self.left:
             groups = [(activate, column, tuple(bank for bank in banks if bank[0] or bank[2]))
                       for activate, column, banks in groups]
@@ -95,7 +95,7 @@ class Steps:
 
     # -- one cycle -----------------------------------------------------------------------------
 
-    def arrivals(self, state: State) -> list[Role | None]:
+    def arrivals(self, state: State) -> Sequence[Role | None]:
         """Roles that the next word may have."""
         if not state.left:
             return [None]
@@ -135,7 +135,7 @@ class Steps:
             if chosen:
                 yield self._after(state, groups, left, choice, activates, chosen)
 
-    def _choices(self, state: State, groups: list, left: int, worlds: int
+    def _choices(self, state: State, groups: list[list[Bank]], left: int, worlds: int
                  ) -> Iterator[tuple[Role | None, bool, int]]:
         part = self.part
         current = state.marked(_CURRENT)
@@ -168,11 +168,12 @@ class Steps:
             return max(entries - 1, int(not left))
         return entries
 
-    def _after(self, state: State, groups: list, left: int, choice: Role | None, activates: bool,
-               worlds: int) -> "Step":
+    def _after(self, state: State, groups: list[list[Bank]], left: int, choice: Role | None,
+               activates: bool, worlds: int) -> "Step":
         part = self.part
         ages = (0, *state.ages[:3]) if activates else state.ages
-        access, since, following = state.access, state.since, []
+        access, since = state.access, state.since
+        following: list[tuple[int, int, list[Bank]]] = []
         fades = _POPPED
         if choice is not None:
             fades |= _NEWEST if activates else _CURRENT
@@ -191,26 +192,29 @@ class Steps:
             following.append((activate, column, banks))
         if choice is not None and not activates:
             access, since = part.nCCD_S, 0
-        return self._aged(State(following, ages, access, since, left), worlds)
+        return self._aged(following, ages, access, since, left, worlds)
 
-    def _next(self, state: State) -> int:
+    def _next(self, groups: list[tuple[int, int, list[Bank]]], ages: tuple[int, ...],
+              access: int) -> int:
         """Cycles until a command is legal, if no further word comes; 0 if there is none."""
-        activate = max(self.part.nRRD_S - state.ages[0], self.part.nFAW - state.ages[3])
-        return min((max(activate, own) if opens == CLOSED else max(opens, state.access, column)
-                    for own, column, banks in state.groups
+        activate = max(self.part.nRRD_S - ages[0], self.part.nFAW - ages[3])
+        return min((max(activate, own) if opens == CLOSED else max(opens, access, column)
+                    for own, column, banks in groups
                     for entries, opens, _ in banks if entries), default=0)
 
-    def _aged(self, state: State, worlds: int) -> "Step":
-        """A cycle later, or when next a command is legal; with the roles in order."""
-        cycles = 1 if state.left else max(1, self._next(state))
-        newest = state.ages[0] + cycles
+    def _aged(self, groups: list[tuple[int, int, list[Bank]]], ages: tuple[int, ...], access: int,
+              since: int, left: int, worlds: int) -> "Step":
+        """A state (`State`) a cycle later, or when next a command is legal; with the roles in
+        order."""
+        cycles = 1 if left else max(1, self._next(groups, ages, access))
+        newest = ages[0] + cycles
         fades = _NEWEST if newest > self._decides else 0
         later, names = [], []
-        for activate, column, banks in state.groups:
+        for activate, column, banks in groups:
             aged = [(entries, opens if opens == CLOSED else max(0, opens - cycles), marks & ~fades)
                     for entries, opens, marks in banks]
             order = sorted(range(len(aged)), key=aged.__getitem__)
-            if not state.left:  # what of its times can still matter
+            if not left:  # what of its times can still matter
                 if not any(opens == CLOSED for _, opens, _ in aged):
                     activate = 0
                 if not any(entries for entries, _, _ in aged):
@@ -219,10 +223,8 @@ class Steps:
             later.append((max(0, activate - cycles), max(0, column - cycles),
                           tuple(aged[number] for number in order)))
         after = State(tuple(later), (min(self._oldest, newest),
-                                     *self._window(newest, *(age + cycles for age in
-                                                             state.ages[1:]))),
-                      max(0, state.access - cycles), min(self.part.nCCD_L, state.since + cycles),
-                      state.left)
+                                     *self._window(newest, *(age + cycles for age in ages[1:]))),
+                      max(0, access - cycles), min(self.part.nCCD_L, since + cycles), left)
         return Step(cycles, after, worlds, tuple(names))
 
     def _window(self, newest: int, *ages: int) -> list[int]:

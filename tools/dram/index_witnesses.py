@@ -5,6 +5,7 @@ what the adversary of ``index_search.py`` made of them. ``found`` is their issue
 model, in DRAM clocks; the bound is `indexed_issue_delay`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,7 +42,9 @@ class Witness:
 
 def witnesses(part: str | None = None) -> list[Witness]:
     """All of them, or those of one part; a bank is a hexadecimal digit in the file."""
-    columns = {"part": str, "write": int, "rows": int, "delay": int, "first": int, "banks": _banks}
+    columns: dict[str, Callable[[str], object]] = {
+        "part": str, "write": int, "rows": int, "delay": int, "first": int,
+        "banks": _banks}
     rows = [Witness(row["part"], row["write"], row["rows"], row["delay"],
                     Order(row["first"], row["banks"])) for row in read_rows(FILE, columns)]
     return [witness for witness in rows if part in (None, witness.part)]

@@ -99,9 +99,12 @@ class _Place:
         return self._banks.get(role, np.full((1,) * len(self.shape), -1, dtype=np.int8))
 
     def asked(self, banks: tuple[int, ...]) -> int:
-        orders = [tuple(sorted(range(len(covered)), key=lambda place, covered=covered: (
-            banks.index(covered[place]) if covered[place] in banks else len(banks))))
-            for covered in self._covered]
+        def turn(bank: int) -> int:
+            return banks.index(bank) if bank in banks else len(banks)
+
+        orders = [tuple(place for place, _ in sorted(enumerate(covered),
+                                                     key=lambda entry: turn(entry[1])))
+                  for covered in self._covered]
         return int(np.ravel_multi_index([_orders(len(order)).index(order) for order in orders],
                                         self.shape))
 

@@ -94,6 +94,7 @@ def thesis_steps(kernel: Kernel, own: LatencyFile) -> list[Step]:
         if number - 1 not in reached:
             continue
         opcode = opcode_of(instruction.name, own.opcodes)
+        assert opcode is not None  # `missing_opcodes` has them all
         accesses = [Access("constant", None if operand.bank is None or operand.offset is None
                            else (operand.bank, operand.offset),
                            dynamic=operand.bank is None or operand.offset is None)

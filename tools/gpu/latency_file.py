@@ -14,6 +14,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cyclebound.golden.gpu.opcodes import Opcode, opcode_of
 from cyclebound.golden.gpu.thesis_wcet import MemoryDelays
@@ -47,23 +48,32 @@ def parse_latencies(text: str) -> LatencyFile:
     """The contents of such a file. Raises `ValueError` with the line of what is wrong."""
     tables = load_toml(text)
 
+    def refuse(path: Sequence[str], must: str, value: object) -> ValueError:
+        return ValueError(f"line {line_of(text, path)}: {'.'.join(path)} must be {must}, not "
+                          f"{shown(value)}")
+
     def check(good: bool, path: Sequence[str], must: str, value: object) -> None:
         if not good:
-            raise ValueError(f"line {line_of(text, path)}: {'.'.join(path)} must be {must}, not "
-                             f"{shown(value)}")
+            raise refuse(path, must, value)
+
+    def table(path: Sequence[str], value: object) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise refuse(path, "a table", value)
+        return value
 
     def cycles(path: Sequence[str], value: object) -> int:
-        good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
-        check(good, path, f"a whole number of cycles, 0 to {_MOST}", value)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST:
+            raise refuse(path, f"a whole number of cycles, 0 to {_MOST}", value)
         return value
 
     for name, value in tables.items():
         check(name in ("opcode", "memory"), [name], "one of the tables opcode and memory", name)
-        check(isinstance(value, dict), [name], "a table", value)
-    delays, opcodes = {}, {}
-    for name, entry in tables.get("opcode", {}).items():
+        table([name], value)
+    delays: dict[str, int] = {}
+    opcodes: dict[str, Opcode] = {}
+    for name, value in table(["opcode"], tables.get("opcode", {})).items():
         path = ["opcode", name]
-        check(isinstance(entry, dict), path, "a table", entry)
+        entry = table(path, value)
         for key in entry:
             check(key in ("delay", "pipeline", "kind"), [*path, key],
                   "one of delay, pipeline and kind", key)
@@ -82,7 +92,7 @@ def parse_latencies(text: str) -> LatencyFile:
             except ValueError as error:
                 raise ValueError(f"line {line_of(text, path)}: {error}") from None
     memory = MemoryDelays()
-    for name, value in tables.get("memory", {}).items():
+    for name, value in table(["memory"], tables.get("memory", {})).items():
         check(name in _MEMORY, ["memory", name], f"one of {', '.join(_MEMORY)}", name)
         memory = replace(memory, **{_MEMORY[name]: cycles(["memory", name], value)})
     return LatencyFile(delays, opcodes, memory)

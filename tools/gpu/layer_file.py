@@ -45,7 +45,7 @@
     cycles = { conv1 = 1234 }
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -70,6 +70,8 @@ from cyclebound.tools.gpu.toml_text import Reader, load_toml
 from cyclebound.tools.simd.layer_kernel import layer_wcet
 
 __all__ = ["LAYER_EXAMPLE", "System", "parse_system"]
+
+_Made = Systolic | Gpu | CpuTile | GivenResource | SimD
 
 _CONVOLUTION = ("height", "width", "channels", "filters", "kernel")
 _DEFAULTS = {"stride": 1, "padding": 0, "window": 1}
@@ -180,12 +182,12 @@ def _layer(reader: Reader, path: list, entry: object) -> Layer:
     if is_product:
         product = reader.at(path, Product, name, *sizes.values())
         return reader.at(path, product_layer, product)
-    convolution = reader.at(path, Convolution, name, *sizes.values(), more["stride"],
-                            more["padding"])
+    convolution = reader.at(path, Convolution, name, **sizes, stride=more["stride"],
+                            padding=more["padding"])
     return reader.at(path, Layer, convolution, window=more["window"])
 
 
-def _resource(reader: Reader, path: list, entry: object) -> Resource:
+def _resource(reader: Reader, path: list, entry: object) -> _Made:
     every = tuple(dict.fromkeys(other for names in _KINDS.values() for other in names))
     table = reader.table(path, entry, ("name", "kind", "clock_ps", *every))
     kind = reader.text([*path, "kind"], table, tuple(_KINDS))
@@ -256,4 +258,5 @@ def _simd(reader: Reader, path: list, table: Mapping, name: str) -> SimD:
         "it keeps (simd wcet --timing rtl)"))
 
 
-_MAKERS = {"systolic": _systolic, "gpu": _gpu, "cpu": _cpu, "given": _given, "simd": _simd}
+_MAKERS: dict[str, Callable[[Reader, list, Mapping, str], _Made]] = {
+    "systolic": _systolic, "gpu": _gpu, "cpu": _cpu, "given": _given, "simd": _simd}

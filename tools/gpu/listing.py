@@ -105,7 +105,13 @@ def _text(number: int, step: Step, architecture: str, constants: _Constants) -> 
     constant = next((access for access in step.accesses if access.space == "constant"), None)
     operand = "RZ"
     if constant is not None:
-        offset = constant.address[1] if constant.address else constants.address(constant.new)
+        if constant.address:
+            offset = constant.address[1]
+        elif constant.new is not None:
+            offset = constants.address(constant.new)
+        else:
+            raise ValueError(f"step {number}: a listing needs the address of its constant, or the "
+                             "rules under which that is new")
         operand = f"c[0x0][0x{offset:x}]"
     if step.name == "other":
         return "NOP"

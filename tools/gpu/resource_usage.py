@@ -7,7 +7,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lark import Lark, Token, Tree, UnexpectedInput
+from lark import Lark, Token, Tree, UnexpectedInput, UnexpectedToken
 
 __all__ = ["Usage", "parse_usage"]
 
@@ -73,7 +73,7 @@ def parse_usage(text: str) -> tuple[Usage, ...]:
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
-        if isinstance(getattr(error, "token", None), Token) and error.token.type == "$END":
+        if isinstance(error, UnexpectedToken) and error.token.type == "$END":
             raise ValueError(f"line {text.count(chr(10)) + 1}: the resource usage was cut off"
                              ) from None
         raise ValueError(f"line {error.line}, column {error.column}: not what "
@@ -88,28 +88,27 @@ def parse_usage(text: str) -> tuple[Usage, ...]:
 def _usages(tree: Tree) -> Iterator[Usage]:
     architecture = ""
     for part in tree.children:
-        if isinstance(part, Token):
-            if part.type == "ARCHITECTURE":
+        match part:
+            case Token(type="ARCHITECTURE"):
                 architecture = "sm_" + str(part).rpartition("sm_")[2]
-        elif part.data == "function":
-            head = part.children[0]
-            name = str(head).partition("Function")[2].strip()[:-1].strip()
-            values = {str(key): _number(value) for key, value in (
-                child.children for child in part.children[1:])}
-            for key in ("REG", "SHARED"):
-                if key not in values:
-                    raise ValueError(f"line {head.line}: function {name} has no {key}")
-            yield Usage(name, architecture, values["REG"], values["SHARED"],
-                        values.get("STACK", 0), values.get("LOCAL", 0))
-        elif part.data == "entry":
-            _, name, _, target, _ = str(part.children[0]).split("'")
-            registers = next(child for child in part.children
-                             if isinstance(child, Token) and child.type == "NUMBER")
-            places = {str(amount.children[1]).strip(): _number(amount.children[0])
-                      for amount in part.find_data("amount") if len(amount.children) == 2}
-            yield Usage(name, target, _number(registers), places.get("smem", 0),
-                        places.get("cumulative stack size", 0), places.get("lmem", 0))
+            case Tree(data="function", children=[Token() as head, *amounts]):
+                name = str(head).partition("Function")[2].strip()[:-1].strip()
+                values = {str(key): _number(value) for key, value in (
+                    amount.children for amount in amounts)}
+                for key in ("REG", "SHARED"):
+                    if key not in values:
+                        raise ValueError(f"line {head.line}: function {name} has no {key}")
+                yield Usage(name, architecture, values["REG"], values["SHARED"],
+                            values.get("STACK", 0), values.get("LOCAL", 0))
+            case Tree(data="entry", children=[head, *rest]):
+                _, name, _, target, _ = str(head).split("'")
+                registers = next(child for child in rest
+                                 if isinstance(child, Token) and child.type == "NUMBER")
+                places = {str(amount.children[1]).strip(): _number(amount.children[0])
+                          for amount in part.find_data("amount") if len(amount.children) == 2}
+                yield Usage(name, target, _number(registers), places.get("smem", 0),
+                            places.get("cumulative stack size", 0), places.get("lmem", 0))
 
 
-def _number(token: Token) -> int:
-    return int(token[:12])
+def _number(token: Token | Tree) -> int:
+    return int(str(token)[:12])

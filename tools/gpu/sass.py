@@ -211,7 +211,9 @@ def parse_sass(text: str) -> tuple[Kernel, ...]:
     except UnexpectedInput as error:
         raise SassError(_unexpected(error, text)) from None
     builder = _Builder()
-    kernels, architecture, line, header = [], "", 0, False
+    kernels: list[Kernel] = []
+    architecture, header = "", False
+    line: int | None = None
     children = builder.transform(tree).children
     ends = dict(_end(token) for token in _tokens(children) if token.type == "SIZE")
     for child in children:
@@ -224,9 +226,11 @@ def parse_sass(text: str) -> tuple[Kernel, ...]:
         elif child.data == "function":
             flags = next((part for part in child.children
                           if isinstance(part, Token) and part.type == "FLAGS"), None)
-            of = architecture or (_flagged(flags) if flags is not None else "")
+            of, at = architecture, line
+            if not of and flags is not None:
+                of, at = _flagged(flags), flags.line
             if of and of not in _ARCHITECTURES:
-                raise SassError(f"line {line or flags.line}: architecture must be one of "
+                raise SassError(f"line {at}: architecture must be one of "
                                 f"{', '.join(_ARCHITECTURES)}, not {of}; "
                                 "cuobjdump -arch NAME writes one of several")
             kernels.append(_kernel(child.children, of, header or flags is not None, ends))
@@ -306,6 +310,7 @@ def _unexpected(error: UnexpectedInput, text: str) -> str:
     wanted = set(error.accepts or error.expected if isinstance(error, UnexpectedToken)
                  else error.allowed if isinstance(error, UnexpectedCharacters) else ())
     expected = sorted(_SAYS[token] for token in wanted if token in _SAYS)
+    at = error.pos_in_stream or 0
     read = repr(str(error.token))[:40] if isinstance(error, UnexpectedToken) else repr(
-        text[error.pos_in_stream:error.pos_in_stream + 1])
+        text[at:at + 1])
     return f"{where}: {read} where {' or '.join(expected) or 'an instruction'} must be"

@@ -72,11 +72,13 @@ def search(gpu: Gpu, streams: Sequence[Stream], bounds: StreamBounds, *, tries: 
     Raises
     ------
     ValueError
-        If there is no bound to be attacked.
+        If there is no bound to be attacked, or no try.
     """
+    if tries < 1:
+        raise ValueError(f"tries must be at least 1, not {tries}")
     if not bounds.operations:
         raise ValueError(f"there is no bound to be attacked: {bounds.problem}")
-    limit = {}
+    limit: dict[tuple[str, str], int] = {}
     # the same name twice in a stream: the later bound is larger
     for operation in bounds.operations:
         limit[operation.stream, operation.operation] = max(
@@ -85,9 +87,9 @@ def search(gpu: Gpu, streams: Sequence[Stream], bounds: StreamBounds, *, tries: 
     span = max(operation.time for stream in streams for operation in stream.operations)
     best: Finding | None = None
     for tried in range(1, tries + 1):
-        climb = best is not None and tried > tries // 3
-        attack = _changed(best.attack, streams, dice, span) if climb else _random(
-            streams, dice, span, launches)
+        attack = (_changed(best.attack, streams, dice, span)
+                  if best is not None and tried > tries // 3
+                  else _random(streams, dice, span, launches))
         run = attack_run(gpu, streams, attack)
         worst = max(run.operations, key=lambda finished: finished.response / limit[
             finished.stream.name, finished.operation.name])
@@ -95,6 +97,7 @@ def search(gpu: Gpu, streams: Sequence[Stream], bounds: StreamBounds, *, tries: 
         if best is None or worst.response / bound >= best.ratio:
             best = Finding(worst.response / bound, worst.stream.name, worst.operation.name,
                            worst.response, bound, attack, tried)
+    assert best is not None  # after one try
     return replace(best, tried=tries)
 
 

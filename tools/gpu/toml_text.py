@@ -2,10 +2,14 @@
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 from cyclebound.golden import user_files
 
 __all__ = ["Reader", "line_of", "load_toml", "shown"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _LONGEST = 50  # lines of a value that are gone through for a message
 _PARSED = 1 << 22  # characters that are parsed for a message
@@ -32,7 +36,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int:
             if (left := left - len(beginning)) < 0:
                 return len(lines)
             try:
-                inner = tomllib.loads(beginning)
+                inner: Any = tomllib.loads(beginning)
             except tomllib.TOMLDecodeError:
                 continue  # within a value of several lines
             try:
@@ -96,7 +100,7 @@ class Reader:
                               f"a text for {path[-1]}", value)
         return value
 
-    def at(self, path: list, make: Callable, *arguments: object, **named: object) -> object:
+    def at(self, path: list, make: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Call ``make``, and add the line of a path to an error that it raises."""
         try:
             return make(*arguments, **named)

@@ -20,6 +20,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 from amaranth.hdl import Elaboratable, Module, Signal
@@ -55,6 +56,19 @@ MANY = 100  # work-groups
 _BUILD_SECONDS, _BUILD_BYTES, _RATE = 90, 1 << 30, 150_000
 
 Row = dict[str, object]
+
+
+class Ran(TypedDict):
+    """What a run took: cycles of its clock, processor seconds."""
+
+    cycles: int
+    cpu: float
+
+
+class Simulated(Ran):
+    """The same of a simulation; ``seconds`` of its tests alone, without its start."""
+
+    seconds: float
 
 
 def _say(text: str) -> None:
@@ -93,7 +107,7 @@ def _prepare(block: Block, configuration: str, testbench: str) -> None:
     leave_unused(top)
 
 
-def _run(block: Block, configuration: str, testbench: str, folder: Path) -> Row:
+def _run(block: Block, configuration: str, testbench: str, folder: Path) -> Simulated:
     job = Job(block.name, configuration, testbench, 1, str(folder / testbench))
     before = _children()
     outcome = simulate(block, job, identity=identity_of(job))
@@ -101,14 +115,14 @@ def _run(block: Block, configuration: str, testbench: str, folder: Path) -> Row:
         raise SystemExit(f"performance: {job.name} failed: {outcome.reason}")
     cases = ElementTree.parse(Path(job.folder) / "cocotb.xml").getroot().iter("testcase")
     return {"cycles": outcome.cycles, "cpu": _children() - before,
-            "seconds": sum(float(case.get("time")) for case in cases)}
+            "seconds": sum(float(case.get("time", "")) for case in cases)}
 
 
 def blocks(options: argparse.Namespace) -> list[Row]:
     """Cycles per second of the per-cycle testbench and of the harness."""
     rows = []
     for block, configuration in _pairs(options.block):
-        best: dict[str, Row] = {}
+        best: dict[str, Simulated] = {}
         for name in ("cycle", "harness"):
             _prepare(block, configuration, name)
         with tempfile.TemporaryDirectory() as folder:
@@ -195,16 +209,16 @@ def _busy(component: OutputStationaryArray) -> tuple[int, int]:
     return word, outputs["active"].mask
 
 
-def _build(component, *, folder: Path, repeat: int = 0) -> Row:
+def _build(component, *, folder: Path, repeat: int = 0) -> dict[str, float]:
     top = FlatTop(component)
     stages: dict[str, float] = {}
     started, cpu = time.monotonic(), time.process_time() + _children()
     build = build_verilator(top, ports=top.ports, stages=stages)
-    row: Row = {"seconds": time.monotonic() - started,
-                "CPU-s": time.process_time() + _children() - cpu,
-                **{name: stages[name] for name in ("rtlil", "verilog", "verilator", "compiler")},
-                "this process, MB": _peak(resource.RUSAGE_SELF) / 1e6,
-                "largest tool, MB": _peak(resource.RUSAGE_CHILDREN) / 1e6}
+    row = {"seconds": time.monotonic() - started,
+           "CPU-s": time.process_time() + _children() - cpu,
+           **{name: stages[name] for name in ("rtlil", "verilog", "verilator", "compiler")},
+           "this process, MB": _peak(resource.RUSAGE_SELF) / 1e6,
+           "largest tool, MB": _peak(resource.RUSAGE_CHILDREN) / 1e6}
     started = time.monotonic()
     assert build_verilator(top, ports=top.ports).cached
     row["unchanged, s"] = time.monotonic() - started
@@ -216,34 +230,36 @@ def _build(component, *, folder: Path, repeat: int = 0) -> Row:
     return row
 
 
-def _build_array(size: int, repeat: int) -> list[Row]:
-    """Measure builds; runs in its own process, for its peak memory, with an empty cache."""
+def _build_array(size: int, repeat: int) -> list[tuple[str, dict[str, float]]]:
+    """Measure builds, by designs' names; runs in its own process, for its peak memory, with an
+    empty cache."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CYCLEBOUND_CACHE"] = folder
         if size:
             build_verilator(top := FlatTop(RoundRobinArbiter(count=2)), ports=top.ports)
             array = OutputStationaryArray(rows=size, columns=size)
-            return [{"design": f"{size}x{size} array",
-                     **_build(array, folder=Path(folder), repeat=repeat)}]
-        return [{"design": name, **_build(RoundRobinArbiter(count=count), folder=Path(folder))}
+            return [(f"{size}x{size} array", _build(array, folder=Path(folder), repeat=repeat))]
+        return [(name, _build(RoundRobinArbiter(count=count), folder=Path(folder)))
                 for name, count in (("4-way arbiter, empty cache", 4), ("5-way arbiter", 5))]
 
 
 def build(options: argparse.Namespace) -> list[Row]:
     """Measure builds from Amaranth to a simulator: time, memory, and its speed without Python."""
-    rows = []
+    rows: list[Row] = []
+    built: list[tuple[str, dict[str, float]]] = []
     context = multiprocessing.get_context("spawn")
     for size in (0, *options.size):
         _say(f"building {f'a {size}x{size} array' if size else 'an arbiter'}")
         with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-            rows += pool.submit(_build_array, size, options.repeat).result()
-    for row in rows:
+            built += pool.submit(_build_array, size, options.repeat).result()
+    for name, row in built:
         # all compilers at their peak together, beside this process
         together = row["this process, MB"] + (os.cpu_count() or 1) * row["largest tool, MB"]
-        row["at most together, MB"] = together
-        rates = [rate for name, rate in row.items() if name.endswith("cycles/CPU-s")]
-        row["within the bars"] = (row["seconds"] < _BUILD_SECONDS and together * 1e6 < _BUILD_BYTES
-                                  and all(rate >= _RATE for rate in rates))
+        rates = [rate for what, rate in row.items() if what.endswith("cycles/CPU-s")]
+        rows.append({"design": name, **row, "at most together, MB": together,
+                     "within the bars": (
+                         row["seconds"] < _BUILD_SECONDS and together * 1e6 < _BUILD_BYTES
+                         and all(rate >= _RATE for rate in rates))})
     return rows
 
 
@@ -318,7 +334,8 @@ def fabrics(options: argparse.Namespace) -> list[Row]:
     for configuration in options.fabric or FABRICS:
         parameters = block.configurations[configuration].parameters
         _say(f"dataflow.fabric {configuration}")
-        top = FlatTop(block.make(parameters))
+        fabric = block.make(parameters)
+        top = FlatTop(fabric)
         stages: dict[str, float] = {}
         cpu = time.process_time() + _children()
         build = build_verilator(top, ports=top.ports, stages=stages)
@@ -326,7 +343,7 @@ def fabrics(options: argparse.Namespace) -> list[Row]:
         with tempfile.TemporaryDirectory() as folder:
             best = min((_run(block, configuration, "busy", Path(folder))
                         for _ in range(options.repeat)), key=lambda row: row["cpu"])
-        units = sum(map(len, parameters["rows"]))
+        units = len(fabric.grid.units)
         rows.append({"fabric": configuration, "units": units, "from the cache": build.cached,
                      "build, CPU-s": built, **{f"{name}, s": took for name, took in stages.items()},
                      "largest tool so far, MB": _peak(resource.RUSAGE_CHILDREN) / 1e6,
@@ -348,7 +365,7 @@ def _sizes(name: str, words: int) -> dict[int, tuple[int, int]]:
 _SIMD = "RTL, DRAM in Python", "RTL, harness", "cycle model"
 
 
-def _kernel(name: str, groups: int) -> tuple[Row, ...]:
+def _kernel(name: str, groups: int) -> tuple[Ran, ...]:
     """Cycles and processor seconds of a kernel on each of `_SIMD`."""
     machine, part = MACHINES["small"], "ddr4-3200aa-x16"
     words = groups * machine.items
@@ -356,7 +373,7 @@ def _kernel(name: str, groups: int) -> tuple[Row, ...]:
     grid = Grid(words, 1, machine)
     memory = memory_of(program)
     fill(name, memory, grid, np.random.default_rng(1))
-    rows: list[Row] = []
+    rows: list[Ran] = []
     for pins in (True, False):
         before = _children()
         ran = run_rtl(program, grid, {number: data.copy() for number, data in memory.items()},
@@ -453,9 +470,9 @@ def main(arguments: list[str] | None = None) -> None:
     if not options.json:
         print(figures["machine"])
     for name in options.section or SECTIONS:
-        figures[name] = SECTIONS[name](options)
+        rows = figures[name] = SECTIONS[name](options)
         if not options.json:
-            print(f"\n{SECTIONS[name].__doc__}\n\n{markdown(figures[name])}", flush=True)
+            print(f"\n{SECTIONS[name].__doc__}\n\n{markdown(rows)}", flush=True)
     if options.json:
         print(json.dumps(figures, indent=2))
 

@@ -24,7 +24,8 @@ def _is_prime(n: int) -> bool:
 
 
 def _prime_factors(n: int) -> set[int]:
-    found, divisor = set(), 2
+    found: set[int] = set()
+    divisor = 2
     while n > 1:
         if _is_prime(n):
             return found | {n}

@@ -129,7 +129,7 @@ def _instruction(name: str, operands: list[str], at: int, value: Callable[[str],
     if len(operands) != len(form):
         raise ValueError(f"{name} has {len(form)} operands ({ENCODINGS[name].form}), "
                          f"not {len(operands)}")
-    fields = {}
+    fields: dict[str, int] = {}
     for field, operand in zip(form, operands, strict=True):
         if field == "immediate(rs)":
             found = re.fullmatch(r"(.*?)\s*\(\s*(\$\w+)\s*\)", operand)

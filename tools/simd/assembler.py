@@ -69,16 +69,15 @@ class AssemblyError(ValueError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
-def _bits(value: float) -> int:
+def _bits(value: float | np.float32) -> int:
     with np.errstate(over="ignore"):
         return int(np.float32(value).view(np.uint32))
 
 
 _FLOAT = np.finfo(np.float32)
 CONSTANTS: Mapping[str, int] = {
-    **{name: _bits(value) for name, value in {
-        "FLT_MAX": _FLOAT.max, "FLT_MIN": _FLOAT.tiny, "FLT_EPSILON": _FLOAT.eps,
-        "M_PI_F": math.pi, "M_2PI_F": 2 * math.pi, "M_E_F": math.e}.items()},
+    "FLT_MAX": _bits(_FLOAT.max), "FLT_MIN": _bits(_FLOAT.tiny), "FLT_EPSILON": _bits(_FLOAT.eps),
+    "M_PI_F": _bits(math.pi), "M_2PI_F": _bits(2 * math.pi), "M_E_F": _bits(math.e),
     "FLT_DIG": 6, "FLT_MANT_DIG": 24, "FLT_RADIX": 2, "FLT_MAX_EXP": 128,
     "FLT_MIN_EXP": -125 & 0xFFFF_FFFF, "FLT_MAX_10_EXP": 38, "FLT_MIN_10_EXP": -37 & 0xFFFF_FFFF}
 """Named immediates, as 32 bits."""

@@ -285,8 +285,8 @@ def random_instructions(seed: int, machine: Machine, blocks: int = 20,
     for number, register in enumerate(writer.registers[Kind.VECTOR]):
         special = ("lid_x", "tid_x", "lid_y", "one")[number % 4]
         writer.lines.append(f"mov {register}, vc.{special}")
-    for register in range(4, 8):
-        writer.lines.append(f"mov v{register}, {rng.choice(_WORDS):#x}")
+    for number in range(4, 8):
+        writer.lines.append(f"mov v{number}, {rng.choice(_WORDS):#x}")
     # mem_data, and what accesses of four registers reach
     writer.lines += ["movvsp vc.mem_idx, v0", "movvsp vc.mem_data, v1"]
     writer.lines += [f"smov {register}, {rng.choice(_WORDS):#x}"

@@ -259,7 +259,7 @@ class _Writer:
         self._labels += 1
         return f"l{self._labels}"
 
-    def block(self, nodes: tuple[Node, ...], depth: int) -> None:
+    def block(self, nodes: tuple[Node | Mark, ...], depth: int) -> None:
         for node in nodes:
             getattr(self, f"_{type(node).__name__.lower()}")(node, depth)
 
@@ -267,7 +267,7 @@ class _Writer:
         second = "" if node.b is None else f", {node.b:#x}" if node.constant else f", v{node.b}"
         self._say(f"{node.name} v{node.target}, v{node.a}{second}")
 
-    def _masked(self, nodes: tuple[Node, ...], depth: int) -> None:
+    def _masked(self, nodes: tuple[Node | Mark, ...], depth: int) -> None:
         end = self._label()
         self._say(f"cpush.if {end}", f"cmask p{depth}")
         self.block(nodes, depth + 1)

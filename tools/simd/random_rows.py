@@ -106,7 +106,7 @@ def far_words(rng: np.random.Generator, shape: tuple[int, ...], words: int, part
     if kind == 0:
         found = rng.integers(0, words, count)
     elif kind < 3 and words > sweep:  # two words or more of a bank
-        first = int(rng.choice((0, words - sweep - 1, rng.integers(words - sweep))))
+        first = int(rng.choice((0, words - sweep - 1, int(rng.integers(words - sweep)))))
         found = first + items % (1 + (words - 1 - first) // sweep) * sweep
     else:
         step = 2 * part.bursts_per_row * BURST_WORDS

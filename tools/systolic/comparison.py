@@ -19,9 +19,9 @@ from cyclebound.golden.systolic.stationary_bounds import input_completion, weigh
 
 __all__ = ["LAYERS", "Row", "compare", "markdown"]
 
-LAYERS = (*LENET_5[:3], Product("512x512x512", 512, 512, 512),
-          Product("scores of 64 x 64", 64, 64, 64),
-          Convolution("16 x 16, 3 x 3", 16, 16, 8, 16, 3, padding=1))
+LAYERS: tuple[Product | Convolution, ...] = (
+    *LENET_5[:3], Product("512x512x512", 512, 512, 512), Product("scores of 64 x 64", 64, 64, 64),
+    Convolution("16 x 16, 3 x 3", 16, 16, 8, 16, 3, padding=1))
 
 
 @dataclass(frozen=True)
@@ -71,21 +71,22 @@ def compare(layer: Product | Convolution, rows: int, columns: int) -> list[Row]:
                           macs / (rows * columns * cycles), words / macs))
     if (isinstance(layer, Convolution) and layer.stride == layer.dilation == 1
             and isinstance(layer.kernel, int) and isinstance(layer.padding, int)):
-        result += _row_stationary(layer, rows * columns, macs)
+        result += _row_stationary(layer, layer.kernel, layer.padding, rows * columns, macs)
     return result
 
 
-def _row_stationary(layer: Convolution, pes: int, macs: int) -> list[Row]:
-    """A pass for each filter, each channel, and each strip of rows of the result.
+def _row_stationary(layer: Convolution, taps: int, padding: int, pes: int, macs: int) -> list[Row]:
+    """A pass for each filter, of ``taps`` x ``taps``, each channel, and each strip of rows of the
+    result; ``padding`` on all sides.
 
     Sums over channels are not the array's: every pass' own ones leave it, and count as words.
     """
-    taps, (high, wide) = layer.kernel, layer.output
+    high, wide = layer.output
     if pes < taps:
         return []
     strips = ceil_div(high, pes // taps)
     columns, passes = ceil_div(high, strips), layer.filters * layer.channels * strips
-    width = layer.width + 2 * layer.padding
+    width = layer.width + 2 * padding
     cycles = row_completion(rows=taps, taps=taps, width=width, passes=passes)
     words = passes * (taps**2 + width * (taps + columns - 1) + wide * columns)
     return [Row(layer.name, "row stationary", False, taps, columns, cycles,

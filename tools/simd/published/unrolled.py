@@ -136,12 +136,11 @@ class Unrolled:
             best[node] = max(((best[after][0] + cost + own, after, cost)
                               for after, cost in self.after[node]), key=lambda result: result[0])
         blocks, cycles = [], []
-        node: Node | None = self.order[0]
-        while node is not None:
-            blocks.append(node[0])
-            _, after, cost = best[node]
+        here: Node | None = self.order[0]
+        while here is not None:
+            blocks.append(here[0])
+            _, here, cost = best[here]
             cycles.append(cost)
-            node = after
         return Path(tuple(blocks), tuple(cycles))
 
     # -- the scope ---------------------------------------------------------------------------------

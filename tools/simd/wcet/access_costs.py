@@ -152,7 +152,7 @@ class AccessCosts:
         asked = self._delays.ask(self._shapes(node), instruction.operation.store, split)
         shapes = len({shape for runs in asked for shape, _ in runs})
         if shapes > MOST_SHAPES:
-            raise WcetError(f"{self._program.where(node.index)}: this access may have {shapes} "
+            raise WcetError(f"{self._program.where(node.at)}: this access may have {shapes} "
                             f"shapes, and at most {MOST_SHAPES} are followed: its offsets should "
                             "follow from immediates, dimensions and a work-group's place")
         self._asked[node] = asked
@@ -226,8 +226,8 @@ class AccessCosts:
         if name == "sldsp":
             target = instruction.operand("D")
             assert target is not None
-            words = self._values(node, ("sc", _SD[0]))
-            most = max(words.over(self._places)) if words else self._annotated(_SD[0])
+            known = self._values(node, ("sc", _SD[0]))
+            most = max(known.over(self._places)) if known else self._annotated(_SD[0])
             return {self._whole(buffer, max(1, min(most, SCALARS - target.value)))}
         if "cidx" in name:
             return self._custom(node, buffer)
@@ -255,7 +255,7 @@ class AccessCosts:
             target = self._graph.instruction(node).operand("D")
             if target is not None and (target.kind, target.value) == (Kind.SCALAR_SPECIAL, number):
                 source = self._graph.instruction(node).operand("B")
-                said = self._program.values.get(node.index)
+                said = self._program.values.get(node.at)
                 known = source is not None and source.kind is Kind.IMMEDIATE
                 most.append(source.value if known and source is not None else said or SCALARS)
         return max(most)
@@ -265,7 +265,7 @@ class AccessCosts:
         parts = [self._values(node, ("sc", number)) for number in _SD]
         x, y = self._offset(node, "X"), self._offset(node, "Y")
         if None in (*parts, x, y):
-            where = self._program.where(node.index)
+            where = self._program.where(node.at)
             raise WcetError(f"{where}: the size of this access is not known: sd_words, sd_period, "
                             "sd_period_cnt and its offsets must follow from immediates, dimensions "
                             "and a work-group's place")
@@ -348,7 +348,7 @@ class AccessCosts:
                     (found[0], placed.columns, "wg_off_x", placed.width, buffer.x),
                     (found[1], placed.lines, "wg_off_y", placed.height, buffer.y)):
                 along = whole.along(values.offsets)
-                if values.offsets != {offset} or not 1 < along.count <= _MOST_PLACES:
+                if values.offsets != {offset} or not 1 < along.total <= _MOST_PLACES:
                     continue
                 before = None
                 for place in along.each():

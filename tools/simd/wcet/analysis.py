@@ -92,7 +92,7 @@ class Analysis:
     @cached_property
     def counts(self) -> dict[Kind, int]:
         """How many work-groups there are of each kind; the first one's comes first."""
-        return {kind: places.count for kind, places in self.places.items()}
+        return {kind: places.total for kind, places in self.places.items()}
 
     @cached_property
     def blocks(self) -> list[Block]:

@@ -14,7 +14,7 @@ part of that, which costs nothing where requests do not lie on the path. The lea
 
 import functools
 import itertools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,6 +22,7 @@ from cyclebound.golden.dram.controller import MOST_OWED
 from cyclebound.golden.dram.timing import Part
 from cyclebound.tools.simd.wcet.longest import NEVER
 from cyclebound.tools.simd.wcet.pairs import FIRST, Clocks, End, PairGraph
+from cyclebound.tools.simd.wcet.places import Kind
 
 __all__ = ["STARTS", "Block", "Chain", "Chained", "Pair", "Run", "chain", "pairs_of"]
 
@@ -35,12 +36,12 @@ _SHARES = (4, 3, 2, 1, 0)  # quarters of nRFC that are charged for each refresh 
 Matrix = dict[End, dict[End, int]]
 """Longest times by the ends of the pair before and of the last pair; impossible ends are absent."""
 
-Pair = tuple[Hashable, Hashable | None]
+Pair = tuple[Kind, Kind | None]
 """The kinds of a pair's work-groups."""
 
 
-Run = tuple[Hashable, int]
-"""Something, and how often it comes in a row."""
+Run = tuple[Kind, int]
+"""A kind of work-groups, and how many of them come in a row."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _power(matrix: Matrix, times: int) -> Matrix:
 def _paired(runs: Iterable[Run]) -> list[tuple[Pair, int]]:
     """Runs of work-groups as runs of pairs; the last one may be without a second."""
     found: list[tuple[Pair, int]] = []
-    first: list[Hashable] = []
+    first: list[Kind] = []
     for kind, times in runs:
         if first and times:
             found.append(((first.pop(), kind), 1))

@@ -61,7 +61,7 @@ class FollowedIndexes:
         alike = places.along(self._lanes.offsets(known.ended))
         counts = [int(self._lanes.active(known, place).sum()) for place in alike.each()]
         most = max(counts)
-        words = sum(counts) * (places.count // alike.count)
+        words = sum(counts) * (places.total // alike.total)
         if MEM_IDX not in known.known or words > self._left:
             return Followed(None, most)
         self._left -= words

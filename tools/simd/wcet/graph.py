@@ -28,9 +28,9 @@ class WcetError(ValueError):
 
 
 class Node(NamedTuple):
-    """An instruction, and the control stack before it."""
+    """The instruction ``at`` a place of the program, and the control stack before it."""
 
-    index: int
+    at: int
     stack: Stack
 
 
@@ -146,14 +146,14 @@ class RouteGraph:
         if node in self.after:
             return
         if len(self.after) == STATES:
-            raise Flaw(node.index, f"more than {STATES} states of the control stack")
-        edges = list(_edges(node, self.program.instructions[node.index]))
+            raise Flaw(node.at, f"more than {STATES} states of the control stack")
+        edges = list(_edges(node, self.program.instructions[node.at]))
         self.after[node] = edges
         for edge in edges:
             self.before.setdefault(edge.target, []).append(edge)
             if edge.target is not None:
-                if edge.target.index >= len(self.program.instructions):
-                    raise Flaw(node.index, "execution runs on after the last instruction; "
+                if edge.target.at >= len(self.program.instructions):
+                    raise Flaw(node.at, "execution runs on after the last instruction; "
                                            "end with exit")
                 waiting.append(edge.target)
 
@@ -168,7 +168,7 @@ class RouteGraph:
         return found
 
     def instruction(self, node: Node) -> Instruction:
-        return self.program.instructions[node.index]
+        return self.program.instructions[node.at]
 
     def is_access(self, node: Node) -> bool:
         """Whether the node is an access, which ends a compute phase."""

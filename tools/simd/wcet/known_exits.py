@@ -43,7 +43,7 @@ def _impossible(graph: RouteGraph, node: Node, lanes: LaneValues, grid: Grid) ->
     goes_on, ends = False, before.fewer  # others may have left before: then any may be the last
     for places in kinds_of(grid).values():
         alike = places.along(lanes.offsets(after.ended))
-        if alike.count > _MOST_PLACES:
+        if alike.total > _MOST_PLACES:
             return []
         for place in alike.each():
             stay = bool(lanes.active(after, place).any())

@@ -152,7 +152,7 @@ class LaneValues:
             if term is None:
                 return None
             terms.append(term)
-        made = ("made", node.index, *terms)
+        made = ("made", node.at, *terms)
         return made if _size(made) <= _LARGEST else None
 
     # -- in one work-group -------------------------------------------------------------------------

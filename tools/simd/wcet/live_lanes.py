@@ -98,7 +98,7 @@ def _possible(graph: RouteGraph, node: Node, facts: Facts) -> list[tuple[Edge, F
     pops_itself = instruction.name == "cpop"
     plain = [(edge, after) for edge in edges if not edge.injected and not pops_itself
              and edge.how in (How.NEXT, How.TAKEN, How.JUMP) and edge.target is not None]
-    ends = [(edge, ()) for edge in edges if edge.target is None]
+    ends: list[tuple[Edge, Facts]] = [(edge, ()) for edge in edges if edge.target is None]
     by_pops = {edge.injected + pops_itself: edge for edge in edges
                if edge.target is not None and (edge.injected or pops_itself)}
     found, alive = plain, False

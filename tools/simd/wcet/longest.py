@@ -167,7 +167,7 @@ class LoopedGraph:
                     if work:
                         low[work[-1][0]] = min(low[work[-1][0]], low[node])
                     if low[node] == index[node]:
-                        part = []
+                        part: list[int] = []
                         while not part or part[-1] != node:
                             part.append(stack.pop())
                             held.discard(part[-1])

@@ -144,7 +144,7 @@ class BoundedLoops:
     def _of_branch(self, loop: Loop, node: Node, leaves_taken: bool) -> LoopBound | None:
         program = self.graph.program
         inferred = self._inferred(loop, node, leaves_taken)
-        pattern = program.branches.get(node.index)
+        pattern = program.branches.get(node.at)
         annotated = None
         if pattern is not None:
             stays, leaves = ((pattern.not_taken, pattern.taken) if leaves_taken
@@ -153,8 +153,8 @@ class BoundedLoops:
         only = not any(loop.leaves(edge) for member in loop.body if member != node
                        for edge in self.graph.after[member])
         if inferred is not None and annotated is not None and only and inferred > annotated:
-            raise WcetError(f"{program.where(node.index)}: #bound branchcycle says that the loop "
-                            f"at {program.where(loop.header.index)} comes back at most "
+            raise WcetError(f"{program.where(node.at)}: #bound branchcycle says that the loop "
+                            f"at {program.where(loop.header.at)} comes back at most "
                             f"{annotated} times, and it does {inferred} times")
         if inferred is not None:
             if annotated is not None and annotated < inferred:
@@ -298,8 +298,8 @@ class BoundedLoops:
     def _unbounded(self, loop: Loop) -> WcetError:
         program = self.graph.program
         ends = ", ".join(program.where(index).partition(": ")[2]
-                         for index in sorted({edge.source.index for edge in loop.back}))
-        branches = sorted({node.index for node in loop.body
+                         for index in sorted({edge.source.at for edge in loop.back}))
+        branches = sorted({node.at for node in loop.body
                            if self.graph.instruction(node).name == "sicj"
                            and any(map(loop.leaves, self.graph.after[node]))})
         if branches:
@@ -310,5 +310,5 @@ class BoundedLoops:
                         "leaves")
         else:
             said = "no sicj leaves it"
-        return WcetError(f"{program.where(loop.header.index)}: the loop that begins here, and "
+        return WcetError(f"{program.where(loop.header.at)}: the loop that begins here, and "
                          f"comes back from {ends}, has no bound: {said}")

@@ -120,9 +120,9 @@ def loops_of(graph: RouteGraph, dominators: Dominators) -> list[Loop]:
             if target is None or dominators.place[target] > dominators.place[node]:
                 continue
             if not dominators.on_every_route(target, node):
-                raise WcetError(f"{graph.program.where(target.index)}: a loop is entered here and "
+                raise WcetError(f"{graph.program.where(target.at)}: a loop is entered here and "
                                 f"at another place as well; it comes back from "
-                                f"{graph.program.where(node.index)}")
+                                f"{graph.program.where(node.at)}")
             back.setdefault(target, []).append(edge)
     found = [natural_loop(graph, header, edges) for header, edges in back.items()]
     return nested(found)

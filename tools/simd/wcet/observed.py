@@ -33,9 +33,9 @@ def edges_of(graph: RouteGraph, trace: Sequence[int]) -> Iterator[Edge]:
         place += 1
         found = [edge for edge in graph.after[node]
                  if edge.injected == injected and (edge.how is How.TAKEN) == bool(taken)
-                 and (edge.target.index if edge.target else None) == target]
+                 and (edge.target.at if edge.target else None) == target]
         if len(found) != 1:
-            raise WcetError(f"{graph.program.where(node.index)}: {len(found)} edges for a step to "
+            raise WcetError(f"{graph.program.where(node.at)}: {len(found)} edges for a step to "
                             f"{target} with {injected} injected pops")
         yield found[0]
         if found[0].target is None:
@@ -64,8 +64,8 @@ def check_rounds(loops: BoundedLoops, trace: Sequence[int]) -> dict[Loop, int]:
                 if rounds[loop] > bound.most:
                     where = loops.graph.program.where
                     raise WcetError(
-                        f"{where(bound.branch.index)}: #bound branchcycle says that the loop at "
-                        f"{where(loop.header.index)} comes back at most {bound.most} times, and "
+                        f"{where(bound.branch.at)}: #bound branchcycle says that the loop at "
+                        f"{where(loop.header.at)} comes back at most {bound.most} times, and "
                         f"it came back {rounds[loop]} times")
     return most
 
@@ -117,16 +117,16 @@ class Annotations:
         loops += nested([natural_loop(graph, loop.header, [edge]) for loop in loops
                          if len(loop.back) > 1 for edge in loop.back])
         for node, edges in graph.after.items():
-            self._steps[node] = {(edge.target.index, edge.how is How.TAKEN, edge.injected): edge
+            self._steps[node] = {(edge.target.at, edge.how is How.TAKEN, edge.injected): edge
                                  for edge in edges if edge.target is not None}
             for edge in edges:
                 self._entries[edge] = [loop for loop in loops if edge.target == loop.header
                                        and node not in loop.body]
-            if node.index in program.branches:
+            if node.at in program.branches:
                 self._annotated(node, edges, loops)
 
     def _annotated(self, node: Node, edges: Sequence[Edge], loops: Sequence[Loop]) -> None:
-        pattern = self._graph.program.branches[node.index]
+        pattern = self._graph.program.branches[node.at]
         for loop in loops:  # the innermost first
             leaving = [loop.leaves(edge) for edge in edges]
             if sum(leaving) == 1:
@@ -171,8 +171,8 @@ class Annotations:
                 if stayed[edge] > most:
                     where = self._graph.program.where
                     raise WcetError(
-                        f"{where(edge.source.index)}: #bound branchcycle says that the loop at "
-                        f"{where(loop.header.index)} comes back at most {most} times, and it came "
+                        f"{where(edge.source.at)}: #bound branchcycle says that the loop at "
+                        f"{where(loop.header.at)} comes back at most {most} times, and it came "
                         f"back {most + 1} times")
             for loop in self._entries[edge]:
                 for each in of_loop.get(loop, ()):

@@ -167,7 +167,7 @@ class PairGraph(LoopedGraph):
         self._grain = max([_GRAIN * clocks.compute,
                            *(cost.least * clocks.dram // _GRAINS for cost in costs.first.values())])
         self.ends: dict[End, int] = {}
-        self._waiting: list[Hashable] = []
+        self._waiting: list[tuple] = []
         self._then = LAUNCHED if paired else DONE
         self.begins: dict[End, int] = {}
         self.begin_after(FIRST)

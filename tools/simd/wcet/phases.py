@@ -202,7 +202,7 @@ class PhaseGraph:
 
 def _final(graph: RouteGraph, node: Node) -> bool:
     """A store to DRAM after which all that is left is an exit of all lanes."""
-    following = node.index + 1
+    following = node.at + 1
     instructions = graph.program.instructions
     if not graph.instruction(node).name.startswith("stg") or node.stack:
         return False

@@ -87,7 +87,7 @@ class EdgeCosts:
     def step(self, flight: Flight, edge: Edge) -> tuple[int, Flight]:
         """An edge's cycles after ``flight``, and what is on its way after it."""
         machine, depth = self._machine, self._depth
-        shape = self._shapes[edge.source.index]
+        shape = self._shapes[edge.source.at]
         start, issued = self._issue(shape, flight)
         after, division, pushed = issued[-1] + 1, flight.division, flight.pushed
         if shape.pushes:

@@ -32,7 +32,7 @@ class Places(NamedTuple):
     across: int
 
     @property
-    def count(self) -> int:
+    def total(self) -> int:
         return len(self.lefts) * len(self.tops)
 
     @property

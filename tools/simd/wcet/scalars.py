@@ -132,13 +132,13 @@ class ScalarValues:
 
     def _value(self, node: Node, known: Registers) -> Value | None:
         """The value that a scalar instruction writes; None unless all that it reads is known."""
-        shape = self._shapes.get(node.index)
+        shape = self._shapes.get(node.at)
         if shape is None:
             instruction = self._graph.instruction(node)
             target = instruction.operand("D")
             computed = (instruction.operation.timing in (Timing.SCALAR, Timing.DIVIDE)
                         and target is not None and target.kind in _FILES)
-            shape = self._shapes[node.index] = (
+            shape = self._shapes[node.at] = (
                 self.reads(node), (_FILES[target.kind], target.value)
                 if computed and target is not None else None)
         reads, writes = shape
@@ -146,9 +146,9 @@ class ScalarValues:
             return None
         values = [known[register] for register in reads]
         if not all(isinstance(value, int) for value in values):
-            term = (node.index, *values)
+            term = (node.at, *values)
             return term if _depth(term) <= _DEEPEST else None
-        return self._result(node.index, values)
+        return self._result(node.at, values)
 
     def _result(self, index: int, values: list) -> int:
         """Execute a scalar instruction on these values; returns its result."""

@@ -183,7 +183,7 @@ class WorstRoute:
         def executed(edges: tuple[Edge, ...], times: int, within: int) -> None:
             """``within``: the first of ``turns`` whose rounds cannot begin on these edges."""
             for edge in edges:
-                line = found.setdefault(edge.source.index, LineCost())
+                line = found.setdefault(edge.source.at, LineCost())
                 line.times += times
                 line.compute += times * edge_costs.cost(edge)
                 for number, (loop, turn) in enumerate(turns[:within]):
@@ -198,7 +198,7 @@ class WorstRoute:
                 executed(step.route, times, len(turns))
                 kind, node = step.target
                 if kind == "access" and node is not None:
-                    found[node.index].access += times * self.cycles(node)
+                    found[node.at].access += times * self.cycles(node)
 
         add(self.route, 1)
         return found
