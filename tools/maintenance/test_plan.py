@@ -3,7 +3,7 @@
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from amaranth.hdl import Fragment, UnusedElaboratable
 from amaranth.hdl._ast import Property as Assertion
@@ -71,9 +71,9 @@ def _block(block: Block) -> Iterator[str]:
         yield from ("| property | says | proved for |", "| --- | --- | --- |")
         for each in block.properties:
             yield f"| {each.name} | {_flowing(each.says)} | {_instances(each)} |"
-        for each in block.explorations:
-            yield (f"| {each.name} | every state: {_flowing(each.says)} | "
-                   f"{_listed(each.instances)} |")
+        for exploration in block.explorations:
+            yield (f"| {exploration.name} | every state: {_flowing(exploration.says)} | "
+                   f"{_listed(exploration.instances)} |")
         yield ""
     if always := asserted(block):
         yield from (f"Always: {'; '.join(always)}.", "")
@@ -102,7 +102,7 @@ def _instances(claim: Property) -> str:
         f"{listed}, to a depth of {claim.depth_of(claim.instances[0])} cycles only")
 
 
-def _listed(instances: Iterable[object]) -> str:
+def _listed(instances: Iterable[Mapping[str, object]]) -> str:
     """Each instance's parameters."""
     texts = [", ".join(f"{name} {value}" for name, value in dict(each).items()) or "its defaults"
              for each in instances]
