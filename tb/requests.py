@@ -282,40 +282,50 @@ class SampledProbe:
                 head = self._slots.get(named[1], fresh if named[0] == named[1] else None)
             else:
                 head = self._queue[0] if self._queue else fresh
-            closes = False
-            if end[at] and head is None:
-                if not (self._midway and self.began == 0) and not (
-                        self._midway and by_id and named[1] not in self._seen):
-                    self._problem(cycle, "an end without a request")
-            elif end[at]:
-                self._over += 1
-                closes = self._over >= head.ends
+            closes = bool(end[at]) and self._closes(head, cycle, named[1] if by_id else None)
             if closes:
-                self._over = 0
-                now = int(upto[at])
-                latency = now - head.ticked
-                if self._probe.in_turn:
-                    latency = min(latency, now - self._turn
-                                  + (0 if ahead is None else int(ahead[at])))
-                self._turn = now
-                self.ended += 1
+                latency = self._latency(head, int(upto[at]), 0 if ahead is None else int(ahead[at]))
                 ended.append((head.cycle, cycle, latency, head.time, int(chunk.times[at])))
                 parameters.append(head.parameters)
             if by_id:
                 self._keep_by_id(cycle, fresh, head if closes else None, named)
             else:
-                if begins and len(self._queue) >= self._probe.in_flight and not closes:
-                    self._problem(cycle, f"a request begins while {len(self._queue)} are under way,"
-                                         f" and {self._probe.in_flight} may be")
-                if begins:
-                    self._queue.append(fresh)
-                if closes:
-                    self._queue.popleft()
+                self._keep_in_turn(cycle, fresh, closes)
         rows = np.array(ended, dtype=np.int64).reshape(-1, 5)
         wide = any(abs(value) >= 1 << 63 for row in parameters for value in row)
         return EndedRequests(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
                              np.array(parameters, dtype=object if wide else np.int64).reshape(
                                  len(ended), len(shown)))
+
+    def _closes(self, head: _Begun | None, cycle: int, named: int | None) -> bool:
+        """Whether this end is the last that the request has; it may be nobody's (None)."""
+        if head is None:
+            before = self._midway and (self.began == 0 or
+                                       (named is not None and named not in self._seen))
+            if not before:  # of a request that was under way when the trace began
+                self._problem(cycle, "an end without a request")
+            return False
+        self._over += 1
+        return self._over >= head.ends
+
+    def _latency(self, head: _Begun, now: int, ahead: int) -> int:
+        """Ticks of the request that ends at ``now``, where its turn may begin ``ahead`` of it."""
+        latency = now - head.ticked
+        if self._probe.in_turn:
+            latency = min(latency, now - self._turn + ahead)
+        self._over, self._turn = 0, now
+        self.ended += 1
+        return latency
+
+    def _keep_in_turn(self, cycle: int, fresh: _Begun | None, closes: bool) -> None:
+        """The queue after a cycle in which a request may begin, and the first may end."""
+        if fresh is not None and len(self._queue) >= self._probe.in_flight and not closes:
+            self._problem(cycle, f"a request begins while {len(self._queue)} are under way,"
+                                 f" and {self._probe.in_flight} may be")
+        if fresh is not None:
+            self._queue.append(fresh)
+        if closes:
+            self._queue.popleft()
 
     _seen: set[int] = frozenset()
 

@@ -122,6 +122,9 @@ def _gathered(results: Results) -> dict[str, object]:
     waveforms = results.waveforms()
     pictures = [Drawing(**row) for row in results.rows("picture")]
     rows = [_row(number, verdict, jobs, waveforms) for number, verdict in enumerate(verdicts, 1)]
+    failed_jobs = [job for job in jobs if not job.passed]
+    cross_checks = results.rows("cross_check")
+    open_proofs = unproved(proofs)
     blocks = dict.fromkeys([*(v.block for v in verdicts), *(j.block for j in jobs),
                             *(p["block"] for p in proofs), *(f["block"] for f in fpga),
                             *(p.block for p in pictures)])
@@ -134,19 +137,18 @@ def _gathered(results: Results) -> dict[str, object]:
         "families": families, "gpu": _gpu() if len(families) > 1 else None,
         "filters": [(name, sorted({str(row[name]) for row in rows}))
                     for name in ("family", "verdict", "evidence")],
-        "headline": _headline(rows, [job for job in jobs if not job.passed]),
+        "headline": _headline(rows, failed_jobs),
         "meta": meta, "jobs": jobs, "rows": rows, "folder": results.folder,
         "tally": [(word, tally[word]) for word in _TALLIED
                   if tally[word] or word in ("exact", "violated")],
         "requests": sum(v.requests for v in verdicts), "cycles": sum(j.cycles for j in jobs),
         "compared": sum(j.compared for j in jobs),
-        "failed_jobs": [(job, _log_tail(job, results.folder)) for job in jobs if not job.passed],
-        "cross_checks": results.rows("cross_check"),
-        "unproved": unproved(proofs), "campaigns": read_campaigns(results.folder),
+        "failed_jobs": [(job, _log_tail(job, results.folder)) for job in failed_jobs],
+        "cross_checks": cross_checks, "unproved": open_proofs,
+        "campaigns": read_campaigns(results.folder),
         "unfinished": max(0, planned - len(jobs)) if isinstance(planned, int) else 0,
-        "bad": any(v.failed for v in verdicts) or not all(j.passed for j in jobs)
-               or bool(unproved(proofs))
-               or not all(row["passed"] for row in results.rows("cross_check")),
+        "bad": any([failed_jobs, open_proofs, *(v.failed for v in verdicts),
+                    *(not row["passed"] for row in cross_checks)]),
         "blocks": [{"name": name, "rows": [r for r in rows if r["block"] == name],
                     "pictures": [_picture(p) for p in pictures if p.block == name],
                     "proofs": sorted((p for p in proofs if p["block"] == name), key=_order),

@@ -291,13 +291,16 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
     ended (``raised``) has not passed, whatever cocotb was told to expect. One that measured nothing
     after it was interrupted (``silent``) is only told.
     """
-    skipped = []
     text = log.read_text(errors="replace")
     # of cocotb's own tests, those without a `Bench`, only the log says so
     raised = dict(_EXPECTED.findall(text)) | dict(raised)
-    reasons = [f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
-               f"{int(time) / 1000:g} ns)" for message, time, module in _ASSERTED.findall(text)[:1]]
-    asserted = bool(reasons)
+    asserted = [
+        f"{message.strip() or 'an assertion failed'} (asserted by {module} at "
+        f"{int(time) / 1000:g} ns)" for message, time, module in _ASSERTED.findall(text)[:1]]
+    # an assertion ends its test and all after it, which say nothing of their own
+    skipped, of_tests = _tests(outcome, results, raised, told=not asserted)
+    failed = next((name for name, passed in outcome.tests if not passed), None)
+    reasons = [f"{failed}: {reason}" if failed else reason for reason in asserted]
     if status == reads.UNWRITTEN:
         reasons.append(f"the simulator could not write to {results.parent}: the disk is full, or a "
                        "limit on files was reached; what it had observed is lost")
@@ -305,10 +308,41 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
         reasons.append(lost)
     if status is None:
         reasons.append(f"the simulator still ran after {limit:g} s, and was stopped")
+    reasons += of_tests
+    left_out = f"skipped: {', '.join(skipped)}" if skipped else ""
+    observed = any(not group.only_declared for group in outcome.groups)
+    if not reasons:
+        first = filter(None, (
+            _not_as_told(outcome, status, text, log, named, skipped),
+            *(f"observations were lost: {name} ended without a count of them"
+              for name in uncounted),
+            *wrong,
+            _nothing_seen(outcome, observed, observes=observes,
+                          compares=compares and not (alone and observed))))
+        reasons += [*first][:1]
+    outcome.passed = not reasons
+    if reasons:
+        outcome.layer = ("assertion" if asserted else "hang" if status is None or HANGS in
+                         reasons[0] else "comparison" if "Mismatch" in raised.values()
+                         else "testbench")
+    if silent and observes:
+        left_out = "; ".join([*filter(None, [left_out]),
+                              f"nothing measured after the last reset: {', '.join(silent)}"])
+    outcome.reason = "; ".join(reasons) or left_out
+
+
+def _tests(outcome: Outcome, results: Path, raised: Mapping[str, str], *, told: bool
+           ) -> tuple[list[str], list[str]]:
+    """Fill in which tests ran, and which passed.
+
+    Return the names of those that were skipped, and why others did not pass; what they say
+    themselves only if it is to be ``told``.
+    """
     try:
         cases = [*ElementTree.parse(results).getroot().iter("testcase")]
     except (OSError, ElementTree.ParseError):
         cases = []
+    skipped, reasons = [], []
     for case in cases:
         name = case.get("name", "?")
         problem = next((child for child in case if child.tag in ("failure", "error")), None)
@@ -319,48 +353,41 @@ def _judge(outcome: Outcome, results: Path, status: int | None, log: Path, limit
         outcome.tests.append((name, problem is None and not unexpected))
         if unexpected:
             reasons.append(f"{name}: ended by {unexpected}, which it takes for a pass")
-        if problem is not None and not asserted:  # an assertion ends this test and all after it
+        if problem is not None and told:
             said = problem.get("error_msg") or problem.get("message") or problem.text or ""
             reasons.append(f"{name}: {reason_of(said)}")
-    if asserted:
-        failed = next((name for name, passed in outcome.tests if not passed), None)
-        reasons[0] = f"{failed}: {reasons[0]}" if failed else reasons[0]
-    left_out = f"skipped: {', '.join(skipped)}" if skipped else ""
-    if not reasons and not status and skipped and not outcome.tests:
-        reasons.append(f"no test ran; {left_out}")
-    if not reasons and (status or not outcome.tests):
-        ended = f"ended with status {status}" if status is None or status >= 0 else \
-            f"was ended by {signal.Signals(-status).name}"
+    return skipped, reasons
+
+
+def _not_as_told(outcome: Outcome, status: int | None, text: str, log: Path,
+                 named: Sequence[str], skipped: Sequence[str]) -> str:
+    """Why a simulator of which no test failed has still not run what it was to run; or nothing."""
+    left_out = f"skipped: {', '.join(skipped)}"
+    if not status and skipped and not outcome.tests:
+        return f"no test ran; {left_out}"
+    if status or not outcome.tests:
         imported = "" if outcome.tests else _raised(text)
-        reasons.append(f"{imported or f'the simulator {ended}'}"
-                       f"{'' if outcome.tests or imported else ' and reported no test'}; see {log}")
+        ended = f"was ended by {signal.Signals(-status).name}" if status and status < 0 else \
+            f"ended with status {status}"
+        return (f"{imported or f'the simulator {ended}'}"
+                f"{'' if outcome.tests or imported else ' and reported no test'}; see {log}")
     ran = {name.partition("/")[0] for name, _ in outcome.tests}
-    if not reasons and (missing := [name for name in named if name not in ran]):
-        unknown = [name for name in missing
-                   if name not in {other.partition("/")[0] for other in skipped}]
-        reasons.append(f"the testbench has no test called {', '.join(unknown)}" if unknown else
-                       f"tests that have to run were {left_out}")
-    if not reasons:
-        reasons += [line.strip() for line in text.splitlines() if line.startswith("%Error")][:1]
-    if not reasons and uncounted:
-        reasons.append(f"observations were lost: {uncounted[0]} ended without a count of them")
-    if not reasons:
-        reasons += wrong[:1]
-    observed = any(not group.only_declared for group in outcome.groups)
-    if not reasons and observes and not observed:
-        reasons.append("0 requests observed")
-    if not reasons and compares and not outcome.compared and not (alone and observed):
-        reasons.append("0 comparisons: nothing that the hardware shows or leaves was compared with "
-                       "a model (Bench.check, Bench.compare)")
-    outcome.passed = not reasons
-    if reasons:
-        outcome.layer = ("assertion" if asserted else "hang" if status is None or HANGS in
-                         reasons[0] else "comparison" if "Mismatch" in raised.values()
-                         else "testbench")
-    if silent and observes:
-        left_out = "; ".join([*filter(None, [left_out]),
-                              f"nothing measured after the last reset: {', '.join(silent)}"])
-    outcome.reason = "; ".join(reasons) or left_out
+    if missing := [name for name in named if name not in ran]:
+        known = {name.partition("/")[0] for name in skipped}
+        unknown = [name for name in missing if name not in known]
+        return (f"the testbench has no test called {', '.join(unknown)}" if unknown else
+                f"tests that have to run were {left_out}")
+    return next((line.strip() for line in text.splitlines() if line.startswith("%Error")), "")
+
+
+def _nothing_seen(outcome: Outcome, observed: bool, *, observes: bool, compares: bool) -> str:
+    """What a job that passed has not done, and had to; or nothing."""
+    if observes and not observed:
+        return "0 requests observed"
+    if compares and not outcome.compared:
+        return ("0 comparisons: nothing that the hardware shows or leaves was compared with a "
+                "model (Bench.check, Bench.compare)")
+    return ""
 
 
 def reason_of(said: str) -> str:
