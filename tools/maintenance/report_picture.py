@@ -42,7 +42,7 @@ def make(path: Path) -> None:
 
 def shown(path: Path) -> dict[str, list[str]]:
     """What the picture says that it shows: ``commands``, ``signals``, ``columns``."""
-    with Image.open(path) as image:
+    with PngImagePlugin.PngImageFile(path) as image:
         return json.loads(image.text[SHOWN])
 
 
