@@ -4,7 +4,10 @@ __all__ = ["check_integer", "check_power_of_two"]
 
 
 def check_integer(thing: str, value: object, least: int, most: int | None = None) -> None:
-    """Raise unless ``value`` is an integer from ``least`` to ``most``; ``thing`` is its name."""
+    """Check that ``value`` is an integer from ``least`` to ``most``; ``thing`` is its name.
+
+    Raises `TypeError` for no integer (``bool`` is none), `ValueError` for one outside the range.
+    """
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{thing} must be an integer, not {value!r}")
     if value < least or (most is not None and value > most):
@@ -13,7 +16,10 @@ def check_integer(thing: str, value: object, least: int, most: int | None = None
 
 
 def check_power_of_two(thing: str, value: object, least: int = 1, most: int | None = None) -> None:
-    """Raise unless ``value`` is a power of two from ``least`` to ``most``."""
+    """Check that ``value`` is a power of two from ``least`` to ``most``.
+
+    Raises `TypeError` for no integer, `ValueError` for another number or one outside the range.
+    """
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{thing} must be an integer, not {value!r}")
     if value < least or (most is not None and value > most) or value & value - 1:

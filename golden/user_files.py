@@ -46,7 +46,8 @@ def in_bytes(size: int) -> str:
 
 
 def bytes_in(path: _Path, most: int = TEXT) -> bytes:
-    """The content of a file, which may be a pipe or a device."""
+    """The content of a file, which may be a pipe or a device. Raises `OSError` for more than
+    ``most`` bytes (of a pipe or a device, `TEXT` at most), and as ``open`` does."""
     with open(path, "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             most = min(most, TEXT)
@@ -63,7 +64,8 @@ def text_in(path: _Path, most: int = TEXT, errors: str = "strict") -> str:
 
 
 def lines_of(file: io.TextIOBase, path: _Path) -> Iterator[str]:
-    """The lines of an open text, however many they are."""
+    """The lines of an open text, however many they are. Raises `OSError` for a line of more than
+    2^20 characters."""
     while line := file.readline(_LINE + 1):
         if len(line) > _LINE:
             raise too_much(path, f"it has a line of more than {_LINE:,} characters")
@@ -72,7 +74,7 @@ def lines_of(file: io.TextIOBase, path: _Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def parsing(path: _Path) -> Iterator[None]:
-    """While a file is parsed: memory is limited, and what takes more is an `OSError`."""
+    """While a file is parsed: memory is limited. Raises `OSError` for what would take more."""
     try:
         with _limit:
             yield

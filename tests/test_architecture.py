@@ -142,6 +142,41 @@ def references(path):
             if not names_of_ours().issuperset(name.split("."))}
 
 
+def unsaid(path):
+    """Errors that a public function or method raises, and its docstring does not name: a
+    constructor's may be named by its class. Of an error that a function makes, it says "Raises".
+    """
+    return {f"{name}: {error}" for name, node, said in public_functions(tree(path))
+            for error in errors_of(node)
+            if not re.search(rf"\b{error if error[0].isupper() else 'Raises'}\b", said)}
+
+
+def public_functions(node, prefix="", of_class=""):
+    """Each with its name and what is said of it."""
+    for inner in node.body:
+        if isinstance(inner, ast.ClassDef) and not inner.name.startswith("_"):
+            yield from public_functions(inner, f"{prefix}{inner.name}.",
+                                        ast.get_docstring(inner) or "")
+        elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+            constructs = inner.name in ("__init__", "__post_init__")
+            if constructs or not inner.name.startswith("_"):
+                yield (prefix + inner.name, inner,
+                       (ast.get_docstring(inner) or "") + of_class * constructs)
+
+
+def errors_of(function):
+    """Names of what a function itself raises; a private one is caught where it is made."""
+    names, nodes = set(), list(function.body)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Raise) and node.exc is not None:
+            made = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            names.add(ast.unparse(made).rpartition(".")[2])
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            nodes += ast.iter_child_nodes(node)
+    return {name for name in names if not name.startswith("_")}
+
+
 def offenders(rule, paths):
     """What is against the rule, by file."""
     return {named(path): sorted(said) for path in paths if (said := rule(path))}
@@ -203,6 +238,10 @@ def test_docstrings_refer_to_what_is_there():
     assert offenders(references, WRITTEN) == {}
 
 
+def test_models_and_bounds_say_what_they_raise():
+    assert offenders(unsaid, sorted((ROOT / "golden").rglob("*.py"))) == {}
+
+
 @pytest.mark.parametrize(("rule", "folder", "text", "says"), [
     (against_the_grain, "golden", "import cyclebound.hdl.noc.arbiter", ["hdl"]),
     (against_the_grain, "tb", "def f():\n    from cyclebound.sim.run import job", ["sim"]),
@@ -245,6 +284,16 @@ def test_docstrings_refer_to_what_is_there():
     (models_and_bounds, "hdl", "from cyclebound.golden.noc.shmac_packet import DATA_BITS", []),
     (references, "golden", '"""See `golden.bound.Bound`, ``text`` and `nowhere' + '_at_all`."""',
      ["nowhere" + "_at_all"]),
+    (unsaid, "golden", ("def f(x):\n    '''Raises `ValueError` for 0.'''\n"
+     "    if not x:\n        raise ValueError('0')\n    raise errors.TypeError"), ["f: TypeError"]),
+    (unsaid, "golden", ("class A:\n    '''Raises `KeyError`.'''\n"
+     "    def __post_init__(self):\n        raise KeyError\n"
+     "    def f(self):\n        raise KeyError"), ["A.f: KeyError"]),
+    (unsaid, "golden", ("class A:\n    def f(self):\n        '''Never.'''\n"
+     "        raise self.fault('x')"), ["A.f: fault"]),
+    (unsaid, "golden", ("def _f():\n    raise ValueError\ndef g():\n    def h():\n"
+     "        raise ValueError\n    try:\n        raise _Found\n    except _Found:\n"
+     "        return h"), []),
 ])
 def test_a_rule_names_what_is_against_it(tmp_path, monkeypatch, rule, folder, text, says):
     path = tmp_path / folder / "made.py"

@@ -44,8 +44,8 @@ def token_match(*, depth: Depth) -> int:
 def token_turn(*, depth: Depth, epochs: bool = False) -> int:
     """Firings that leave after a thread's last operand was taken, until its own, inclusive.
 
-    For a buffer without ``epochs``: with them, a thread waits for older ones, however late they
-    become complete.
+    Raises `NotCovered` for a buffer with ``epochs``: there a thread waits for older ones, however
+    late they become complete.
 
     Derivation: one may stand in the output register in that cycle. The entries are served round
     robin, and while a thread is complete, each of the ``depth - 1`` other entries goes first once
@@ -174,7 +174,9 @@ def access_residence(*, depth: Depth, memory: Memory, epochs: bool = True) -> in
     """Cycles from taking the last token of an epoch to offering its last result, both included.
 
     The worst residence, with older epochs still inside; otherwise as `access_epoch`, with tokens of
-    one operand. Derivation: let x be the cycle in which the last thread of epoch e - 1 is chosen to
+    one operand. Raises `NotCovered` without ``epochs``: no thread belongs to one.
+
+    Derivation: let x be the cycle in which the last thread of epoch e - 1 is chosen to
     fire, before the last token of e, which may need its entry, is taken in cycle A > x. The others
     of e - 1 have fired by x, one in each cycle, after all of e - 2: by x - depth + 1. So e - 2 has
     left by G cycles after that, G = max(depth - 1, memory + 1): a thread is answered ``memory``

@@ -45,9 +45,12 @@ def cache_access(*, ports: Ports, miss: Miss) -> int:
 def cache_crowd(*, ports: Ports, accesses: Accesses, miss: Miss, tag_width: TagWidth) -> int:
     """Cycles in which all ports make ``accesses`` accesses each to one bank, without a pause.
 
-    From the first offer to the last answer; a port has as many tags, and offers the next access
-    when one is taken. Derivation: the bank takes one
-    in each cycle, without a pause, and the last is answered ``miss - 1`` cycles after it was taken.
+    From the first offer to the last answer; a port has a tag for each access, and offers the next
+    one when one is taken. Raises `NotCovered` for more ``accesses`` than tags of ``tag_width``
+    bits.
+
+    Derivation: the bank takes one in each cycle, without a pause, and the last is answered
+    ``miss - 1`` cycles after it was taken.
     """
     if accesses > 2**tag_width:
         raise NotCovered(f"accesses must be at most {2**tag_width}, the tags of a port, "
@@ -61,7 +64,7 @@ def access_times(*, users: int, banks: int = 0, hit: int = 2, miss: int = 2,
 
     The most cycles of an access, from its offer to its answer (`cache_access`), and the most that
     it waits to be taken: as many as other units may want the same bank. Units with a path of their
-    own do not wait.
+    own do not wait. Raises `NotCovered` where accesses may miss and a miss is faster than a hit.
 
     Parameters
     ----------

@@ -66,6 +66,8 @@ def fold(position: int, size: int) -> int:
 class Grid:
     """A grid from its description, a letter for each unit.
 
+    Raises `ValueError` for rows that are not as said here, and names the unit or the column.
+
     Attributes
     ----------
     rows : tuple[str, ...]
@@ -121,7 +123,8 @@ class Grid:
         return tuple(unit for unit in self.units if self.kind(unit) == kind)
 
     def end(self, node: Node, port: int) -> Node:
-        """The node at the other end of a port's link, which is not at the edge."""
+        """The node at the other end of a port's link. Raises `ValueError` for a port at the edge,
+        which has none."""
         there = self.peer(node, port)
         if there is None:
             raise ValueError(f"port {port} of {node} is at the edge")

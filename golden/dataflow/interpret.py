@@ -76,7 +76,8 @@ def interpret(graph: Graph, memory: Mapping[str, np.ndarray], threads: int,
     ``shared`` is told of elements that two threads access, one of which stores: array, index and
     the threads, an element for each array. What becomes of it depends on which of them is first.
 
-    Returns the accesses outside of their arrays, which are not made: array, thread, index.
+    Returns the accesses outside of their arrays, which are not made: array, thread, index. Raises
+    `ValueError` for fewer ``threads`` than one.
     """
     if threads < 1:
         raise ValueError(f"threads must be at least 1, not {threads}")

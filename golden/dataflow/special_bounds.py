@@ -35,7 +35,10 @@ def special_stream(*, threads: Threads, depth: Depth, blocks: Blocks, block: Blo
     """Cycles in which ``threads`` threads pass, in order, if all operations take equally long.
 
     From taking the first operands to offering the last result; operands are always there, and
-    results are taken at once. Derivation: a thread fires in each cycle while a block and its entry
+    results are taken at once. Raises `NotCovered` for more entries (``depth``) than blocks, but
+    fewer than two for each.
+
+    Derivation: a thread fires in each cycle while a block and its entry
     are free. A block that has taken a thread can take another ``block`` cycles later; an entry is
     free again one cycle after that, which matters only if there are no more entries than blocks.
     So ``n`` threads fire in a row, and the next ``n`` that many cycles after them; the last one

@@ -375,7 +375,10 @@ def estimate(mapped: Mapped, *, threads: int, depth: int, memory: int = 2,
 
 
 def longest_path(mapped: Mapped) -> int:
-    """Cycles that the first thread needs from source to sink, where no memory is involved."""
+    """Cycles that the first thread needs from source to sink, where no memory is involved.
+
+    Raises `ValueError` for an access or a special operation, whose time is not fixed.
+    """
     hops = _hops(mapped)
     arrives: dict[int, int] = {}
     for number, task in mapped.graph.tasks.items():

@@ -183,6 +183,8 @@ def tile_issue_delay(*, part: str | Part, bursts: Bursts, write: Write) -> int:
     first bursts share what is left to follow; and when all of them have come to the states in
     which they were a row of all banks before, they repeat from there on.
 
+    Raises `NotCovered` for more bursts than the device has.
+
     `tile_chains` says where the numbers come from for parts like those of Sim-D's Table 1, by a
     derivation of its own; the two agree wherever it speaks (``tests/dram/test_tile_chains.py``).
     """
@@ -208,9 +210,9 @@ def tile_2d_issue_delay(*, part: str | Part, words: Words, period: Period, count
     there are 16,384 (eight banks of 1,024 columns) or 32,768 of them, and most are like another
     (`first_words`).
 
-    Lines without a gap are one line, and covered however many there are. Of others, those are
-    not covered that make a refresh late, whatever their address: more bursts than 8 nREFI have room
-    for.
+    Lines without a gap are one line, and covered however many there are. Raises `NotCovered` for
+    lines that overlap, a tile longer than the device, and lines with a gap that make a refresh
+    late, whatever their address: more bursts than 8 nREFI have room for.
     """
     device = _checked(part, write, {"words": words, "period": period, "count": count})
     if period < words:

@@ -172,7 +172,7 @@ class DfiChecker:
         return commands
 
     def finish(self) -> None:
-        """The end of a test: no word may be missing."""
+        """The end of a test. Raises `DfiViolation` where a word that was read never came."""
         if self._words:
             raise DfiViolation("t_phy_rdlat", f"{len(self._words)} words never came")
 

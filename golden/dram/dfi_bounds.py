@@ -94,6 +94,7 @@ def dfi_tile_issue_delay(*, part: str | Part, ratio: Ratio, wrlat: Wrlat, wrdata
     the last command of this one, last(s, b) clocks after its first, is on the pins, and its first
     command is there eleven clocks later. At the DRAM's own clock rate that is hidden: a row takes
     longer to recover. Here it may not be, by up to nine clocks where a precharge comes last.
+    Raises `NotCovered` for more than 256 bursts.
     """
     check_request(bursts, write)
     if bursts > _MOST_BURSTS:

@@ -20,6 +20,7 @@ def starvation(*, limits: Sequence[int], port: Port) -> int:
 
     ``limits`` has every port's limit, 0 where there is none; L_p is this port's. Both cycles are
     included, and cycles in which the source is stalled (on offer, and not taken) are left out.
+    Raises `NotCovered` where this port has no limit.
 
     Derivation: after L_p cycles the request starves. From then on only requests that starve are
     granted, and among them it is round robin: each of the other N_starving - 1 ports that may
@@ -37,7 +38,9 @@ def top_wait(*, priorities: Sequence[int], limits: Sequence[int], port: Port) ->
     """Grants from a request of the greatest priority, up to and including its own.
 
     ``port`` has no limit itself; q are the ports that have one. Without any this is N_equal, as
-    memory-composition counts in Eq. 3. Counted in grants: with one in every cycle, cycles.
+    memory-composition counts in Eq. 3. Counted in grants: with one in every cycle, cycles. Raises
+    `NotCovered` where this port has a limit or another a greater priority, and where ports that
+    starve may take every grant, so that no W is found (in 1,000 steps).
 
     Derivation: while the request waits, no lower priority is granted. Each of its equals
     is granted once at most by round robin. A port q that starves is granted besides; the next

@@ -64,6 +64,8 @@ def request_time(*, part: Part | str, refreshes: Refreshes) -> int:
     Counted to the cycle of its last beat of data, from the one after the last beat of the
     request before, or from that in which the controller first sees it, whichever is later; both
     included. Of ``refreshes``, one at most is done in between, or not over yet at its beginning.
+    Raises `NotCovered` with ``refreshes`` where two may be: for a part whose nREFI is less than
+    twice that time.
 
     Derivation: let e be the last beat of the request before. Its read was on the pins in cycle
     e + 1 - nCAS - nBURST, or its write in e + 1 - nCWD - nBURST, and its activate nRCD or more

@@ -48,6 +48,10 @@ class Number:
 class Part:
     """A DRAM part on a 64-bit bus: one channel, one rank. Timing in DRAM clocks.
 
+    Raises `ValueError`, which names the part and the rule, for sizes that are no powers of two,
+    timings below 1 (``nFAW`` and ``nWPRE``: below 0), rows shorter than a burst, another
+    generation, and numbers that contradict each other, such as an nRC below nRAS + nRP.
+
     Attributes
     ----------
     name : str

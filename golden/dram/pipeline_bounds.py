@@ -185,6 +185,8 @@ def tile_bursts(*, start: int, words: int, gap: int, count: int) -> int:
     count. With a wider one, no burst has words of two lines, and the lines add up: a line that
     starts at word *x* of a burst takes ``1 + (x + words - 1) // 16`` bursts, and *x* returns
     after 16 lines at the latest.
+
+    Raises `NotCovered` for a ``start`` beyond word 15, and where there is no line or no word.
     """
     for name, value, least in (("start", start, 0), ("words", words, 1), ("gap", gap, 0),
                                ("count", count, 1)):

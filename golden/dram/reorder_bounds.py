@@ -28,8 +28,8 @@ def printed_residence(*, entries: Places) -> int:
 def residence(*, entries: Entries, cap: int) -> int:
     """Issues while a request is in the queue, its own included.
 
-    ``cap`` is how often the oldest request may be overtaken before it goes first. With none, 0,
-    there is no bound.
+    ``cap`` is how often the oldest request may be overtaken before it goes first. Raises
+    `NotCovered` without one, 0: there is no bound.
 
     Derivation: let a request have been overtaken ``cap`` times, and let k older ones still wait.
     They have seen at least as many issues, so from then on the oldest goes first: k issues, and

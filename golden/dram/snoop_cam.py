@@ -68,7 +68,7 @@ class SnoopCamModel:
 
         ``snoop``: (enable, index of word 0, words). ``fetch``: (enable, index of word 0).
         ``read``: a lane. Returns the answer to a fetch and that to a read, (data, hit), which
-        were asked ``latency`` cycles ago.
+        were asked ``latency`` cycles ago. Raises `ValueError` for two of the four at once.
         """
         if sum(strobe is not None for strobe in (load, snoop, fetch, read)) > 1:
             raise ValueError("at most one of load, snoop, fetch and read in a cycle")

@@ -99,7 +99,8 @@ PARTS: dict[str, Part] = {
 def part_named(part: Part | str) -> Part:
     """A part as it is, a named one, a speed bin of JEDEC, or one from a file ``....toml``.
 
-    Raises `ValueError` for an unknown name, or a file that describes no part.
+    Raises `ValueError` for an unknown name, or a file that describes no part, and `TypeError` for
+    what is neither a part nor a name.
     """
     if isinstance(part, Part):
         return part

@@ -79,7 +79,8 @@ class Systolic:
                      "memory as slow as was said, on the layers of its regression")
 
     def cycles(self, layer: Layer) -> int:
-        """The plan's cycles, loading and storing included."""
+        """The plan's cycles, loading and storing included. Raises `NotCovered` where there is no
+        plan: no cut of the layer fits the device."""
         try:
             return plan_layer(layer, self.device, self.memory).cycles.total
         except ValueError as error:
@@ -101,7 +102,11 @@ class Gpu:
                      "holds under assumptions that NVIDIA does not promise")
 
     def cycles(self, layer: Layer) -> int:
-        """The bound with one thread for each element of the result."""
+        """The bound with one thread for each element of the result.
+
+        Raises `NotCovered` for a layer that pools or adds a shortcut, and where `kernel_bound` has
+        no bound.
+        """
         if layer.window > 1 or layer.shortcut:
             raise NotCovered(f"{layer.name}: the kernel neither pools nor adds a shortcut")
         product = layer.convolution.product
@@ -132,7 +137,8 @@ class CpuTile:
                      "multiplication and 13 for a result is a model, and no core ran it")
 
     def cycles(self, layer: Layer) -> int:
-        """Instructions, each by its bound."""
+        """Instructions, each by its bound. Raises `NotCovered` for a layer that pools or adds a
+        shortcut."""
         if layer.window > 1 or layer.shortcut:
             raise NotCovered(f"{layer.name}: the program neither pools nor adds a shortcut")
         plain, read, write = (
@@ -178,7 +184,7 @@ class GivenResource:
     kind: str = "given"
 
     def cycles(self, layer: Layer) -> int:
-        """The cycles given for the layer's name."""
+        """The cycles given for the layer's name. Raises `NotCovered` where none are."""
         if layer.name not in self.wcets:
             raise NotCovered(f"{layer.name}: no cycles are given for {self.name}")
         return self.wcets[layer.name]

@@ -72,7 +72,8 @@ class Occupancy:
 
 
 def check_block(block: BlockResources, limits: ComputeCapability) -> None:
-    """Raise `ValueError` for a block that no launch configuration can name."""
+    """Raise `ValueError` for a block that no launch configuration can name, and `TypeError` for a
+    number that is not whole."""
     for thing, value, least, most in (
             ("threads per block", block.threads, 1, limits.threads_per_block),
             ("registers per thread", block.registers, 1, limits.registers_per_thread),

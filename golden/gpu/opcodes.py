@@ -36,6 +36,8 @@ KINDS = {
 class Opcode:
     """Pipeline and kind of an opcode, without its modifiers.
 
+    Raises `ValueError` for another pipeline or kind than those below.
+
     Attributes
     ----------
     pipeline : str or None

@@ -49,6 +49,10 @@ class NotSafe(ValueError):
 class Machine:
     """The bound's assumptions about a GPU. None of the numbers is proved.
 
+    Raises `ValueError` for a latency, an overhead or bytes that are no whole number from 0 to
+    10,000,000, sectors outside (0, 1024], and where ``latency`` and ``interval`` name different
+    pipelines or have a number below 1.
+
     Attributes
     ----------
     latency : dict[str, int]

@@ -28,7 +28,10 @@ _MOST_SMS = 1024
 
 @dataclass(frozen=True)
 class Gpu:
-    """A device: SMs, and what each holds."""
+    """A device: SMs, and what each holds.
+
+    Raises `ValueError` for a number that is not whole or not from 1 to 1,000,000 (SMs: to 1,024).
+    """
 
     sms: int = 2
     threads: int = 2048
@@ -47,6 +50,9 @@ class Gpu:
 @dataclass(frozen=True)
 class Operation:
     """A kernel, or a copy if it has no blocks.
+
+    Raises `ValueError` for a number that is not whole, negative or above 10^12, a ``time`` of 0, a
+    kernel without threads, and more than 1,024 threads in a block.
 
     Attributes
     ----------
@@ -92,6 +98,9 @@ class Operation:
 @dataclass(frozen=True)
 class Stream:
     """Operations in order.
+
+    Raises `ValueError` without an operation, for a ``period`` that is no whole number from 1 to
+    10^12, and for a null stream with priority.
 
     Attributes
     ----------
@@ -202,6 +211,9 @@ def simulate(gpu: Gpu, streams: Sequence[Stream],
              place: Callable[[list[int]], int] = min,
              time_of: Callable[[Operation, int], int] | None = None) -> Run:
     """Run streams until all operations have ended.
+
+    Raises `ValueError` for streams that the device cannot run (`check_streams`), for releases that
+    are not in order or not one for each operation, and for more than 100,000 blocks.
 
     Parameters
     ----------

@@ -19,6 +19,8 @@ __all__ = ["THESIS_KERNELS", "CountRow", "ThesisKernel", "steps_of_counts", "str
 class CountRow:
     """A row of a count table: a number of instructions of one opcode, alike but for constants.
 
+    Raises `ValueError` for a negative count or delay, and for more new constants than instructions.
+
     Attributes
     ----------
     pipeline : str or None

@@ -114,7 +114,11 @@ class MemoryDelays:
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch: grid of blocks (x, y, z), threads of a block, and SMs of the device."""
+    """A launch: grid of blocks (x, y, z), threads of a block, and SMs of the device.
+
+    Raises `ValueError` for another number of sizes than three, and for a number that is not whole,
+    is 0, or more than CUDA allows (x: 2^31 - 1, y and z: 65,535, threads: 1,024) or than 1,024 SMs.
+    """
 
     grid: tuple[int, int, int]
     threads: int
@@ -140,6 +144,9 @@ class Launch:
 @dataclass(frozen=True)
 class Options:
     """How the open points are read. The defaults are the algorithms as printed.
+
+    Raises `ValueError` for a reading, a branch or a pipeline that there is not, for ``warps`` below
+    1, and for an ``alpha`` that is not above 0.
 
     Attributes
     ----------
@@ -242,7 +249,8 @@ class Estimate:
 
 def active_warps(launch: Launch, rule: str | int, *, registers: int = 32, shared: int = 0,
                  limits: ComputeCapability) -> Fraction:
-    """W by one of `WARP_RULES`.
+    """W by one of `WARP_RULES`. Raises `ValueError` if it is ``fewest-sms``, and an SM has no room
+    for a block.
 
     Parameters
     ----------

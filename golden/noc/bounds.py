@@ -127,7 +127,7 @@ def traversal_heads(*, rows: int, columns: int, delta: int, depth: int, flits: i
     """The shares of `traversal` that a packet's header may spend in each FIFO on its path.
 
     In the first one from when it was taken, in each other from when it left the one before, until
-    it leaves.
+    it leaves. Raises `NotCovered` for a ``source`` that does not send in this pattern.
     """
     networks = _traversal(rows, columns, delta, depth, flits, pattern, hot)
     try:
@@ -155,7 +155,7 @@ def crowd_traversal(*, rows: Side, columns: Side, delta: Delta, depth: Depth,
     Counted as in `traversal`. ``crowd`` is a number of `golden.noc.patterns.crowd`, which says
     what streams there are, how long their packets may be, for how many cycles a sender may pause
     within one, and for how many a receiver may stall a flit; between packets senders may pause for
-    as long as they like.
+    as long as they like. Raises `NotCovered` for a ``stream`` that the crowd does not have.
 
     Derivation: docs/noc.md, "What the traversal bound is made of".
     """

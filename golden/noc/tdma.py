@@ -60,7 +60,10 @@ class Network:
 
 @dataclass(frozen=True)
 class Flow:
-    """Data from one tile to another, ``bandwidth`` in MB of payload per second."""
+    """Data from one tile to another, ``bandwidth`` in MB of payload per second.
+
+    Raises `TypeError` unless that is an integer or a Fraction, `ValueError` unless it is above 0.
+    """
 
     name: str
     source: Tile

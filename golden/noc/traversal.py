@@ -25,6 +25,9 @@ Group = frozenset[str]  # streams that enter a channel by one input: one packet,
 class Stream:
     """A flow for this bound.
 
+    Raises `TypeError` for a number that is no integer, `ValueError` for a packet without a flit,
+    pauses below 0, and a shortest packet that is longer than the longest.
+
     Attributes
     ----------
     route : Route

@@ -18,6 +18,8 @@ __all__ = ["NS", "Clock", "Duration"]
 class Clock:
     """A unit of durations: the cycles of one clock.
 
+    Raises `ValueError` for a period that is not above 0.
+
     Attributes
     ----------
     name : str

@@ -44,6 +44,8 @@ def successors(index: int, instruction: Instruction, stack: Stack) -> Iterator[t
 
     Entries are popped one by one while no lane is active: each of them may be the one that goes on.
     With an empty stack and no lane active, the work-group ends.
+
+    Raises `Flaw` for a cpop that finds the stack empty, and for an entry for which it has no room.
     """
     name, following = instruction.name, index + 1
     label = instruction.operand("B")

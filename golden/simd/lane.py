@@ -32,6 +32,11 @@ def evaluate(operation: LaneOperation, a: Bits, b: Bits | None = None, c: Bits |
     -------
     array of uint32
         Of the same shape.
+
+    Raises
+    ------
+    TypeError
+        For an operand of another type.
     """
     operation = LaneOperation(operation)
     for name, value in (("a", a), ("b", b), ("c", c)):

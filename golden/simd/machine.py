@@ -30,6 +30,12 @@ def _power_of_two(name: str, value: object, least: int = 1, most: int | None = N
 class Machine:
     """A configuration.
 
+    Raises `ValueError` for lanes, items, special units, bus, scratchpad or vectors that are no
+    powers of two; a scratchpad smaller than its bus or larger than 16,384 words; fewer than 4 or
+    more than 64 vectors; items that are no multiple of lanes, or lanes of special units; stages,
+    ``divider_cycles`` or ``compute_ps`` below 1, clocks below 0; and fewer ``divider_cycles`` than
+    ``execute_stages``.
+
     Attributes
     ----------
     lanes : int
@@ -147,7 +153,11 @@ _BUILT: dict[str, Any] = {"setup_clocks": 5, "resume_clocks": 1, "one_clock": Tr
 
 
 def machine_named(machine: "Machine | str") -> Machine:
-    """A machine as it is, or the one of this name, with changes: ``small decode_stages=1``."""
+    """A machine as it is, or the one of this name, with changes: ``small decode_stages=1``.
+
+    Raises `ValueError` for an unknown name, for a change that is not a size and a number, and as
+    `Machine` does.
+    """
     if isinstance(machine, Machine):
         return machine
     name, *changes = machine.split() if isinstance(machine, str) else [machine]

@@ -19,6 +19,9 @@ __all__ = ["ScratchpadTile", "bus_lines"]
 class ScratchpadTile:
     """A transfer between a scratchpad and what is on the other side of its bus.
 
+    Raises `ValueError` without a word or a line, for lines that overlap, for a negative address,
+    and for a tile that ends beyond the scratchpad's last word.
+
     Attributes
     ----------
     address : int

@@ -139,11 +139,14 @@ class WorkGroup:
             np.copyto(target, value, where=self.active)
 
     def push(self, mask: str, saved: np.ndarray, target: int) -> None:
+        """Push an entry onto the control stack. Raises `Fault` if the stack is full."""
         if len(self.stack) == STACK_DEPTH:
             raise Fault(f"the control stack holds {STACK_DEPTH} entries, and this is one more")
         self.stack.append((mask, saved.copy(), target))
 
     def pop(self) -> None:
+        """Restore the mask of the stack's top entry, and go on where it says. Raises `Fault` if the
+        stack is empty."""
         if not self.stack:
             raise Fault("cpop finds the control stack empty")
         mask, saved, self.pc = self.stack.pop()

@@ -198,7 +198,8 @@ class Layer:
 
     def check(self, thing: str, tensor: object, shape: tuple[int, ...],
               kind: type = np.int8) -> Tensor:
-        """An operand. Raises unless it has the layer's shape and elements of ``kind``."""
+        """An operand. Raises `TypeError` unless it is an array of numpy with elements of ``kind``,
+        and `ValueError` unless it has this shape."""
         array = check_array(f"{self.name}: {thing}", tensor, kind)
         if array.shape != shape:
             raise ValueError(f"{self.name}: {thing} must be {' x '.join(map(str, shape))}, not "

@@ -383,7 +383,8 @@ def layer_cycles(*, size: Size, height: Extent, width: Extent, channels: Extent,
     Unit: cycles. Counted: from the cycle in which the idle accelerator accepts the first command to
     the last cycle in which it is not idle, both inclusive; with a memory that is no slower than
     ``delay`` and ``interval`` say, as of `transfer_cycles`. What is named after ``across`` or an
-    edge is as along the height, or at the top, where it is 0 or -1.
+    edge is as along the height, or at the top, where it is 0 or -1. Raises `NotCovered` for a layer
+    or a device that there is not, and where no cut of the layer fits the device.
 
     Derivation: the planner's list of commands with the cycles of each, in `schedule`; nothing else
     takes time. Exact where each transfer takes as long as the memory may.

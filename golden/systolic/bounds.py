@@ -28,7 +28,8 @@ def eq5_5(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     results are not in it.
 
     Eq. 5.5 is the sum of element streaming k [Eq. 5.2], delay streaming r - 1 [Eq. 5.3] and
-    propagation streaming c - 1 [Eq. 5.4]. A product smaller than the array takes as long.
+    propagation streaming c - 1 [Eq. 5.4]. A product smaller than the array takes as long. Raises
+    `NotCovered` for one that does not fit the array.
     """
     if m > rows or n > columns:
         raise NotCovered(f"a product of {m} x {n} must fit an array of {rows} x {columns}")

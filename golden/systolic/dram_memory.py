@@ -50,6 +50,8 @@ def dram_clocks(part: Part | str, *, count: int, beat_bytes: int, bursts: int = 
 def behind_dram(part: Part | str, *, beat_bytes: int, clocks: int, bursts: int = 16) -> Memory:
     """A `Memory` that is never faster than a DRAM in its worst case.
 
+    Raises `ValueError` for an unknown part, and for ``beat_bytes`` that do not divide 64.
+
     Parameters
     ----------
     part : Part or str

@@ -20,7 +20,8 @@ def tiles_of(a: NDArray[np.integer], b: NDArray[np.integer], rows: int,
              columns: int) -> list[Tile]:
     """The folds for C = A B on an array of ``rows`` x ``columns``; their results are C^T.
 
-    ``weights`` of a tile are rows of A^T, and ``left`` the columns of B.
+    ``weights`` of a tile are rows of A^T, and ``left`` the columns of B. Raises `ValueError` unless
+    A has as many columns as B has rows, and for an empty matrix.
     """
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"A must have as many columns as B has rows, not {a.shape[1]} and "

@@ -192,7 +192,8 @@ class Convolution:
 
 
 def im2col(layer: Convolution, image: Tensor, filters: Tensor) -> tuple[Tensor, Tensor]:
-    """A and B of the product that is the convolution, which must have one group."""
+    """A and B of the product that is the convolution. Raises `ValueError` for one in groups, which
+    is several products."""
     if layer.groups > 1:
         raise ValueError(f"{layer.name}: groups must be 1 for one product, not {layer.groups}")
     top, left, bottom, right = layer.edges

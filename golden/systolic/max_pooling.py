@@ -31,7 +31,7 @@ def pool_cycles(*, height: Extent, width: Extent, window: Extent) -> int:
 
     Unit: cycles. Counted: from the cycle in which the first pixel is accepted to the cycle in which
     the last result is on ``results``, both inclusive; pixels always on offer, the sink always
-    ready.
+    ready. Raises `NotCovered` for a window that is larger than the image.
 
     Derivation: the last pixel of the last window is number (height' - 1) width + width', with what
     is left of height and width without the rest that fills no window (1 for each). It is in the

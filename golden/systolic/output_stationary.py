@@ -73,7 +73,10 @@ class Fold:
 
 
 def folds(a: NDArray[np.integer], b: NDArray[np.integer], rows: int, columns: int) -> list[Fold]:
-    """The operand streams for C = A B on an array of ``rows`` x ``columns``, fold by fold."""
+    """The operand streams for C = A B on an array of ``rows`` x ``columns``, fold by fold.
+
+    Raises `ValueError` unless A has as many columns as B has rows, and for an empty matrix.
+    """
     (m, k), (depth, n) = a.shape, b.shape
     if k != depth:
         raise ValueError(f"A must have as many columns as B has rows, not {k} and {depth}")
@@ -90,7 +93,10 @@ def folds(a: NDArray[np.integer], b: NDArray[np.integer], rows: int, columns: in
 
 def assemble(m: int, n: int, rows: int, columns: int,
              results: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """C of m x n from the rows of all its folds, in the order in which they left the array."""
+    """C of m x n from the rows of all its folds, in the order in which they left the array.
+
+    Raises `ValueError` for another number of ``results`` than ``rows`` for each fold.
+    """
     where = tiles(m, n, rows, columns)
     if len(results) != rows * len(where):
         raise ValueError(f"{len(where)} folds must give {rows * len(where)} result rows, "

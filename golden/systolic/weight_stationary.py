@@ -50,6 +50,7 @@ def tiles_of(a: NDArray[np.integer], b: NDArray[np.integer], rows: int,
     """The folds for C = A B on an array of ``rows`` x ``columns``.
 
     The columns of C are the outer loop, so that the sums of a fold add to those of the one before.
+    Raises `ValueError` unless A has as many columns as B has rows, and for an empty matrix.
     """
     (m, k), (depth, n) = a.shape, b.shape
     if k != depth:
@@ -66,7 +67,10 @@ def tiles_of(a: NDArray[np.integer], b: NDArray[np.integer], rows: int,
 
 def assemble(tiles: Sequence[Tile], results: Sequence[Sequence[int]],
              accumulator_width: int = 32) -> NDArray[np.int64]:
-    """C from the rows of sums of all folds, in the order in which they left the array."""
+    """C from the rows of sums of all folds, in the order in which they left the array.
+
+    Raises `ValueError` for another number of ``results`` than rows of A for each fold.
+    """
     m = len(tiles[0].left)
     if len(results) != m * len(tiles):
         raise ValueError(f"{len(tiles)} folds must give {m * len(tiles)} rows of sums, "
