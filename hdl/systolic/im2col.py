@@ -149,7 +149,7 @@ class Im2col(wiring.Component):
                                          for counter in (line, first_line, plane_line)]
                             with m.If(over["strips"]):
                                 m.d.sync += busy.eq(0)
-        self._busy, self._now = busy, now
+        self._busy, self._now, self._left = busy, now, left
         self._column, self._row, self._line = column, row, line
         self._room, self._left_of_run, self._over = room, left_of_run, over
 

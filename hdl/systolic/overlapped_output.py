@@ -96,6 +96,7 @@ class OverlappedOutputArray(wiring.Component):
             m.d.sync += to_wait.eq(self.rows - 1)
         with m.Elif(step & (to_wait != 0)):
             m.d.sync += to_wait.eq(to_wait - 1)
+        self._in_fold, self._to_wait = in_fold, to_wait  # the state; a proof has to speak of it
         return accept, accept & ~in_fold, accept & last
 
     def _move(self, m, step, accept, begins, closes):
@@ -113,6 +114,7 @@ class OverlappedOutputArray(wiring.Component):
                       delay_lines("skew_left", range(self.rows), self.operand_width))
         tops = delay(m, step, self.top.payload,
                      delay_lines("skew_top", range(self.columns), self.operand_width))
+        self._valid, self._ends = valid, ends
         executes = Signal(diagonals)
         m.d.comb += executes.eq(Mux(step, valid[:diagonals], 0))
         for i, row in enumerate(self.pes):
@@ -139,7 +141,8 @@ class OverlappedOutputArray(wiring.Component):
 
     def _emit(self, m, step, ends):
         """Columns side by side again; of each fold, as many rows as the array has."""
-        rows_left = Signal(range(self.rows + 1))
+        self._step, self._rows_left = step, Signal(range(self.rows + 1))
+        rows_left = self._rows_left
         skew = delay_lines("skew_sums", range(self.columns - 1, -1, -1), self.accumulator_width)
         sums = delay(m, step, [pe.drain for pe in self.pes[-1]], skew)
         m.d.comb += self.results.valid.eq(~step | (rows_left != 0))

@@ -136,6 +136,7 @@ class RowStationaryArray(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        self._history = {}  # by name, the registers of what was some steps ago
         for i, row in enumerate(self.pes):
             for j, pe in enumerate(row):
                 m.submodules[f"pe_{i}_{j}"] = pe
@@ -175,14 +176,17 @@ class RowStationaryArray(wiring.Component):
                     m.d.sync += [ending.eq(0), loaded.eq(0), filled.eq(0)]
         self._step, self._take, self._accept = step, take, accept
         self._executes, self._tap, self._over = executes, tap, over
+        self._loaded, self._filled, self._ending = loaded, filled, ending
 
     def _later(self, m, name, value, steps):
         """``value`` of some steps ago."""
+        self._history[name] = []
         for number in range(steps):
             register = Signal(value.shape(), name=f"{name}_{number}")
             with m.If(self._step):
                 m.d.sync += register.eq(value)
             value = register
+            self._history[name].append(register)
         return value
 
     def _move(self, m):
@@ -218,6 +222,7 @@ class RowStationaryArray(wiring.Component):
                     pe.tap.eq(row_control.tap),
                     pe.below.eq(self.pes[i + 1][j].total if i + 1 < self.rows else 0),
                 ]
+        self._executing = executing  # by row
         m.d.comb += self.active.eq(Cat(executing[i] & step for i in range(self.rows)
                                        for _ in range(self.columns)))
 

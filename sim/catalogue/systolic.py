@@ -25,15 +25,22 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
-from cyclebound.tb.streams_properties import FoldRowsCheck, StreamsCheck
 from cyclebound.tb.systolic.no_local_reuse_properties import NoLocalReuseCheck
 from cyclebound.tb.systolic.output_stationary_properties import (
     OutputStationaryBoundProof,
     OutputStationaryCheck,
     OutputStationaryProof,
 )
+from cyclebound.tb.systolic.overlapped_output_properties import (
+    OverlappedOutputCheck,
+    OverlappedOutputProof,
+)
 from cyclebound.tb.systolic.pe_properties import OutputStationaryPECheck
 from cyclebound.tb.systolic.product_timing import kind_of
+from cyclebound.tb.systolic.row_stationary_properties import (
+    RowStationaryCheck,
+    RowStationaryProof,
+)
 
 
 def _square(low: int, high: int) -> dict[str, range]:
@@ -226,7 +233,20 @@ BLOCKS = (
             BoundBinding("product", overlapped_output.overlapped_completion, TO_LAST_ROW,
                          exhaustive=True),
         ),
-        checker=FoldRowsCheck,
+        properties=(Property(
+            name="rows",
+            quick=0,
+            says="operands are refused only while a row waits, or where a fold would end less than "
+                 "r cycles after the one before; each PE executes them in its cycle; row i of a "
+                 "fold is on offer r + c + 2 + i steps after its last operands were taken, once, "
+                 "and stays until it is taken",
+            checker=OverlappedOutputProof,
+            instances=tuple({"rows": rows, "columns": columns, "operand_width": 1,
+                             "accumulator_width": 2} for rows, columns in ((1, 2), (2, 3), (3, 2))),
+            depth=14,
+            induction=2,
+        ),),
+        checker=OverlappedOutputCheck,
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.left__payload.last",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),
@@ -251,7 +271,21 @@ BLOCKS = (
             BoundBinding("macs", row_stationary.row_macs, until(
                 "active[-1:]", "steps", "active[0]", "steps"), exhaustive=True),
         ),
-        checker=StreamsCheck,
+        properties=(Property(
+            name="columns",
+            quick=0,
+            says="a pass takes its weights, then columns of the image, each as soon as the PEs are "
+                 "done with the one before; each column but the first taps - 1 makes one column of "
+                 "the result, rows + taps + 1 steps later, which stays until it is taken, and "
+                 "nothing else does; each PE executes in its steps",
+            checker=RowStationaryProof,
+            instances=tuple({"rows": rows, "columns": columns, "taps": taps, "operand_width": 1,
+                             "accumulator_width": 2}
+                            for rows, columns, taps in ((1, 1, 1), (2, 3, 2), (3, 2, 3))),
+            depth=14,
+            induction=2,
+        ),),
+        checker=RowStationaryCheck,
         fpga=FpgaTarget("3x4x3"),
         signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
                  "top.dut.active", "top.dut.results__valid", "top.dut.results__payload"),

@@ -24,7 +24,7 @@ from cyclebound.sim.describe.block import (
 )
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.streams_properties import StreamsCheck
-from cyclebound.tb.systolic.im2col_properties import Im2colCheck
+from cyclebound.tb.systolic.im2col_properties import Im2colCheck, Im2colOrderProof
 from cyclebound.tb.systolic.max_pooling_properties import MaxPoolingCheck
 from cyclebound.tb.systolic.post_processing_properties import PostProcessingCheck
 
@@ -97,6 +97,18 @@ BLOCKS = (
             request={name: f"command.payload.{name}"
                      for name in ("height", "kernel", "stride", "planes", "strips")}
             | {"padding": "0 - command.payload.top"}), exhaustive=True),),
+        properties=(Property(
+            name="order",
+            quick=0,
+            says="a command is taken when the one before is finished, and each of its words comes "
+                 "once, in order, the first one two cycles later, another in each cycle in which "
+                 "the one before was taken, with the ends of tiles and of the command marked; "
+                 "no count of a command is 0",
+            checker=Im2colOrderProof,
+            instances=({"size": 2, "address_width": 6}, {"size": 8}),
+            depth=6,
+            induction=2,
+        ),),
         checker=Im2colCheck,
         fpga=FpgaTarget("8"),
         signals=("top.dut.command__valid", "top.dut.words__valid", "top.dut.words__ready",

@@ -10,7 +10,7 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, signed
 
 from cyclebound.tb.watcher import Watcher, claim_kept
 
-__all__ = ["Im2colCheck"]
+__all__ = ["Im2colCheck", "Im2colOrderProof"]
 
 _LOOPS = ("across", "down", "tile", "kernel", "planes", "strips")  # the innermost first
 
@@ -25,6 +25,8 @@ class Im2colCheck(Watcher):
     ----------
     target : Im2col
         The generator, or a component with the same members.
+    places : bool
+        Where a word is, and which of its elements exist, is looked at, too.
 
     Members
     -------
@@ -32,22 +34,24 @@ class Im2colCheck(Watcher):
 
     Attributes
     ----------
+    now : View
+        The command that is walked.
     walking : Signal
         Words are to enter the output.
     number : dict of str to Signal
         By loop, the number of the next one of them.
     """
 
-    def __init__(self, target):
+    def __init__(self, target, *, places=True):
         super().__init__(target)
-        self.size = target.size
-        self.walking = Signal()
+        self.size, self._places = target.size, places
+        self.now, self.walking = Signal.like(self.command.payload), Signal()
         self.number = {name: Signal(16, name=f"number_{name}") for name in _LOOPS}
 
     def elaborate(self, platform):
         m = Module()
         command, words, number = self.command, self.words, self.number
-        now, offered = Signal.like(command.payload), Signal()
+        now, offered = self.now, Signal()
         move, begins = Signal(), Signal()
         m.d.comb += [move.eq(~words.valid | words.ready),
                      begins.eq(command.valid & command.ready)]
@@ -79,13 +83,17 @@ class Im2colCheck(Watcher):
             Assert(command.ready == ~self.walking,
                    "a command is refused without a reason, or taken before its time"),
             Assert(words.valid == offered, "a word is missing, or one too many"),
-            Assert(~offered | ((payload.address == expected.address)
-                               & (payload.offset == expected.offset)), "a word is misplaced"),
-            Assert(~offered | (payload.lanes == expected.lanes), "not the elements that exist"),
             Assert(~offered | ((payload.last == expected.last)
                                & (payload.final == expected.final)), "last, final"),
             Cover(offered & payload.final & ~payload.lanes.all(), "the last word of a command"),
         ]
+        if self._places:
+            m.d.sync += [
+                Assert(~offered | ((payload.address == expected.address)
+                                   & (payload.offset == expected.offset)), "a word is misplaced"),
+                Assert(~offered | (payload.lanes == expected.lanes),
+                       "not the elements that exist"),
+            ]
         return m
 
     def _place(self, m, now, ends, expected):
@@ -106,3 +114,34 @@ class Im2colCheck(Watcher):
             expected.lanes.eq(Cat(*lanes)), expected.last.eq(tile),
             expected.final.eq(Cat(*ends.values()).all()),
         ]
+
+
+class Im2colOrderProof(Im2colCheck):
+    """`Im2colCheck` without places, and what holds inside: each loop's counter says how many are
+    left, of the number that the checker has counted.
+
+    Parameters
+    ----------
+    target : Im2col
+        The generator itself.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target):
+        super().__init__(target, places=False)
+        self._target = target
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        target, now, number = self._target, self.now, self.number
+        m.d.sync += Assert(target._busy == self.walking, "invariant: it walks")
+        facts = [(target._now == now, "the command")]
+        for name, left in target._left.items():
+            facts.append(((left != 0) & (number[name] + left == now[name]), name))
+        run = target._left_of_run
+        facts.append(((run != 0) & (number["tile"] * self.size + run == now.run), "the run"))
+        m.d.sync += [Assert(~self.walking | fact, f"invariant: {says}") for fact, says in facts]
+        return m

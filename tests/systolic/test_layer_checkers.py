@@ -1,12 +1,16 @@
 # amaranth: UnusedElaboratable=no
 """Checkers of address generator, pooling and input-stationary array: each claim fires."""
 
+import dataclasses
+
 import pytest
 from amaranth.hdl import Value
 
 from cyclebound.hdl.systolic.im2col import Im2col
 from cyclebound.hdl.systolic.input_stationary import InputStationaryArray
 from cyclebound.hdl.systolic.max_pooling import MaxPooling
+from cyclebound.sim import catalogue
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb import elastic_properties
 from cyclebound.tb.systolic import im2col_properties, weight_stationary_properties
 from cyclebound.tb.systolic.im2col_properties import Im2colCheck
@@ -62,6 +66,23 @@ def test_im2col_checker_fires(only, fault, says):
 def test_im2col_checker_names_a_command_without_words():
     with pytest.raises(AssertionError, match=r"^Assumption violated: a count is 0$"):
         generate(make=lambda rng, _: {**command(rng, 0), "run": 0})
+
+
+class Endless(Im2col):
+    """No word is marked as a command's last."""
+
+    def _word(self, m, move):
+        super()._word(m, move)
+        m.d.sync += self.words.payload.final.eq(0)
+
+
+@pytest.mark.proof
+def test_the_proof_of_im2cols_order_finds_a_command_without_an_end():
+    block = catalogue.load().find("systolic.im2col")
+    claim, = block.properties
+    proof = prove(dataclasses.replace(block, component=Endless), claim, claim.instances[0])
+    assert proof.status == "failed"
+    assert "last, final" in proof.detail
 
 
 def pool(fault=None, *, changes=False, window=2):
