@@ -41,7 +41,9 @@ def named(words):
 
 @pytest.mark.unit
 def test_every_figure_and_table_is_on_the_page():
-    *parts, departures = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
+    *parts, equations, left, departures = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
+    assert equations.startswith("Equations")
+    assert left.startswith("What the papers leave")
     assert departures.startswith("Departures")
     sections = dict(zip(PAPERS, parts, strict=True))
     for paper, (figures, tables) in PAPERS.items():
@@ -53,6 +55,30 @@ def test_every_figure_and_table_is_on_the_page():
         assert set(spoken) == {*(("Figure", str(n)) for n in figures),
                                *(("Table", str(n)) for n in tables)}, paper
         assert all(answer.strip() for _, answer in rows)
+
+
+@pytest.mark.unit
+def test_every_equation_and_example_is_on_the_page():
+    section = re.search(r"^## Equations.*?(?=^## )", PAGE, re.MULTILINE | re.DOTALL)[0]
+    tables = {head: re.findall(r"^\| ((?:Eq\.|Example|Algorithm) [^|]*) \|", rows, re.MULTILINE)
+              for head, rows in re.findall(r"^\| ([\w -]+) \| here \|\n((?:\|.*\n)*)", section,
+                                           re.MULTILINE)}
+    spoken = {head: [number for words in cells for _, number in named(re.sub(
+        r"(?:Eq\.|Example|Algorithm) ", "Table ", words))] for head, cells in tables.items()}
+    chapter_2 = [f"2.{n}" for n in range(1, 22)]
+    assert spoken == {
+        "Sim-D": _any_order(spoken["Sim-D"], [str(n) for n in range(1, 20)]),
+        "memory-composition": _any_order(spoken["memory-composition"],
+                                         [*map(str, range(1, 8)), *"1234"]),
+        "thesis on AI accelerators": _any_order(
+            spoken["thesis on AI accelerators"],
+            [*chapter_2, *(f"5.{n}" for n in range(1, 7)), "1", "2"]),
+        "SHMAC": ["4.1"]}
+
+
+def _any_order(found, numbers):
+    """What was found, if it is these numbers; else these numbers."""
+    return found if sorted(found) == sorted(numbers) else numbers
 
 
 @pytest.mark.unit
