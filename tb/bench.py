@@ -413,18 +413,35 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
 
 def interrupted(test, *, times: int = 3, longest: int = 60, quiet: bool = False,
                 last: int | None = None, brief: bool = False, driven: bool = False, then=None):
-    """A test `reset_in_mid_run`: another one, of which a reset cuts off some beginnings.
+    """A test `reset_in_mid_run`: ``test`` is begun several times and cut off by a reset, then runs.
 
-    Each time up to ``longest`` cycles of it run; at last it runs to its end, or ``last`` cycles.
-    With ``brief`` the first reset has two cycles with idle inputs, the next one; those from then
-    on, also the test's own, have none: idle inputs could clear a register that has lost its reset.
     Its models begin anew each time, so that it fails if a reset leaves anything in the block that
-    shows. It has to be the test's own reset that it needs: memories are not reset. With ``quiet``
-    the inputs are 0 for a cycle before, for blocks whose inputs must not stay as they are; with
-    ``driven`` the first cycle of reset has the inputs with which the test would have gone on, for
-    blocks to which nothing must be offered twice. A test of whose requests none has a bound is
-    interrupted at last, too, and ``then`` another one begins, which runs as long: what it measures
-    is what the block takes after a reset.
+    shows. Memories are not reset: what the test needs in them it writes itself.
+
+    Parameters
+    ----------
+    test : testbench
+        The test that is interrupted.
+    times : int
+        How often it is.
+    longest : int
+        Most cycles that it runs before a reset; how many is random, 1 at least.
+    quiet : bool
+        All inputs are 0 for a cycle before each reset: for blocks whose inputs must not stay as
+        they are.
+    last : int or None
+        Cycles that it runs after the last of these resets; None: to its end.
+    brief : bool
+        Resets have two cycles with idle inputs, as is usual, but the last but one has one, and the
+        last and all after it, also the test's own, have none: idle inputs could clear a register
+        that has lost its reset.
+    driven : bool
+        In the first cycle of these resets the inputs are those with which the test would have gone
+        on: for blocks to which nothing must be offered twice.
+    then : testbench or None
+        Another test, which runs ``last`` cycles (``longest``, if that is None) after one more
+        reset. For a ``test`` whose requests have no bound: what this one measures is what the block
+        takes after a reset.
     """
     async def reset_in_mid_run(bench: Bench) -> None:
         async def begin(cycles: int, test=test) -> None:

@@ -101,7 +101,8 @@ class Probe:
         Requests are served one after the other, and the latency of each counts from where it
         begins, or from the cycle after the end of the one before, whichever is later.
     ahead : str
-        With ``in_turn``, how many of the last cycles of the request before count as well.
+        With ``in_turn``, by how many cycles the count may begin before that cycle: so many of the
+        last cycles of the request before count as well.
     """
 
     start: str
@@ -185,13 +186,13 @@ class ProbeCounter(Elaboratable):
     ids : tuple of Value or None
         What names a request at its start and at its end.
     now : Signal(width) or None
-        Number of this cycle; None: it counts by itself.
+        Number of this cycle; None: the counter numbers cycles itself.
     shown : Value
         One bit, kept with a request from where it begins.
     in_turn : bool
-        ``age`` leaves out the time in which the request before was not over,
+        ``age`` leaves out the ticks in which the request before was under way.
     ahead : Value
-        but for so many of its last ticks.
+        With ``in_turn``, how many of the last of these ticks count nevertheless.
 
     Attributes
     ----------
@@ -204,7 +205,7 @@ class ProbeCounter(Elaboratable):
     lasted : Signal(width)
         Its cycles so far, this one included.
     now : Signal(width)
-        Number of this cycle; resets do not change it.
+        Number of this cycle, in cycles whatever ``tick`` counts; resets do not change it.
     busy : Signal
         A request is under way from an earlier cycle, and ``before`` counts it.
     before : Signal(width)
@@ -219,7 +220,7 @@ class ProbeCounter(Elaboratable):
     more : Signal
         How many of its starts the latest request still has, before this cycle. For proofs.
     ticked, upto : Signal(width)
-        Ticks since reset, before this cycle, and with it.
+        Ticks since reset: before this cycle, and with it.
     needs, ended : Value
         Of the request that ``age`` counts, how many ends it has, and how many of them came before
         this cycle. For proofs.
@@ -259,7 +260,7 @@ class ProbeCounter(Elaboratable):
 
     def elaborate(self, platform):
         m = Module()
-        ticked, now = self.ticked, self.upto
+        ticked, upto = self.ticked, self.upto
         m.d.sync += ticked.eq(ticked + self._tick)
         if self._counts:
             m.d.sync += self.now.eq(self.now + 1)
@@ -277,12 +278,13 @@ class ProbeCounter(Elaboratable):
             with m.Elif(self._start):
                 m.d.sync += more.eq(more - 1)
         since, turn = (Signal(self._width, name=name) for name in ("since", "turn"))
-        m.d.comb += [now.eq(ticked + self._tick), since.eq(now - head.ticked), self.age.eq(since)]
+        m.d.comb += [upto.eq(ticked + self._tick), since.eq(upto - head.ticked),
+                     self.age.eq(since)]
         if self._in_turn:
             with m.If(self.closes):
-                m.d.sync += turn.eq(now)  # where the next one has its turn
-            with m.If(now - turn + self._ahead < since):
-                m.d.comb += self.age.eq(now - turn + self._ahead)
+                m.d.sync += turn.eq(upto)  # where the next one has its turn
+            with m.If(upto - turn + self._ahead < since):
+                m.d.comb += self.age.eq(upto - turn + self._ahead)
         m.d.comb += [
             self.begins.eq(self._start & (more == 0)),
             head.eq(Mux(busy, oldest, fresh)),

@@ -25,6 +25,9 @@ OURS_OUTSIDE = {"golden": {"numpy", "scipy", "networkx", "ortools"}, "hdl": {"am
 PREDICTS = re.compile(r"(^|_)(bounds?|budget|models?|part|timing|wcet)$")
 LATENCY = re.compile(r"(^|_)(CYCLES?|DELAYS?|LATENCY|LATENCIES|STAGES?|TIMES?)$", re.IGNORECASE)
 OF_OTHERS = {"AXIInterface"}  # in docstrings: LiteX's
+SECTION = re.compile(r"^[A-Z][a-z]+\n-{3,}\n", re.MULTILINE)  # of a docstring: its entries
+# an entry that others follow, and whose text ends with a comma or a conjunction
+RUN_ON = re.compile(r"^(\S.*)\n(?: +.*\n)*? +(?:.*,|.*\b(?:and|or|but))\n(?=\S)", re.MULTILINE)
 # How long a DRAM device needs is no prediction: a controller must keep to it, whatever it is.
 DEVICE_RULES = {"cyclebound.golden.dram.timing.part_named"}
 
@@ -142,6 +145,16 @@ def references(path):
             if not names_of_ours().issuperset(name.split("."))}
 
 
+def run_on(path):
+    """Entries of docstrings that do not end where their sentence does: the next one goes on."""
+    found = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            for section in SECTION.split(ast.get_docstring(node) or "")[1:]:
+                found |= {f"{node.name}: {name}" for name in RUN_ON.findall(section)}
+    return found
+
+
 def unsaid(path):
     """Errors that a public function or method raises, and its docstring does not name: a
     constructor's may be named by its class. Of an error that a function makes, it says "Raises".
@@ -238,6 +251,10 @@ def test_docstrings_refer_to_what_is_there():
     assert offenders(references, WRITTEN) == {}
 
 
+def test_entries_of_docstrings_are_sentences():
+    assert offenders(run_on, WRITTEN) == {}
+
+
 def test_models_and_bounds_say_what_they_raise():
     assert offenders(unsaid, sorted((ROOT / "golden").rglob("*.py"))) == {}
 
@@ -284,6 +301,10 @@ def test_models_and_bounds_say_what_they_raise():
     (models_and_bounds, "hdl", "from cyclebound.golden.noc.shmac_packet import DATA_BITS", []),
     (references, "golden", '"""See `golden.bound.Bound`, ``text`` and `nowhere' + '_at_all`."""',
      ["nowhere" + "_at_all"]),
+    (run_on, "tb", ("class A:\n    \"\"\"An A.\n\n    Attributes\n    ----------\n"
+                    "    a, b : int\n        The first, or the\n        second,\n"
+                    "    c : int\n        and its number.\n    d : int\n        Or,\n\n"
+                    "    Notes\n    -----\n    None.\n    \"\"\""), ["A: a, b : int"]),
     (unsaid, "golden", ("def f(x):\n    '''Raises `ValueError` for 0.'''\n"
      "    if not x:\n        raise ValueError('0')\n    raise errors.TypeError"), ["f: TypeError"]),
     (unsaid, "golden", ("class A:\n    '''Raises `KeyError`.'''\n"

@@ -47,9 +47,9 @@ class RouterOutput(wiring.Component):
     Members
     -------
     requests : In(count)
-        A header that wants this output is at the head of that input,
+        By input: its head is a header that wants this output.
     coming : In(count)
-        or will be in the next cycle.
+        By input: such a header will be its head in the next cycle.
     valid, heads : In
         By input: whether there is a head, and the head.
     take : Out(count)
@@ -67,8 +67,8 @@ class RouterOutput(wiring.Component):
             "take": Out(count), "source": Out(stream.Signature(flit)),
         })
         self.arbiter = PacketArbiter(count=count)
-        self.busy = Signal()        # a packet has been granted,
-        self.owner = Signal(count)  # and whose it is; else 0
+        self.busy = Signal()        # a packet has been granted
+        self.owner = Signal(count)  # by input: that packet is its own; 0 if there is none
 
     def elaborate(self, platform):
         m = Module()

@@ -51,9 +51,9 @@ class OutputStationaryPE(wiring.Component):
     sum : Out(signed(accumulator_width))
         The accumulator.
     shift : In(1)
-        Copy ``below`` to ``drain``,
+        Copy ``below`` to ``drain``, or with ``capture`` the sum.
     capture : In(1)
-        or ``sum`` instead.
+        What ``shift`` copies is ``sum``.
     below : In(signed(accumulator_width))
         ``drain`` of the PE below.
     drain : Out(signed(accumulator_width))

@@ -30,9 +30,9 @@ class InterfaceCheck(Watcher):
     clock : Signal
         Cycles since reset, modulo the period.
     age : Signal
-        Cycles since a window was due to open, and
+        In the next cycle: cycles since a window was last due to open.
     never : Signal
-        whether none was yet; both for the next cycle.
+        In the next cycle: no window has been due to open yet.
     now_open : Signal
         The window is open in this cycle.
     """

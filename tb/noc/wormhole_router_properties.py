@@ -24,9 +24,9 @@ class _RouterWatcher(Watcher):
     Attributes
     ----------
     inside : list of Signal
-        By input: a packet has been taken in part,
+        By input: a packet has been taken in part.
     length : list of Signal
-        and this many flits of it.
+        By input: how many flits of that packet have been taken.
     """
 
     tame = False

@@ -7,8 +7,14 @@ them has a node of its own, because a step takes the later of two sums:
 - ``k``: when the compute unit is free, which is when that access was committed;
 - ``a``: when the access before it ends, which is the mover's own.
 
-A step is the mover's segment, up to its next access: from either time for the compute unit; and
-meanwhile the other's access: from ``a`` its delay, from ``k`` its lead more. Then the other moves.
+A step is the mover's segment, up to its next access, which takes the time ``c``, and meanwhile the
+other's access, with its lead ``L`` and its delay ``d``:
+
+    k' = max(k, a) + c        a' = max(k + L, a) + d
+
+What crossing the clocks takes is added, and after ``a`` the lead counts as well if one of the two
+accesses is to a scratchpad. Then the other one moves.
+
 Under policy ``yield``, a segment may end in the scratchpad: then the other one moves, if its access
 has ended (``both``), or the mover goes on (``on``); both are in the graph.
 
