@@ -149,3 +149,12 @@ def test_unfair_arbiter_has_a_counterexample(tmp_path):
     assert (tmp_path / "counterexample.vcd").stat().st_size > 100
     assert found.trace == str(tmp_path / "counterexample.vcd")
 
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("count", [1, 5, 6, pytest.param(12, marks=pytest.mark.thorough)])
+def test_its_testbench_takes_any_number_of_requesters(call, count):
+    """Of five and six, whose sets it did not all try, it once drew 100 of fewer."""
+    said = call("run", "noc.arbiter", "--set", f"count={count}", "-o", "run")
+    assert said.returncode == 0, said.stdout[-3000:]
+    assert f"exact, worst {count} of {count} grants" in said.stdout
