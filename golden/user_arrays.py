@@ -55,7 +55,7 @@ def arrays_in(path: _Path, most: int = _DATA) -> dict[str, NDArray[Any]]:
 
 
 def _size(path: _Path, most: int) -> int:
-    """A file's size; of a device or a pipe nobody knows it."""
+    """A file's size; of a device or a pipe it is not known."""
     found = Path(path).stat()
     if not stat.S_ISREG(found.st_mode):
         raise too_much(path, "it is no regular file")

@@ -174,9 +174,10 @@ def shared_read(*, links: Links, sharing: Sharing, inputs: Inputs,
                 slave_acknowledge: str = "passed", late: bool = False) -> int:
     """A read of a RAM that several masters read, each waiting for one response at a time.
 
-    Counted as `read_lifetime`. ``links`` links lead to the RAM; ``inputs`` (n) inputs of its router
-    have masters behind them, and ``sharing`` (f) masters share the one that leads to this master,
-    all of which meet in the router before. Nothing else is sent to that RAM, or crosses the path.
+    Counted as `read_lifetime`. ``links`` links lead to the RAM; masters' requests come by
+    ``inputs`` (n) inputs of its router, those of this master by one that ``sharing`` (f) masters
+    share, all of which meet in the router before. Nothing else is sent to that RAM, or crosses the
+    path.
 
     Derivation: S is the time from one grant of the RAM's output to the next (`service`): 20 cycles,
     or 15 if the slave is told as soon as its response is accepted. The input

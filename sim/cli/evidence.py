@@ -276,8 +276,8 @@ def attest(run: Annotated[Path | None, typer.Argument(
            sample: Annotated[int, typer.Option(
                "--sample", metavar="N", min=0, help="Run so many jobs and proofs again.")] = 0,
            seed: Annotated[int | None, typer.Option(
-               "--seed", metavar="S", min=0, help="Draw them by this seed; the default is one "
-               "that nobody knew before.")] = None) -> int:
+               "--seed", metavar="S", min=0, help="Draw them by this seed; the default is a "
+               "new random one.")] = None) -> int:
     """Write and sign what a run showed, of what sources, packages and tools; or verify that.
 
     Exit status 1: something is not as the statement says.

@@ -95,7 +95,7 @@ class Verdict:
     points : list of (allowed, worst)
         Bound and worst observed by kind, without repetition: about 500 at most, the tightest in.
     assumes : list of str
-        What the proofs behind the row assume that the surroundings never do.
+        What the row's proofs assume that the surroundings never do.
     """
 
     block: str
@@ -157,7 +157,7 @@ class Verdict:
 
     @property
     def strength(self) -> str:
-        """What stands behind the verdict besides its evidence, in words."""
+        """What the verdict rests on besides its evidence, in words."""
         words = [f"{self.compared:,} comparisons"] if self.compared else []
         if self.checker:
             words.append(self.checker)

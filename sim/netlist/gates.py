@@ -113,9 +113,10 @@ class Netlist:
                                 for place, number in enumerate(bits)}
         return net
 
-    def behind(self, bits: Iterable[int], *, through: bool = False) -> set[int]:
-        """All bits that these depend on in the same cycle, with themselves; ``through`` registers,
-        in any."""
+    def fan_in(self, bits: Iterable[int], *, registers: bool = False) -> set[int]:
+        """All bits that these depend on in the same cycle, themselves included: the gates that
+        drive them. With ``registers``, in any cycle, through registers: their cone of influence.
+        """
         seen: set[int] = set()
         pending = list(bits)
         while pending:
@@ -124,7 +125,7 @@ class Netlist:
                 continue
             seen.add(number)
             pending += self.gates.get(number, ())
-            if through and number in self.registers:
+            if registers and number in self.registers:
                 pending.append(self.registers[number][0])
         return seen
 

@@ -3,12 +3,12 @@
 A property holds as far as its assumptions let the surroundings go. Reset is free in a proof, so
 that an assumption such as "less than 20 cycles have gone by" contradicts nothing: the solver
 resets. And one that speaks of what the block gives would hide its faults. So of every instance of a
-property, for the netlist behind its assumptions:
+property, for the logic that drives its assumptions (their cone of influence in the netlist):
 
-- none depends on time. No register behind one counts by itself, whatever the inputs are, unless it
-  begins anew within the bounded check; and each can come back to its initial value without a
-  reset, so that nothing is ruled out for good. One that keeps a value, such as a configuration,
-  says so (`cyclebound.tb.assumed.fixed`);
+- none depends on time. No register in the cone of one counts by itself, whatever the inputs are,
+  unless it begins anew within the bounded check; and each can come back to its initial value
+  without a reset, so that nothing is ruled out for good. One that keeps a value, such as a
+  configuration, says so (`cyclebound.tb.assumed.fixed`);
 - one that depends on what the block gives, or has given, is declared as a rule that the
   surroundings keep with it (`cyclebound.tb.assumed.owes`, or that of offers, ``stays``, which binds
   only after a cycle with an offer that was not taken, and is kept by the same inputs again);
@@ -135,10 +135,10 @@ def _once(net: Netlist, bit: int) -> bool:
 def _of_time(net: Netlist, says: Mapping[str, str], depth: int) -> str:
     """An assumption that depends on how many cycles have gone by."""
     for name, text in says.items():
-        behind = net.behind(net.checks[name], through=True)
-        alone = [bit for bit in sorted(behind & net.registers.keys())
+        cone = net.fan_in(net.checks[name], registers=True)
+        alone = [bit for bit in sorted(cone & net.registers.keys())
                  if not _once(net, bit) and not any(
-                     _is_given(net, source) for source in net.behind([bit], through=True))]
+                     _is_given(net, source) for source in net.fan_in([bit], registers=True))]
         cycles = _cycles(net, "init")
         begins = [cycles.value(bit, 0) for bit in alone]
         if alone and not any([cycles.value(bit, cycle) for bit in alone] == begins
@@ -152,7 +152,7 @@ def _of_time(net: Netlist, says: Mapping[str, str], depth: int) -> str:
 def _undeclared(net: Netlist, says: Mapping[str, str]) -> str:
     """An assumption about what the block gives that is no rule of its surroundings."""
     for name, text in says.items():
-        of_block = net.behind(net.checks[name], through=True) & net.outside.keys()
+        of_block = net.fan_in(net.checks[name], registers=True) & net.outside.keys()
         if of_block and kind_of(text) not in (OWED, OFFER, FIXED, START):
             return (f"its assumption {text!r} is about what the block gives "
                     f"({_quoted(net.named(of_block))}), and not declared as a rule that its "
@@ -167,8 +167,8 @@ def _no_offer(net: Netlist, says: Mapping[str, str]) -> str:
             continue
         cycles, solver = _cycles(net, "free"), z3.SolverFor("QF_FD")
         solver.add([cycles.holds(other, 0) for other in says])
-        behind = net.behind(net.checks[name], through=True)
-        inputs = {bit for bit in behind & net.inputs.keys() if _is_given(net, bit)}
+        cone = net.fan_in(net.checks[name], registers=True)
+        inputs = {bit for bit in cone & net.inputs.keys() if _is_given(net, bit)}
         again = cycles.holds(name, 1, {bit: cycles.value(bit, 0) for bit in inputs}, {})
         broken = z3.Not(cycles.holds(name, 1))
         if solver.check(z3.Not(again)) == z3.sat:
@@ -176,7 +176,7 @@ def _no_offer(net: Netlist, says: Mapping[str, str]) -> str:
                     "inputs again break it")
         if not (any(_excuses(cycles, solver, broken, bit, False) for bit in inputs)
                 and any(_excuses(cycles, solver, broken, bit, True)
-                        for bit in behind & net.outside.keys())):
+                        for bit in cone & net.outside.keys())):
             return (f"its assumption {said(text)!r} is declared to be about an offer, and binds "
                     "where none was made, or it was taken")
     return ""
@@ -192,9 +192,9 @@ def _at_once(without: Netlist, whole: Netlist, says: Mapping[str, str]) -> dict[
     these on the bus ``inputs``."""
     at_once = {}
     for name, text in says.items():
-        now = without.behind(without.checks[name]) & without.outside.keys()
+        now = without.fan_in(without.checks[name]) & without.outside.keys()
         pins = [whole.ports[port][place] for port, place in map(without.outside.__getitem__, now)]
-        places = {whole.inputs[bit][1] for bit in whole.behind(pins) & whole.inputs.keys()
+        places = {whole.inputs[bit][1] for bit in whole.fan_in(pins) & whole.inputs.keys()
                   if whole.inputs[bit][0] == "inputs"}
         if places and kind_of(text) != START:
             at_once[name] = places
@@ -227,15 +227,15 @@ class _Surroundings:
                  at_once: Mapping[str, set[int]]) -> None:
         self._net, self._says = net, {name: text for name, text in says.items()
                                       if kind_of(text) != START}
-        behind = net.behind(bit for name in self._says for bit in net.checks[name])
+        cone = net.fan_in(bit for name in self._says for bit in net.checks[name])
         self._at_once = at_once
-        self._all = self._groups = self._grouped(behind, fields)
+        self._all = self._groups = self._grouped(cone, fields)
         self._moves: list[dict[int, str]] = []
 
-    def _grouped(self, behind: set[int], fields: Sequence[tuple[int, int]]) -> list[list[int]]:
+    def _grouped(self, cone: set[int], fields: Sequence[tuple[int, int]]) -> list[list[int]]:
         """The inputs that assumptions read, field by field."""
         groups: dict[object, list[int]] = {}
-        for bit in sorted(behind & self._net.inputs.keys()):
+        for bit in sorted(cone & self._net.inputs.keys()):
             port, place = self._net.inputs[bit]
             if port in ("rst", "clk"):
                 continue
@@ -279,16 +279,16 @@ class _Surroundings:
         return "; ".join(dict.fromkeys(said(self._says[name]) for name in names))
 
     def _stays(self) -> str:
-        """A register behind an assumption that, once it has changed, keeps its value."""
+        """A register in an assumption's cone that, once it has changed, keeps its value."""
         cycles, solver = _cycles(self._net, "free"), z3.SolverFor("QF_FD")
-        behind: dict[int, str] = {}
+        read_by: dict[int, str] = {}
         solver.add([cycles.holds(other, 0) for other in self._says])
         for name, text in self._says.items():
             if kind_of(text) != FIXED:
-                for bit in self._net.behind(self._net.checks[name], through=True):
-                    behind.setdefault(bit, text)
+                for bit in self._net.fan_in(self._net.checks[name], registers=True):
+                    read_by.setdefault(bit, text)
         comes_back = {}
-        for bit in sorted(behind.keys() & self._net.registers.keys()):
+        for bit in sorted(read_by.keys() & self._net.registers.keys()):
             then, init = self._net.registers[bit]
             if init is not None and not _once(self._net, bit):
                 comes_back[bit] = z3.And(cycles.value(bit, 0) != z3.BoolVal(init),
@@ -300,7 +300,7 @@ class _Surroundings:
                 solver.pop()
                 moved = self._moved(cycles, solver, comes_back)
                 return "" if moved is None else (
-                    f"its assumption {said(behind[moved])!r} rules something out for good: "
+                    f"its assumption {said(read_by[moved])!r} rules something out for good: "
                     f"{_quoted(self._net.named([moved]))} never comes back without a reset")
             model = solver.model()
             comes_back = {bit: fact for bit, fact in comes_back.items()
@@ -347,9 +347,9 @@ class _Surroundings:
 
     def _state(self, cycles: Cycles, last: int, model: Any) -> str:
         """The registers that are set in a state, in words."""
-        behind = self._net.behind(bit for name in self._says for bit in self._net.checks[name])
+        cone = self._net.fan_in(bit for name in self._says for bit in self._net.checks[name])
         words: dict[str, int] = {}
-        for bit in sorted(behind & self._net.registers.keys()):
+        for bit in sorted(cone & self._net.registers.keys()):
             name, _, place = self._net.names.get(bit, "").partition("[")
             value = cycles.value(bit, last)
             if name and z3.is_true(model.eval(z3.BoolVal(value) if isinstance(value, bool)
@@ -441,7 +441,7 @@ def _needed(net: Netlist, says: Mapping[str, str]) -> list[str]:
     solver.add([cycles.holds(name, 0) for name in says])
     facts = {name: cycles.holds(name, 1) for name in says}
     for name, text in says.items():
-        if not net.behind(net.checks[name], through=True) & net.outside.keys():
+        if not net.fan_in(net.checks[name], registers=True) & net.outside.keys():
             continue
         others = [fact for other, fact in facts.items() if other != name]
         solver.push()

@@ -329,7 +329,8 @@ def _own_key() -> Path:
 
 
 def _signed(statement: Path, signers: Path | None, signer: str) -> str:
-    """Who has signed a statement. Raises `UserError` if nobody has, or none who may."""
+    """Who has signed a statement. Raises `UserError` if it has no signature, or one by none of the
+    signers."""
     signature = statement.with_name(f"{statement.name}.sig")
     if not signature.is_file():
         raise UserError(f"{statement} is not signed: there is no {signature.name} beside it")

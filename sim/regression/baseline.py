@@ -73,7 +73,7 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class ClaimRecord:
-    """What stands behind a claim; see `cyclebound.sim.judge.verdict.Verdict`."""
+    """What a claim rests on; see `cyclebound.sim.judge.verdict.Verdict`."""
 
     claim: list[str]  # block, configuration, bound, what
     verdict: str

@@ -66,8 +66,8 @@ _MEANS = {
     "not covered": "the formula does not speak of a request that was observed",
     "unobserved": "no request was observed, so nothing is shown",
     "weaker": "it rests on less than its committed baseline: see the detail",
-    "changed": "it rests on more, or on other things, than its committed baseline, and nobody has "
-               "accepted that yet",
+    "changed": "it rests on more, or on other things, than its committed baseline, and that is not "
+               "accepted yet",
     "proved": "for any number of cycles",
     "bounded": "no counterexample within the given number of cycles",
     "failed": "see the detail",

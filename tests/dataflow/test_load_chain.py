@@ -75,7 +75,7 @@ def test_figure_4_ends_with_epochs(simulate):
 
 
 @unit
-def test_without_epochs_it_ends_as_long_as_nobody_is_overtaken(simulate):
+def test_without_epochs_it_ends_as_long_as_no_thread_is_overtaken(simulate):
     assert sorted(tid for _, tid, _ in play(simulate, set(), epochs=False)) == [0, 1, 2, 3]
 
 

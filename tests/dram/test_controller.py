@@ -153,7 +153,7 @@ def test_requests_without_a_burst_wait_for_the_one_before():
 
 
 @unit
-def test_refreshes_that_nobody_hinders():
+def test_refreshes_that_nothing_delays():
     model, seen = DramControllerModel(PART), []
     for cycle in range(2 * PART.nREFI + 3):
         shown = model.step()

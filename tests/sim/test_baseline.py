@@ -1,4 +1,4 @@
-"""Less behind a verdict is weaker, more is changed, and both fail."""
+"""A verdict that rests on less is weaker, one that rests on more is changed; both fail."""
 
 import contextlib
 import dataclasses

@@ -163,7 +163,7 @@ def test_unobserved():
     assert row.detail == "no 'move' request was observed"
 
 
-def test_unobserved_where_nobody_makes_such_requests():
+def test_unobserved_where_there_are_no_such_requests():
     entry = dataclasses.replace(BLOCK.bounds[0], configurations=("large",))
     block = dataclasses.replace(BLOCK, bounds=(entry,))
     assert judge(block, "small", []) == []

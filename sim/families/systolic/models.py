@@ -98,7 +98,7 @@ def _by(shape: Sequence[int]) -> str:
 
 
 def fits(name: str, thing: str, sizes: Sequence[int]) -> None:
-    """Raise `UserError` for an image or a result that nobody has the memory for."""
+    """Raise `UserError` for an image or a result too large for any memory."""
     if math.prod(sizes) > _ELEMENTS:
         raise UserError(f"{name}: {thing} may have at most {_ELEMENTS:,} elements, not "
                         f"{_by(sizes)}")
