@@ -97,6 +97,9 @@ class Scratchpad(wiring.Component):
         check_power_of_two("bus", bus, 4, 64)
         check_power_of_two("words", words, bus, SCRATCHPAD_WORDS)
         self.bus, self.words = bus, words
+        # the state of a transfer; a proof has to speak of it
+        self.running, self.finishing = Signal(), Signal()
+        self.line, self.phase = Signal(_COUNT_BITS), Signal(_COUNT_BITS)  # of lane 0
         super().__init__({
             "tile": In(data.Layout.cast(ScratchpadTileLayout)), "prepare": In(1), "go": In(1),
             "done": Out(1), "deliver": Out(Strobe(_Words(bus))), "ask": Out(Strobe(_Words(bus))),
@@ -115,8 +118,8 @@ class Scratchpad(wiring.Component):
     def _walk(self, m):
         """Lines of the bus: whether one is served now, its words, their targets, its address."""
         tile = self.tile
-        running, last, empty = Signal(), Signal(), Signal()
-        line, phase = Signal(_COUNT_BITS), Signal(_COUNT_BITS)  # of lane 0
+        running, finishing, line, phase = self.running, self.finishing, self.line, self.phase
+        last, empty = Signal(), Signal()
         row, address = Signal(TARGET_BITS), Signal(_ADDRESS_BITS)  # target of its line's phase 0
         narrow = Signal()
         m.d.comb += [narrow.eq((tile.period < self.bus) & (tile.count != 1)),
@@ -133,7 +136,6 @@ class Scratchpad(wiring.Component):
         with m.If(serve):
             m.d.sync += [line.eq(next_line), phase.eq(next_phase), row.eq(next_row),
                          address.eq(address + step), running.eq(~last)]
-        finishing = Signal()
         m.d.sync += finishing.eq(serve & last)
         m.d.comb += self.done.eq(finishing | (self.go & empty))
         return serve, enable, targets, address

@@ -54,7 +54,7 @@ from cyclebound.tb.simd.host_properties import HostCheck, HostProof
 from cyclebound.tb.simd.lane_properties import LaneCheck
 from cyclebound.tb.simd.scheduler_properties import SchedulerCheck, SchedulerProof
 from cyclebound.tb.simd.scoreboard_properties import ScoreboardCheck
-from cyclebound.tb.simd.scratchpad_properties import ScratchpadCheck
+from cyclebound.tb.simd.scratchpad_properties import ScratchpadCheck, ScratchpadTileProof
 from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsCheck,
     SpecialFunctionsRangeCheck,
@@ -79,6 +79,16 @@ _TRANSFER = Probe(start="go & (tile.words != 0) & (tile.count != 0)", end="done 
                   classed=True,
                   request={"words": "tile.words", "gap": "tile.period - tile.words",
                            "count": "tile.count", "restart": "tile.restart"})
+
+
+# Shapes of tiles whose transfers are proved, on a bus of four words.
+_TILES = ({"words": 3, "gap": 2, "count": 3, "restart": 0},
+          {"words": 6, "gap": 3, "count": 2, "restart": 1},
+          {"words": 13, "gap": 0, "count": 1, "restart": 0})
+
+
+def _tile_name(shape):
+    return "transfer_{words}_{gap}_{count}".format(**shape) + "_restarts" * shape["restart"]
 
 
 # Of an access that its requester makes alone, and says so (``declared.alone``): it is shown, in the
@@ -322,9 +332,29 @@ BLOCKS = (
         testbenches=(Testbench("cycle", "cyclebound.tb.simd.scratchpad", quick=("small",)),),
         bounds=(
             BoundBinding("transfer", scratchpad_bounds.scratchpad_transfer, exhaustive=True,
-                         probe=_TRANSFER),
-            BoundBinding("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER),
+                         probe=_TRANSFER, proved_by=tuple(map(_tile_name, _TILES))),
+            BoundBinding("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER,
+                         proved_by=tuple(map(_tile_name, _TILES))),
         ),
+        properties=tuple(Property(
+            name=_tile_name(shape),
+            quick=0,
+            says="a tile of {words} words a line, {gap} between lines, {count} lines{} moves, in "
+                 "either direction, all of its words once, without a pause, in as many cycles as "
+                 "is predicted, by the count of each probe".format(
+                     ", each of which begins a line of the bus," if shape["restart"] else "",
+                     **shape),
+            checker=functools.partial(ScratchpadTileProof, **shape),
+            declares=dict.fromkeys(("transfer", "tile"), lambda instance, shape=shape: shape),
+            assumes={f"a tile of another {name}": "a tile of" for name in (
+                "words", "period", "count", "restart")}
+            | {"the tile turns round": "in either direction", "it begins unprepared": "a tile",
+               "it is prepared during a transfer": "a tile"},
+            instances=({"bus": 4, "words": 8}, {"bus": 4, "words": 16}),
+            independent={"words": "no flag or counter of a transfer depends on a word"},
+            depth=8,
+            induction=2,
+        ) for shape in _TILES),
         checker=ScratchpadCheck,
         fpga=FpgaTarget("small"),
         signals=("top.dut.go", "top.dut.deliver__valid", "top.dut.ask__valid", "top.dut.done"),

@@ -1,9 +1,13 @@
 # amaranth: UnusedElaboratable=no
 """Checker of the scratchpad: each claim fires on what a puppet shows."""
 
+import dataclasses
+
 import pytest
 
 from cyclebound.hdl.simd.scratchpad import Scratchpad
+from cyclebound.sim import catalogue
+from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.simd import scratchpad_properties as properties
 from kit.puppet import Puppet, show
 
@@ -41,3 +45,20 @@ def test_checker_fires(only, cycles, says):
     only(says, properties)
     with pytest.raises(AssertionError, match=f"^Assertion violated: {says}$"):
         watch(*cycles)
+
+
+class Skipping(Scratchpad):
+    """After each line of the bus a word is left out."""
+
+    def _next(self, m, *arguments):
+        line, phase, *rest = super()._next(m, *arguments)
+        return line, phase + 1, *rest
+
+
+@pytest.mark.proof
+def test_the_proof_of_a_tiles_time_finds_words_that_are_left_out():
+    block = catalogue.load().find("simd.scratchpad")
+    claim = block.properties[0]
+    proof = prove(dataclasses.replace(block, component=Skipping), claim, claim.instances[0])
+    assert proof.status == "failed"
+    assert proof.trace is not None
