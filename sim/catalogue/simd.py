@@ -87,6 +87,10 @@ _TILES = ({"words": 3, "gap": 2, "count": 3, "restart": 0},
           {"words": 13, "gap": 0, "count": 1, "restart": 0})
 
 
+def _shape_of(shape, instance):
+    return shape
+
+
 def _tile_name(shape):
     return "transfer_{words}_{gap}_{count}".format(**shape) + "_restarts" * shape["restart"]
 
@@ -345,7 +349,7 @@ BLOCKS = (
                      ", each of which begins a line of the bus," if shape["restart"] else "",
                      **shape),
             checker=functools.partial(ScratchpadTileProof, **shape),
-            declares=dict.fromkeys(("transfer", "tile"), lambda instance, shape=shape: shape),
+            declares=dict.fromkeys(("transfer", "tile"), functools.partial(_shape_of, shape)),
             assumes={f"a tile of another {name}": "a tile of" for name in (
                 "words", "period", "count", "restart")}
             | {"the tile turns round": "in either direction", "it begins unprepared": "a tile",
