@@ -31,8 +31,11 @@ from cyclebound.golden.shmac.isa import (
 from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.shmac.multiply_divide import MultiplyDivide
 
-__all__ = ["Core", "RequestLayout", "ResponseLayout", "TraceLayout"]
+__all__ = ["STATES", "Core", "RequestLayout", "ResponseLayout", "TraceLayout"]
 
+STATES = ("FETCH", "INSTRUCTION", "EXECUTE", "PRODUCT", "ACCESS", "DATA")
+"""An instruction is on offer, awaited, executed; a product is under way; an access is on offer,
+awaited."""
 RequestLayout = data.StructLayout(REQUEST)
 ResponseLayout = data.StructLayout(RESPONSE)
 TraceLayout = data.StructLayout(TRACE)
@@ -55,6 +58,8 @@ class Core(wiring.Component):
         lowest one.
     reset_address : int
         Of the first instruction, a multiple of 4.
+    follows : bool
+        Show a register to a checker.
 
     Members
     -------
@@ -68,26 +73,61 @@ class Core(wiring.Component):
         From memory, one for each request but plain writes; taken at once.
     trace : Out(TraceLayout)
         What is executed, for whoever watches.
+    follow, followed : In(5), Out(32)
+        With ``follows``: a register's number, which a checker drives, and what is in it.
 
     Attributes
     ----------
     s, t : Signal(32)
-        Values of the registers rs and rt, while an instruction is executed. For proofs.
+        Values of the registers rs and rt, while an instruction is executed. These and all others
+        are for proofs.
+    pc, next_pc, branch_pc : Signal(32)
+        Of the instruction that is fetched or executed, of the one after it, of the one before.
+    in_slot : Signal
+        The one before was a branch or jump.
+    word, fetch_error : Signal
+        The instruction that is executed, or that its fetch failed.
+    address : Signal(32)
+        Of the access that is executed.
+    linked : Signal
+        Of LL and SC.
+    enabled, mask, lines, software : Signal
+        Interrupts: enabled, before that, and before that (IEc, IEp, IEo); of each line (IM); the
+        lines, and those that software sets.
+    cause, unit, cause_in_slot, epc, bad_address : Signal
+        Of the last exception.
+    states : dict of str to Signal
+        By the names of `STATES`, whether it is in that state.
+    multiply_divide : MultiplyDivide
+        HI and LO.
     """
 
-    def __init__(self, *, endian="big", reset_address=0):
+    def __init__(self, *, endian="big", reset_address=0, follows=False):
         if endian not in ENDIANS:
             raise ValueError(f"Endian must be one of {', '.join(ENDIANS)}, not {endian!r}")
         check_integer("Reset address", reset_address, 0, (1 << ADDRESS_BITS) - 4)
         if reset_address % 4:
             raise ValueError(f"Reset address must be a multiple of 4, not {reset_address}")
-        self.endian, self.reset_address = endian, reset_address
+        self.endian, self.reset_address, self.follows = endian, reset_address, follows
+        shows = {"follow": In(5), "followed": Out(DATA_BITS)} if follows else {}
         super().__init__({
             "vector": In(ADDRESS_BITS), "interrupts": In(INTERRUPT_LINES),
             "request": Out(stream.Signature(RequestLayout)),
             "response": In(stream.Signature(ResponseLayout)), "trace": Out(TraceLayout),
+            **shows,
         })
+        self.multiply_divide = MultiplyDivide(width=DATA_BITS)
         self.s, self.t = Signal(DATA_BITS), Signal(DATA_BITS)
+        self.pc = Signal(ADDRESS_BITS, init=reset_address)
+        self.next_pc = Signal(ADDRESS_BITS, init=reset_address + 4 & (1 << ADDRESS_BITS) - 1)
+        self.branch_pc, self.in_slot = Signal(ADDRESS_BITS), Signal()
+        self.word, self.fetch_error = Signal(DATA_BITS), Signal()
+        self.address, self.linked = Signal(ADDRESS_BITS), Signal()
+        self.enabled, self.mask = Signal(3), Signal(8)
+        self.lines, self.software = Signal(INTERRUPT_LINES), Signal(2)
+        self.cause, self.unit, self.cause_in_slot = Signal(4), Signal(2), Signal()
+        self.epc, self.bad_address = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
+        self.states = {name: Signal(name=f"in_{name.lower()}") for name in STATES}
 
     def elaborate(self, platform):
         m = Module()
@@ -95,13 +135,8 @@ class Core(wiring.Component):
         s, t = self.s, self.t
 
         # Where it is: of the instruction that is fetched or executed, and of the ones around it.
-        pc = Signal(ADDRESS_BITS, init=self.reset_address)
-        next_pc = Signal(ADDRESS_BITS, init=self.reset_address + 4 & (1 << ADDRESS_BITS) - 1)
-        branch_pc = Signal(ADDRESS_BITS)  # of the instruction before
-        in_slot = Signal()                # that was a branch or jump
-        word = Signal(DATA_BITS)
-        fetch_error = Signal()
-        linked = Signal()
+        pc, next_pc, branch_pc, in_slot = self.pc, self.next_pc, self.branch_pc, self.in_slot
+        word, fetch_error, linked = self.word, self.fetch_error, self.linked
 
         opcode, function, rt_code = word[26:32], word[0:6], word[16:21]
         rs, rt, rd, sa = word[21:26], word[16:21], word[11:16], word[6:11]
@@ -114,6 +149,9 @@ class Core(wiring.Component):
                                                     attrs={"ram_style": "distributed"})
         read_s, read_t = (registers.read_port() for _ in range(2))
         write = registers.write_port()
+        if self.follows:
+            shown = registers.read_port(domain="comb")
+            m.d.comb += [shown.addr.eq(self.follow), self.followed.eq(shown.data)]
         arrives = Signal()  # an instruction
         ends, excepts, register, value = trace.ends, Signal(), Signal(5), Signal(DATA_BITS)
         m.d.comb += [
@@ -140,17 +178,17 @@ class Core(wiring.Component):
 
         # Logic, shifts.
         logic, shifted = Signal(DATA_BITS), Signal(DATA_BITS)
-        other = Signal(DATA_BITS)
-        m.d.comb += other.eq(Mux(of.register_form, t, word[:16]))
+        mate = Signal(DATA_BITS)
+        m.d.comb += mate.eq(Mux(of.register_form, t, word[:16]))
         with m.Switch(of.logic):
             with m.Case(0):
-                m.d.comb += logic.eq(s & other)
+                m.d.comb += logic.eq(s & mate)
             with m.Case(1):
-                m.d.comb += logic.eq(s | other)
+                m.d.comb += logic.eq(s | mate)
             with m.Case(2):
-                m.d.comb += logic.eq(s ^ other)
+                m.d.comb += logic.eq(s ^ mate)
             with m.Case(3):
-                m.d.comb += logic.eq(~(s | other))
+                m.d.comb += logic.eq(~(s | mate))
         amount, left = Signal(5), Signal()
         m.d.comb += [amount.eq(Mux(function[2], s[:5], sa)), left.eq(~function[1])]
         turned = Mux(left, t[::-1], t)  # to the left is to the right, the other way round
@@ -184,15 +222,14 @@ class Core(wiring.Component):
             m.d.comb += follows.eq(s)
 
         # Products and quotients.
-        m.submodules.multiply_divide = product = MultiplyDivide(width=DATA_BITS)
+        m.submodules.multiply_divide = product = self.multiply_divide
         m.d.comb += [product.a.eq(s), product.b.eq(t), product.divide.eq(function[1]),
                      product.signed.eq(~function[0])]
 
         # Coprocessor 0.
-        enabled, mask = Signal(3), Signal(8)  # interrupts: now, before, before that; of each line
-        lines, software = Signal(INTERRUPT_LINES), Signal(2)
-        cause, unit, cause_in_slot = Signal(4), Signal(2), Signal()
-        epc, bad_address = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
+        enabled, mask, lines, software = self.enabled, self.mask, self.lines, self.software
+        cause, unit, cause_in_slot = self.cause, self.unit, self.cause_in_slot
+        epc, bad_address = self.epc, self.bad_address
         system = Signal(DATA_BITS)
         m.d.sync += lines.eq(self.interrupts)
         with m.Switch(rd):
@@ -207,59 +244,52 @@ class Core(wiring.Component):
             with m.Case(Cop0Register.EPC):
                 m.d.comb += system.eq(epc)
 
-        # Loads and stores. Byte `place` of a word on the port is the one addressed; in units of two
-        # or four bytes, the first one.
-        low, place = Signal(2), Signal(2)
-        address = Signal(ADDRESS_BITS)  # kept from where the instruction began
+        # Loads and stores. Lane `place` of the port has the addressed byte: of LWL and SWL the
+        # register's highest byte, of a half one of two, of all others the lowest byte. So a load's
+        # bytes turn by as many lanes as a store's, the other way; those not meant are left out.
+        address = self.address
         begins = trace.begins
-        m.d.comb += [low.eq(address[:2]), place.eq(low ^ (3 if self.endian == "big" else 0))]
+        size = opcode[:3]  # alike for loads and stores
+        linked_access = of.stores_conditionally | of.loads_linked
+        half_unit, left_unit, right_unit, word_unit = (Signal(name=f"{name}_unit") for name in (
+            "half", "left", "right", "word"))
+        m.d.comb += [
+            half_unit.eq(size[0] & ~size[1]), left_unit.eq((size == 2) & ~linked_access),
+            right_unit.eq((size == 6) & ~linked_access),
+            word_unit.eq((size == 3) | linked_access),
+        ]
+        place, turn = Signal(2), Signal(2)
+        m.d.comb += [
+            place.eq(address[:2] ^ (3 if self.endian == "big" else 0)),
+            turn.eq(Mux(word_unit, 0, Mux(half_unit, Cat(C(0, 1), place[1]), place + left_unit))),
+        ]
         strobes, stored, loaded = Signal(STROBE_BITS), Signal(DATA_BITS), Signal(DATA_BITS)
-        data_in = response.payload.data
-        byte, half = Signal(8), Signal(16)
-        m.d.comb += [byte.eq(data_in.word_select(place, 8)),
-                     half.eq(data_in.word_select(place[1], 16))]
-
-        rest = ~place  # 3 - place
-
-        def up(value, bytes_):
-            return Cat(C(0, 24), value).bit_select(~bytes_ << 3, DATA_BITS)
-
-        def down(value, bytes_):
-            return Cat(value, C(0, 24)).bit_select(bytes_ << 3, DATA_BITS)
-
-        def merged(value, takes):
-            return Cat(Mux(takes(byte), value.word_select(byte, 8), t.word_select(byte, 8))
-                       for byte in range(4))
-
-        with m.Switch(opcode[:3]):  # alike for loads and stores
-            with m.Case(Opcode.LB & 7, Opcode.LBU & 7):
-                m.d.comb += [strobes.eq(1 << place), stored.eq(t[:8].replicate(4)),
-                             loaded.eq(Cat(byte, (byte[-1] & ~opcode[2]).replicate(24)))]
-            with m.Case(Opcode.LH & 7, Opcode.LHU & 7):
-                m.d.comb += [strobes.eq(Mux(place[1], 12, 3)), stored.eq(t[:16].replicate(2)),
-                             loaded.eq(Cat(half, (half[-1] & ~opcode[2]).replicate(16)))]
-            with m.Case(Opcode.LWL & 7):
-                m.d.comb += [
-                    strobes.eq(Cat(place >= lane for lane in range(4))),
-                    stored.eq(down(t, rest)),
-                    loaded.eq(merged(up(data_in, rest), lambda byte: place >= 3 - byte)),
-                ]
-            with m.Case(Opcode.LWR & 7):
-                m.d.comb += [
-                    strobes.eq(Cat(place <= lane for lane in range(4))),
-                    stored.eq(up(t, place)),
-                    loaded.eq(merged(down(data_in, place), lambda byte: place <= 3 - byte)),
-                ]
-            with m.Default():
-                m.d.comb += [strobes.eq(15), stored.eq(t), loaded.eq(data_in)]
+        came, sign = Signal(DATA_BITS), Signal()
+        m.d.comb += [
+            stored.eq(Cat(t, t).bit_select((4 - turn)[:2] << 3, DATA_BITS)),
+            came.eq(Cat(response.payload.data, response.payload.data).bit_select(turn << 3,
+                                                                                 DATA_BITS)),
+            sign.eq(Mux(half_unit, came[15], came[7]) & ~size[2]),
+        ]
+        for byte in range(4):
+            one = byte == 0  # of a register's bytes, in a load
+            takes = Mux(left_unit, place >= 3 - byte, Mux(right_unit, place <= 3 - byte,
+                                                          word_unit | (half_unit & (byte < 2))
+                                                          | one))
+            other = Mux(left_unit | right_unit, t.word_select(byte, 8), sign.replicate(8))
+            m.d.comb += [
+                loaded.word_select(byte, 8).eq(Mux(takes, came.word_select(byte, 8), other)),
+                strobes[byte].eq(Mux(left_unit, place >= byte, Mux(
+                    right_unit, place <= byte, word_unit | (Mux(
+                        half_unit, place[1] == byte >> 1, place == byte))))),
+            ]
         with m.If(of.stores_conditionally):
-            m.d.comb += [strobes.eq(15), stored.eq(t), loaded.eq(data_in[0])]
-        with m.Elif(of.loads_linked):
-            m.d.comb += [strobes.eq(15), loaded.eq(data_in)]
+            m.d.comb += loaded.eq(response.payload.data[0])
 
         # Exceptions at the beginning, the first one that is true.
         code = Signal(4)
-        unaligned = (of.halves & total[0]) | (of.words & total[:2].any())
+        low = (s[:2] + word[:2])[:2]  # of the address, before all of it is known
+        unaligned = (of.halves & low[0]) | (of.words & low.any())
         no_fetch = pc[:2].any()
         interrupted, traps = Signal(), Signal()
         m.d.comb += [interrupted.eq(enabled[0] & (mask & Cat(software, lines)).any()), traps.eq(1)]
@@ -305,7 +335,7 @@ class Core(wiring.Component):
             payload.fetch.eq(~accesses),
             payload.address.eq(Mux(accesses, Cat(C(0, 2), address[2:]),
                                    Mux(begins, next_pc, pc))),
-            payload.write.eq(accesses & of.stores), payload.data.eq(stored),
+            payload.write.eq(accesses & of.stores), payload.data.eq(Mux(accesses, stored, 0)),
             payload.strobes.eq(Mux(accesses, strobes, 15)),
             payload.sync.eq(accesses & (of.stores_conditionally | of.loads_linked)),
         ]
@@ -321,7 +351,8 @@ class Core(wiring.Component):
             m.d.comb += ends.eq(1)
             m.next = "FETCH"
 
-        with m.FSM():
+        with m.FSM() as machine:
+            m.d.comb += [signal.eq(machine.ongoing(name)) for name, signal in self.states.items()]
             with m.State("FETCH"):
                 with m.If(no_fetch):
                     m.next = "EXECUTE"  # of an exception

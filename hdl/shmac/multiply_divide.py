@@ -42,6 +42,15 @@ class MultiplyDivide(wiring.Component):
         Write ``a`` there.
     hi, lo : Out(width)
         Upper and lower half of a product; remainder and quotient.
+
+    Attributes
+    ----------
+    left, divides : Signal
+        Cycles to come of an operation, and which one it is. These and all others are for proofs.
+    product, final : Signal
+        In all cycles of a product, and in its last one.
+    first, inner, last_but_one, last : Signal
+        In the four kinds of a quotient's cycles.
     """
 
     def __init__(self, *, width):
@@ -51,18 +60,21 @@ class MultiplyDivide(wiring.Component):
             "start": In(1), "divide": In(1), "signed": In(1), "a": In(width), "b": In(width),
             "done": Out(1), "set_hi": In(1), "set_lo": In(1), "hi": Out(width), "lo": Out(width),
         })
+        self.left, self.divides = Signal(range(width + 4)), Signal()
+        self.product, self.final = Signal(), Signal()
+        self.first, self.inner, self.last_but_one, self.last = (Signal(name=name) for name in (
+            "first", "inner", "last_but_one", "last"))
 
     def elaborate(self, platform):
         m = Module()
         width, hi, lo = self.width, self.hi, self.lo
-        left = Signal(range(width + 4))       # cycles to come
-        divides, has_sign = Signal(), Signal()
-        # of this cycle; of a quotient's four kinds, or of a product, exactly one
-        first, inner, last_but_one, last, product = (Signal(name=name) for name in (
-            "first", "inner", "last_but_one", "last", "product"))
+        left, divides, final = self.left, self.divides, self.final
+        first, inner, last_but_one, last, product = (
+            self.first, self.inner, self.last_but_one, self.last, self.product)
+        has_sign = Signal()
         negative, differs = Signal(), Signal()  # the dividend; the signs
         other = Signal(width + 1)               # multiplicand or divisor, with its sign
-        final, subtract = Signal(), Signal()    # a product's last cycle; how the adder is used
+        subtract = Signal()                     # how the adder is used
         x, y, total = Signal(width + 1), Signal(width + 1), Signal(width + 2)
         m.d.comb += [
             x.eq(Mux(product, Cat(hi, has_sign & hi[-1]), Mux(inner, Cat(lo[-1], hi), 0))),

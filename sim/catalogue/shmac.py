@@ -8,9 +8,18 @@ from cyclebound.sim.describe.block import (
     Configuration,
     FpgaTarget,
     MutationTarget,
+    Property,
     Testbench,
 )
 from cyclebound.tb.probe import Probe
+from cyclebound.tb.shmac.core_isa_properties import (
+    CoreFlowProof,
+    CoreMemoryProof,
+    CoreRegistersProof,
+    CoreResultsProof,
+    CoreSystemProof,
+)
+from cyclebound.tb.shmac.core_properties import CoreCheck, CoreTimeProof
 
 # A response is to come: to what has been taken in this cycle, or before.
 _AWAITED = ("held(request.valid & request.ready & (~request.payload.write | request.payload.sync) "
@@ -44,14 +53,32 @@ def _interval(begins):
             "end": f"trace.begins & past(held({begins}, trace.begins))"}
 
 
+def _follows(**parameters):
+    """A core that shows a register to its checker."""
+    return Core(**parameters, follows=True)
+
+
+def _isa(name, checker, says, *, instances, depth=10, **more):
+    """A property of what instructions do."""
+    return Property(name=name, says=says, checker=checker, instances=instances, depth=depth,
+                    quick=0, induction=2, **more)
+
+
+# Of the others, products, the checker asserts the same, but a proof that says so of their probes
+# would have to reach the end of one, 40 cycles after reset.
+_SHORT = ("plain", "checked", "load", "store", "trap")
+
+
+_BOTH = ({"endian": "big"}, {"endian": "little", "reset_address": 0x100})
+
 BLOCKS = (
     Block(
         name="shmac.core",
         summary="MIPS-I core with LL and SC: two stages, one outstanding request",
         component=Core,
         configurations={
-            "big": Configuration({"endian": "big"}),  # the thesis' toolchain, A.1.1
-            "little": Configuration({"endian": "little", "reset_address": 0x100}),
+            "big": Configuration(_BOTH[0]),  # the thesis' toolchain, A.1.1
+            "little": Configuration(_BOTH[1]),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.shmac.core", quick=("big",)),
@@ -59,10 +86,44 @@ BLOCKS = (
         ),
         bounds=(
             *(BoundBinding(name, claim, Probe(
-                **_interval(_CLASSES[name]), ticks=_CORE_CYCLE, unit="core cycles"))
+                **_interval(_CLASSES[name]), ticks=_CORE_CYCLE, unit="core cycles"),
+                proved_by=("time",) if name in _SHORT else ())
               for name, claim in core_bounds.CLASSES.items()),
             BoundBinding("instruction", core_bounds.instruction,
                          Probe(**_interval("trace.begins"), classed=True)),
+        ),
+        checker=CoreCheck,
+        properties=(
+            Property(
+                name="time",
+                says="an instruction takes the core cycles of its class, whenever memory takes "
+                     "requests and answers them: only requests, and none in the cycle in which it "
+                     "is taken; one request is under way at a time, and an offer stays",
+                checker=CoreTimeProof,
+                instances=_BOTH,
+                quick=0,
+                declares={name: lambda instance: {} for name in _SHORT},
+                assumes={"response without a request":
+                         "only requests, and none in the cycle in which it is taken"},
+                depth=9,
+                induction=3,
+            ),
+            _isa("results", CoreResultsProof, instances=_BOTH[:1],
+                 says="each instruction writes the register and the value that the architecture "
+                      "says, of the values that it reads; loads, coprocessor 0 and the contents of "
+                      "HI and LO apart"),
+            _isa("flow", CoreFlowProof, instances=_BOTH,
+                 says="the instructions that are fetched and executed follow each other: slots, "
+                      "branches, jumps, exceptions"),
+            _isa("memory", CoreMemoryProof, instances=_BOTH,
+                 says="each load and store accesses its bytes and no others, with the right data, "
+                      "and a load makes of them what it says"),
+            _isa("system", CoreSystemProof, instances=_BOTH[:1],
+                 says="an exception is taken exactly where one comes, the first of several; "
+                      "coprocessor 0, and the link of LL and SC"),
+            _isa("registers", CoreRegistersProof, instances=_BOTH[:1], top=_follows,
+                 says="what is read from a register is what was written into it last; register 0 "
+                      "is 0"),
         ),
         mutants=MutationTarget("big", 200),
         fpga=FpgaTarget("big"),

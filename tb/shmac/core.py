@@ -254,4 +254,4 @@ async def any_program(bench: Bench) -> None:
                lines=_rare(bench.rng, 0.02))
 
 
-reset_in_mid_run = interrupted(any_program, longest=400)
+reset_in_mid_run = interrupted(any_program, longest=400, quiet=True)

@@ -135,3 +135,39 @@ def test_follows_the_model():
 
     run_bench(core, bench)
     assert len(retired) > 200
+
+
+@unit
+@pytest.mark.parametrize("width", [2, 3, 4])
+def test_products_and_quotients_of_all_operands(width):
+    product = MultiplyDivide(width=width)
+    most = (1 << width) - 1
+
+    def expected(divide, signed, a, b):
+        if signed:
+            a, b = (value - ((value & 1 << width - 1) << 1) for value in (a, b))
+        if not divide:
+            return a * b >> width & most, a * b & most
+        if b == 0:
+            return a & most, 1 if a < 0 else most
+        quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        return a - quotient * b & most, quotient & most
+
+    async def bench(ctx):
+        for divide, signed, a, b in itertools.product((0, 1), (0, 1), range(most + 1),
+                                                      range(most + 1)):
+            for name, value in (("start", 1), ("divide", divide), ("signed", signed), ("a", a),
+                                ("b", b)):
+                ctx.set(getattr(product, name), value)
+            await ctx.tick()
+            ctx.set(product.start, 0)
+            ctx.set(product.a, ~a)
+            cycles = 1
+            while not ctx.get(product.done):
+                await ctx.tick()
+                cycles += 1
+            await ctx.tick()
+            assert cycles == (width + 3 if divide else width)
+            assert (ctx.get(product.hi), ctx.get(product.lo)) == expected(divide, signed, a, b)
+
+    run_bench(product, bench)
