@@ -8,13 +8,14 @@ and the cycles between them, which follow from the class of each instruction
 from dataclasses import dataclass
 
 from cyclebound.golden.shmac.core_bounds import CLASSES
-from cyclebound.golden.shmac.isa import encoding_of
+from cyclebound.golden.shmac.isa import ExcCode, encoding_of
 from cyclebound.golden.shmac.machine import Access, Machine, Retired
 
 __all__ = ["CoreModel", "Fetch", "Response", "Shown"]
 
 _MULTIPLY, _DIVIDE = {"mult", "multu"}, {"div", "divu"}
-_CHECKED = {"add", "addi", "sub", "mfc0", "mtc0", "rfe", "sc"}
+_SIGNED = {"add", "addi", "sub"}
+_CHECKED = {"mfc0", "mtc0", "rfe", "sc"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class CoreModel:
         self._begun: Retired | Access | None = None
         self._kind = ""
         self._begins = False
-        self._left = 0  # of a product's cycles
+        self._left = 0  # cycles of a sum or product after its first one
         self._word: int | None = None
         self._pc: int | None = None
         self._misses = False  # an address at which nothing can be fetched
@@ -129,8 +130,8 @@ class CoreModel:
         retired: Retired | None = None
         if isinstance(self._begun, Retired):
             if self._begins:
-                product = self._kind in ("multiply", "divide")
-                self._left = CLASSES[self._kind]() - 2 if product else 0
+                longer = self._kind in ("signed", "multiply", "divide")
+                self._left = CLASSES[self._kind]() - 2 if longer else 0
             else:
                 self._left -= 1
             if self._left == 0:
@@ -163,6 +164,8 @@ def _kind_of(begun: Retired | Access, word: int | None) -> str:
     """The class of an instruction that has begun."""
     if isinstance(begun, Access):
         return "load" if begun.answered else "store"
+    if begun.exception is ExcCode.OV:  # which is found a cycle later
+        return "signed"
     if begun.exception is not None:
         return "trap"
     assert word is not None
@@ -170,4 +173,4 @@ def _kind_of(begun: Retired | Access, word: int | None) -> str:
     assert encoding is not None
     name = encoding.name
     return ("multiply" if name in _MULTIPLY else "divide" if name in _DIVIDE
-            else "checked" if name in _CHECKED else "plain")
+            else "signed" if name in _SIGNED else "checked" if name in _CHECKED else "plain")

@@ -16,8 +16,9 @@ Classes, as an instruction shows them where it begins:
 
 ======== ==========================================================================================
 plain    all that are in none of the others
-checked  ADD, ADDI, SUB, coprocessor 0, and an SC whose link is broken: what may make an exception,
-         or change what comes next; the next fetch is offered a cycle later
+signed   ADD, ADDI, SUB, with an overflow or without
+checked  coprocessor 0, and an SC whose link is broken: they may make an exception, or change what
+         comes next; the next fetch is offered a cycle later
 multiply MULT, MULTU
 divide   DIV, DIVU
 load     all that wait for a response: loads, LL, SC
@@ -32,8 +33,8 @@ from typing import Annotated
 
 from cyclebound.golden.bound import Range, bound, prediction
 
-__all__ = ["CLASSES", "checked", "divide", "instruction", "load", "multiply", "plain", "store",
-           "trap"]
+__all__ = ["CLASSES", "checked", "divide", "instruction", "load", "multiply", "plain", "signed",
+           "store", "trap"]
 
 _SOURCE = "this project; SHMAC thesis, 2.3: one outstanding request, stalls on reads, LL and SC"
 _BITS = 32
@@ -54,6 +55,12 @@ def plain() -> int:
 def checked() -> int:
     """Core cycles of what may make an exception or change the state: its own, and the fetch's."""
     return 2
+
+
+@prediction(formula="1 + 1 + 1", source=_SOURCE)
+def signed() -> int:
+    """Core cycles of ADD, ADDI and SUB: its own, one for the overflow, and the fetch's."""
+    return 3
 
 
 @prediction(formula="1 + 32 + 1", source=_SOURCE)
@@ -90,7 +97,8 @@ def trap() -> int:
     return 2
 
 
-CLASSES = {claim.name: claim for claim in (plain, checked, multiply, divide, load, store, trap)}
+CLASSES = {claim.name: claim for claim in (
+    plain, signed, checked, multiply, divide, load, store, trap)}
 """The core cycles of each class."""
 
 

@@ -41,6 +41,6 @@ TRACE = {
     "pc": ADDRESS_BITS,      # from its beginning to its end
     "instruction": DATA_BITS,
     "register": 5,           # at its end, which general register is written; 0: none
-    "value": DATA_BITS,      # with what
+    "value": DATA_BITS,      # with what; anything if none is
 }
 """What is shown of each instruction, with the bits of each field."""

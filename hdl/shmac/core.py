@@ -4,6 +4,8 @@ Ref: MIPS-I; SHMAC thesis, 2.3 and 3.2.1. docs/shmac.md says what was decided wh
 these are silent.
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import C, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -31,11 +33,19 @@ from cyclebound.golden.shmac.isa import (
 from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.shmac.multiply_divide import MultiplyDivide
 
-__all__ = ["STATES", "Core", "RequestLayout", "ResponseLayout", "TraceLayout"]
+__all__ = ["DECODED", "STATES", "Core", "RequestLayout", "ResponseLayout", "TraceLayout"]
 
-STATES = ("FETCH", "INSTRUCTION", "EXECUTE", "PRODUCT", "ACCESS", "DATA")
-"""An instruction is on offer, awaited, executed; a product is under way; an access is on offer,
-awaited."""
+STATES = ("FETCH", "INSTRUCTION", "EXECUTE", "SUM", "PRODUCT", "ACCESS", "DATA")
+"""An instruction is on offer, awaited, executed; a sum is checked for overflow, a product is under
+way, an access is on offer, awaited."""
+DECODED = {**dict.fromkeys((
+    "returns", "moves_to_system", "system", "valid", "coprocessor", "loads_linked",
+    "stores_conditionally", "accesses", "stores", "halves", "words", "register_form",
+    "compares", "subtracts", "signed_compares", "adds", "overflows", "is_logic", "jumps",
+    "jumps_to_register", "branches", "links_31", "links", "calls", "multiplies",
+    "moves_from", "moves_to", "shifts", "lui", "writes_rd", "writes_rt", "writes", "never",
+    "plain"), 1), "logic": 2, "destination": 5}
+"""What is known of an instruction, with the bits of each."""
 RequestLayout = data.StructLayout(REQUEST)
 ResponseLayout = data.StructLayout(RESPONSE)
 TraceLayout = data.StructLayout(TRACE)
@@ -46,10 +56,10 @@ class Core(wiring.Component):
 
     Latency: an instruction executes in the cycle after its fetch's response. The fetch of the next
     one is on offer in the same cycle, unless this one accesses memory, multiplies, divides, uses
-    coprocessor 0, is ADD, ADDI or SUB, or makes an exception; then it is on offer in the cycle
-    after this one has ended. A load or store is on offer in the cycle after it began. A store ends
-    when it is taken, a load, LL or SC with its response. Nothing is fetched that is not executed,
-    or replaced by an exception.
+    coprocessor 0, is ADD, ADDI or SUB (which take a cycle more, to look for an overflow), or makes
+    an exception; then it is on offer in the cycle after this one has ended. A load or store is on
+    offer in the cycle after it began. A store ends when it is taken, a load, LL or SC with its
+    response. Nothing is fetched that is not executed, or replaced by an exception.
 
     Parameters
     ----------
@@ -96,6 +106,10 @@ class Core(wiring.Component):
         lines, and those that software sets.
     cause, unit, cause_in_slot, epc, bad_address : Signal
         Of the last exception.
+    decoded : namespace of Signal
+        What ``word`` is (`decode`), known since it came in.
+    overflowed, interrupted : Signal
+        The sum that is checked was too large; an interrupt comes.
     states : dict of str to Signal
         By the names of `STATES`, whether it is in that state.
     multiply_divide : MultiplyDivide
@@ -123,11 +137,97 @@ class Core(wiring.Component):
         self.branch_pc, self.in_slot = Signal(ADDRESS_BITS), Signal()
         self.word, self.fetch_error = Signal(DATA_BITS), Signal()
         self.address, self.linked = Signal(ADDRESS_BITS), Signal()
+        self.overflowed, self.interrupted = Signal(), Signal()
         self.enabled, self.mask = Signal(3), Signal(8)
         self.lines, self.software = Signal(INTERRUPT_LINES), Signal(2)
         self.cause, self.unit, self.cause_in_slot = Signal(4), Signal(2), Signal()
         self.epc, self.bad_address = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
+        self.decoded = SimpleNamespace(**{
+            name: Signal(bits, name=f"is_{name}") for name, bits in DECODED.items()})
         self.states = {name: Signal(name=f"in_{name.lower()}") for name in STATES}
+
+    @staticmethod
+    def decode(m, word):
+        """What a word is as an instruction: signals driven in ``m``, most of one bit."""
+        of, op, fn = SimpleNamespace(), Opcode, Function
+        opcode, function, rs, rt = word[26:32], word[0:6], word[21:26], word[16:21]
+
+        def signal(name, value):
+            made = Signal(len(value), name=f"comes_{name}")
+            m.d.comb += made.eq(value)
+            setattr(of, name, made)
+            return made
+
+        special = opcode == op.SPECIAL
+        regimm = opcode == op.REGIMM
+        cop0 = opcode == op.COP0
+
+        def functions(*codes):
+            return special & function.matches(*codes)
+
+        # Instructions that exist; of COP0, RFE and the two moves.
+        signal("returns", cop0 & rs[-1] & (function == RFE_FUNCTION))
+        signal("moves_to_system", cop0 & (rs == Cop0.MTC0))
+        system = of.returns | of.moves_to_system | (cop0 & (rs == Cop0.MFC0))
+        signal("system", cop0)
+        opcodes = [code for code in op if code not in (op.SPECIAL, op.REGIMM, op.COP0)
+                   and not code.name.startswith(("COP", "LWC", "SWC"))]
+        signal("valid", functions(*fn) | (regimm & rt.matches(*RegImm)) | system
+               | opcode.matches(*opcodes))
+        signal("coprocessor", opcode.matches(
+            *(code for code in op if code.name[:-1] in ("COP", "LWC", "SWC")
+              and code is not op.COP0)))
+
+        # Memory.
+        signal("loads_linked", opcode == op.LL)
+        signal("stores_conditionally", opcode == op.SC)
+        signal("accesses", opcode[5])
+        signal("stores", opcode[3])
+        signal("halves", opcode.matches(op.LH, op.LHU, op.SH))
+        signal("words", opcode.matches(op.LW, op.SW, op.LL, op.SC))
+
+        # Arithmetic and logic.
+        signal("register_form", special)
+        subtractions = functions(fn.SUB, fn.SUBU)
+        compares = signal("compares", functions(fn.SLT, fn.SLTU)
+                          | opcode.matches(op.SLTI, op.SLTIU))
+        signal("subtracts", subtractions | compares)
+        signal("signed_compares", functions(fn.SLT) | (opcode == op.SLTI))
+        signal("adds", functions(fn.ADD, fn.ADDU, fn.SUB, fn.SUBU)
+               | opcode.matches(op.ADDI, op.ADDIU))
+        signal("overflows", functions(fn.ADD, fn.SUB) | (opcode == op.ADDI))
+        signal("is_logic", functions(fn.AND, fn.OR, fn.XOR, fn.NOR)
+               | opcode.matches(op.ANDI, op.ORI, op.XORI))
+        signal("logic", Mux(special, function[:2], opcode[:2]))  # AND, OR, XOR, NOR in both
+
+        # Branches and jumps.
+        signal("jumps", opcode.matches(op.J, op.JAL))
+        signal("jumps_to_register", functions(fn.JR, fn.JALR))
+        signal("branches", regimm | opcode.matches(op.BEQ, op.BNE, op.BLEZ, op.BGTZ)
+               | of.jumps | of.jumps_to_register)
+        links_rd = functions(fn.JALR)
+        signal("links_31", (opcode == op.JAL) | (regimm & rt[4]))
+        signal("links", links_rd | of.links_31)
+
+        # The others.
+        signal("calls", functions(fn.SYSCALL, fn.BREAK))
+        signal("multiplies", functions(fn.MULT, fn.MULTU, fn.DIV, fn.DIVU))
+        signal("moves_from", functions(fn.MFHI, fn.MFLO))
+        signal("moves_to", functions(fn.MTHI, fn.MTLO))
+        signal("shifts", functions(fn.SLL, fn.SRL, fn.SRA, fn.SLLV, fn.SRLV, fn.SRAV))
+        signal("lui", opcode == op.LUI)
+
+        # Where the result goes.
+        signal("writes_rd", links_rd | of.moves_from | of.shifts | (special & function[5]))
+        signal("writes_rt", (opcode[3:] == op.ADDI >> 3) | (cop0 & (rs == Cop0.MFC0))
+               | (of.accesses & (~of.stores | of.stores_conditionally)))
+        signal("destination", Mux(of.links_31, 31, Mux(of.writes_rd, word[11:16],
+                                                       Mux(of.writes_rt, rt, 0)))[:5])
+        signal("writes", of.destination != 0)
+        signal("never", of.coprocessor | ~of.valid | of.calls)  # executed: an exception
+        signal("plain", of.valid & ~opcode[5] & ~cop0 & ~of.overflows & ~of.calls
+               & ~of.multiplies)
+        return of
 
     def elaborate(self, platform):
         m = Module()
@@ -139,10 +239,14 @@ class Core(wiring.Component):
         word, fetch_error, linked = self.word, self.fetch_error, self.linked
 
         opcode, function, rt_code = word[26:32], word[0:6], word[16:21]
-        rs, rt, rd, sa = word[21:26], word[16:21], word[11:16], word[6:11]
+        rd, sa = word[11:16], word[6:11]
         signed_immediate = Signal(DATA_BITS)
         m.d.comb += signed_immediate.eq(word[:16].as_signed())
-        of = _Decoded(m, opcode, function, rs, rt_code)
+        arrives = Signal()  # an instruction, which is decoded as it comes
+        of = self.decoded
+        coming = self.decode(m, response.payload.data)
+        with m.If(arrives):
+            m.d.sync += [getattr(of, name).eq(getattr(coming, name)) for name in DECODED]
 
         # Registers, read while an instruction comes in.
         m.submodules.registers = registers = Memory(shape=DATA_BITS, depth=32, init=[],
@@ -152,29 +256,30 @@ class Core(wiring.Component):
         if self.follows:
             shown = registers.read_port(domain="comb")
             m.d.comb += [shown.addr.eq(self.follow), self.followed.eq(shown.data)]
-        arrives = Signal()  # an instruction
-        ends, excepts, register, value = trace.ends, Signal(), Signal(5), Signal(DATA_BITS)
+        ends, excepts, value = trace.ends, Signal(), Signal(DATA_BITS)
         m.d.comb += [
             read_s.addr.eq(response.payload.data[21:26]), read_s.en.eq(arrives),
             read_t.addr.eq(response.payload.data[16:21]), read_t.en.eq(arrives),
             s.eq(read_s.data), t.eq(read_t.data),
-            write.en.eq(ends & ~excepts & (register != 0)), write.addr.eq(register),
+            write.en.eq(ends & ~excepts & of.writes), write.addr.eq(of.destination),
             write.data.eq(value),
         ]
 
         # One adder for sums, differences, comparisons and addresses.
         subtracts, total = Signal(), Signal(DATA_BITS + 1)
         operand = Signal(DATA_BITS)
+        summand, inverted = Signal(DATA_BITS), Signal(DATA_BITS)
         m.d.comb += [
             subtracts.eq(of.subtracts), operand.eq(Mux(of.register_form, t, signed_immediate)),
-            total.eq(s + Mux(subtracts, ~operand, operand) + subtracts),
+            # numbers with a sign are compared as those without are, once both signs are turned
+            summand.eq(Cat(s[:-1], s[-1] ^ of.signed_compares)),
+            inverted.eq(operand ^ Cat(subtracts.replicate(DATA_BITS - 1),
+                                      subtracts ^ of.signed_compares)),
+            total.eq(summand + inverted + subtracts),
         ]
-        overflow, less = Signal(), Signal()
-        sign = Mux(subtracts, ~operand[-1], operand[-1])
-        m.d.comb += [
-            overflow.eq((s[-1] == sign) & (total[DATA_BITS - 1] != s[-1])),
-            less.eq(Mux(of.unsigned, ~total[-1], total[DATA_BITS - 1] ^ overflow)),
-        ]
+        overflow, overflowed = Signal(), self.overflowed
+        m.d.comb += overflow.eq((s[-1] == inverted[-1]) & (total[DATA_BITS - 1] != s[-1]))
+        less = ~total[-1]  # no carry
 
         # Logic, shifts.
         logic, shifted = Signal(DATA_BITS), Signal(DATA_BITS)
@@ -291,8 +396,11 @@ class Core(wiring.Component):
         low = (s[:2] + word[:2])[:2]  # of the address, before all of it is known
         unaligned = (of.halves & low[0]) | (of.words & low.any())
         no_fetch = pc[:2].any()
-        interrupted, traps = Signal(), Signal()
-        m.d.comb += [interrupted.eq(enabled[0] & (mask & Cat(software, lines)).any()), traps.eq(1)]
+        interrupted, traps = self.interrupted, Signal()
+        # of what `lines` will hold; no instruction begins in the cycle after `mask` has changed
+        m.d.sync += interrupted.eq(enabled[0] & (mask & Cat(software, self.interrupts)).any())
+        m.d.comb += traps.eq(interrupted | no_fetch | fetch_error | of.never
+                             | (of.accesses & unaligned))
         with m.If(interrupted):
             m.d.comb += code.eq(ExcCode.INT)
         with m.Elif(no_fetch):
@@ -305,12 +413,8 @@ class Core(wiring.Component):
             m.d.comb += code.eq(ExcCode.RI)
         with m.Elif(of.calls):
             m.d.comb += code.eq(Mux(function[0], ExcCode.BP, ExcCode.SYS))
-        with m.Elif(of.overflows & overflow):
-            m.d.comb += code.eq(ExcCode.OV)
-        with m.Elif(of.accesses & unaligned):
-            m.d.comb += code.eq(Mux(of.stores, ExcCode.ADES, ExcCode.ADEL))
         with m.Else():
-            m.d.comb += traps.eq(0)
+            m.d.comb += code.eq(Mux(of.stores, ExcCode.ADES, ExcCode.ADEL))
 
         # What is written into a register: one of these, or 0 for an SC without a link.
         def gated(condition, result):
@@ -322,8 +426,6 @@ class Core(wiring.Component):
                      | gated(of.compares, less) | gated(of.is_logic, logic)
                      | gated(of.adds, total[:DATA_BITS]) | gated(of.shifts, shifted)
                      | gated(of.moves_from, Mux(function[1], product.lo, product.hi))),
-            register.eq(gated(of.writes_rd, rd) | gated(of.writes_rt, rt)
-                        | gated(of.links_31, 31)),
         ]
 
         # The port. A fetch, or an access of the instruction that is executed.
@@ -377,6 +479,9 @@ class Core(wiring.Component):
                         retires()
                     with m.Else():
                         m.next = "ACCESS"
+                with m.Elif(of.overflows):
+                    m.d.sync += overflowed.eq(overflow)
+                    m.next = "SUM"
                 with m.Elif(of.multiplies):
                     m.d.comb += product.start.eq(1)
                     m.next = "PRODUCT"
@@ -391,6 +496,10 @@ class Core(wiring.Component):
                         m.next = "EXECUTE"
                     with m.Else():
                         fetching()
+            with m.State("SUM"):
+                retires()
+                with m.If(overflowed):
+                    m.d.comb += [excepts.eq(1), code.eq(ExcCode.OV)]
             with m.State("PRODUCT"):
                 with m.If(product.done):
                     retires()
@@ -431,86 +540,6 @@ class Core(wiring.Component):
 
         m.d.comb += [
             trace.exception.eq(excepts), trace.pc.eq(pc), trace.instruction.eq(word),
-            trace.register.eq(Mux(ends & ~excepts, register, 0)),
-            trace.value.eq(Mux(trace.register != 0, value, 0)),
+            trace.register.eq(Mux(write.en, of.destination, 0)), trace.value.eq(value),
         ]
         return m
-
-
-class _Decoded:
-    """What an instruction is: signals of one bit, in ``m``."""
-
-    def __init__(self, m, opcode, function, rs, rt):
-        op, fn = Opcode, Function
-
-        def signal(name, value):
-            made = Signal(len(value), name=name)
-            m.d.comb += made.eq(value)
-            setattr(self, name, made)
-            return made
-
-        special = opcode == op.SPECIAL
-        regimm = opcode == op.REGIMM
-        cop0 = opcode == op.COP0
-
-        def functions(*codes):
-            return special & function.matches(*codes)
-
-        # Instructions that exist; of COP0, RFE and the two moves.
-        signal("returns", cop0 & rs[-1] & (function == RFE_FUNCTION))
-        signal("moves_to_system", cop0 & (rs == Cop0.MTC0))
-        system = self.returns | self.moves_to_system | (cop0 & (rs == Cop0.MFC0))
-        signal("system", cop0)
-        opcodes = [code for code in op if code not in (op.SPECIAL, op.REGIMM, op.COP0)
-                   and not code.name.startswith(("COP", "LWC", "SWC"))]
-        signal("valid", functions(*fn) | (regimm & rt.matches(*RegImm)) | system
-               | opcode.matches(*opcodes))
-        signal("coprocessor", opcode.matches(
-            *(code for code in op if code.name[:-1] in ("COP", "LWC", "SWC")
-              and code is not op.COP0)))
-
-        # Memory.
-        signal("loads_linked", opcode == op.LL)
-        signal("stores_conditionally", opcode == op.SC)
-        signal("accesses", opcode[5])
-        signal("stores", opcode[3])
-        signal("halves", opcode.matches(op.LH, op.LHU, op.SH))
-        signal("words", opcode.matches(op.LW, op.SW, op.LL, op.SC))
-
-        # Arithmetic and logic.
-        signal("register_form", special)
-        subtractions = functions(fn.SUB, fn.SUBU)
-        compares = signal("compares", functions(fn.SLT, fn.SLTU)
-                          | opcode.matches(op.SLTI, op.SLTIU))
-        signal("subtracts", subtractions | compares)
-        signal("unsigned", Mux(special, function[0], opcode[0]))
-        signal("adds", functions(fn.ADD, fn.ADDU, fn.SUB, fn.SUBU)
-               | opcode.matches(op.ADDI, op.ADDIU))
-        signal("overflows", functions(fn.ADD, fn.SUB) | (opcode == op.ADDI))
-        signal("is_logic", functions(fn.AND, fn.OR, fn.XOR, fn.NOR)
-               | opcode.matches(op.ANDI, op.ORI, op.XORI))
-        signal("logic", Mux(special, function[:2], opcode[:2]))  # AND, OR, XOR, NOR in both
-
-        # Branches and jumps.
-        signal("jumps", opcode.matches(op.J, op.JAL))
-        signal("jumps_to_register", functions(fn.JR, fn.JALR))
-        signal("branches", regimm | opcode.matches(op.BEQ, op.BNE, op.BLEZ, op.BGTZ)
-               | self.jumps | self.jumps_to_register)
-        links_rd = functions(fn.JALR)
-        signal("links_31", (opcode == op.JAL) | (regimm & rt[4]))
-        signal("links", links_rd | self.links_31)
-
-        # The others.
-        signal("calls", functions(fn.SYSCALL, fn.BREAK))
-        signal("multiplies", functions(fn.MULT, fn.MULTU, fn.DIV, fn.DIVU))
-        signal("moves_from", functions(fn.MFHI, fn.MFLO))
-        signal("moves_to", functions(fn.MTHI, fn.MTLO))
-        signal("shifts", functions(fn.SLL, fn.SRL, fn.SRA, fn.SLLV, fn.SRLV, fn.SRAV))
-        signal("lui", opcode == op.LUI)
-
-        # Where the result goes.
-        signal("writes_rd", links_rd | self.moves_from | self.shifts | (special & function[5]))
-        signal("writes_rt", (opcode[3:] == op.ADDI >> 3) | (cop0 & (rs == Cop0.MFC0))
-               | (self.accesses & (~self.stores | self.stores_conditionally)))
-        signal("plain", self.valid & ~opcode[5] & ~cop0 & ~self.overflows & ~self.calls
-               & ~self.multiplies)

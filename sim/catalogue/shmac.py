@@ -27,17 +27,17 @@ _AWAITED = ("held(request.valid & request.ready & (~request.payload.write | requ
 # Counted a cycle later, as intervals are: from an instruction's beginning to before the next's.
 _CORE_CYCLE = f"past(~((request.valid & ~request.ready) | {_AWAITED}))"
 
-# An instruction, where it begins. Only there do those without an access and without a product end.
+# An instruction, where it begins; the plain and checked ones end there.
 _BEGINS = "trace.begins & ~trace.exception"
 _SIMPLE = f"{_BEGINS} & trace.ends"
 _OPCODE, _FUNCTION = "trace.instruction[26:32]", "trace.instruction[0:6]"
-_CHECKED = " | ".join([
-    f"({_OPCODE} == 16)", f"({_OPCODE} == 8)", f"({_OPCODE} == 56)",
-    f"(({_OPCODE} == 0) & (({_FUNCTION} == 32) | ({_FUNCTION} == 34)))"])
+_CHECKED = f"(({_OPCODE} == 16) | ({_OPCODE} == 56))"
+_SIGNED = (f"(({_OPCODE} == 8) | (({_OPCODE} == 0) & (({_FUNCTION} == 32) | ({_FUNCTION} == 34))))")
 _STORES = "(trace.instruction[29:32] == 5)"
 _CLASSES = {
-    "plain": f"{_SIMPLE} & ~({_CHECKED})",
-    "checked": f"{_SIMPLE} & ({_CHECKED})",
+    "plain": f"{_SIMPLE} & ~{_CHECKED}",
+    "signed": f"{_BEGINS} & {_SIGNED}",
+    "checked": f"{_SIMPLE} & {_CHECKED}",
     "multiply": f"{_BEGINS} & ({_OPCODE} == 0) & (trace.instruction[1:6] == 12)",
     "divide": f"{_BEGINS} & ({_OPCODE} == 0) & (trace.instruction[1:6] == 13)",
     "load": f"{_BEGINS} & ~trace.ends & (trace.instruction[31] == 1) & ~{_STORES}",
@@ -66,7 +66,7 @@ def _isa(name, checker, says, *, instances, depth=10, **more):
 
 # Of the others, products, the checker asserts the same, but a proof that says so of their probes
 # would have to reach the end of one, 40 cycles after reset.
-_SHORT = ("plain", "checked", "load", "store", "trap")
+_SHORT = ("plain", "signed", "checked", "load", "store", "trap")
 
 
 _BOTH = ({"endian": "big"}, {"endian": "little", "reset_address": 0x100})

@@ -139,8 +139,9 @@ def _expected(bench: Bench, request: Fetch | Access | None, shown: Shown) -> tup
     said = {"request.valid": request is not None, "response.ready": 1,
             "trace.begins": shown.begins, "trace.ends": retired is not None,
             "trace.exception": retired is not None and retired.exception is not None,
-            "trace.register": retired.register if retired else 0,
-            "trace.value": retired.value if retired else 0}
+            "trace.register": retired.register if retired else 0}
+    if retired and retired.register:
+        said["trace.value"] = retired.value
     if shown.pc is not None:
         said["trace.pc"] = shown.pc
         if shown.instruction is not None:

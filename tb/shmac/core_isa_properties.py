@@ -10,6 +10,7 @@ from amaranth.hdl import Assert, Assume, C, Cat, Cover, Module, Mux, Signal, Val
 
 from cyclebound.golden.shmac.isa import ENCODINGS, Cop0Register, ExcCode
 from cyclebound.tb.assumed import fixed, owes
+from cyclebound.tb.shmac.core_properties import decodes
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["GROUPS", "CoreFlowProof", "CoreMemoryProof", "CoreRegistersProof", "CoreResultsProof",
@@ -81,6 +82,9 @@ class _CoreIsaProof(Watcher):
                     "a store does not wait")
         self._holds(m, ~target.states["PRODUCT"] | self.any_of("mult", "multu", "div", "divu"),
                     "a product's instruction")
+        self._holds(m, ~target.states["SUM"] | self.any_of("add", "addi", "sub"),
+                    "a sum's instruction")
+        decodes(m, target, self.response, lambda fact, name: self._holds(m, fact, name))
         self._prove(m)
         return m
 
@@ -129,7 +133,7 @@ class CoreResultsProof(_CoreIsaProof):
             m.d.comb += value.eq(results.get(name, 0))
             m.d.sync += [
                 Assert(~(self.done & self.is_[name]) | (
-                    (trace.register == register) & (trace.value == Mux(register == 0, 0, value))),
+                    (trace.register == register) & ((register == 0) | (trace.value == value))),
                     f"{name}: another result"),
                 Cover(trace.begins & self.is_[name], name),
             ]
@@ -229,13 +233,13 @@ class CoreMemoryProof(_CoreIsaProof):
                 m.d.sync += Assert(
                     ~(ends & self.is_[name]) | (
                         (trace.register == self.word[16:21])
-                        & (loads == Mux(self.word[16:21] == 0, 0, got))), f"{name}: another value")
+                        & ((self.word[16:21] == 0) | (loads == got))), f"{name}: another value")
             m.d.sync += Cover(ends & self.is_[name] & (address[:2] == (0 if size else 2)), name)
         m.d.sync += [
             Assert(~access | self.any_of(*_LOADS, *_STORES), "an access by another instruction"),
             # an SC that has lost its link goes nowhere
             Assert(~(self.done & trace.begins & self.any_of(*_LOADS, *_STORES))
-                   | (self.is_["sc"] & (trace.value == 0)
+                   | (self.is_["sc"] & ((trace.value == 0) | (trace.register == 0))
                       & (trace.register == self.word[16:21])), "an access that is not made"),
         ]
 
@@ -276,7 +280,7 @@ class CoreSystemProof(_CoreIsaProof):
             (status[0] & (status[8:16] & cause[8:16]).any(), ExcCode.INT),
             (missed, ExcCode.ADEL), (fetch_error, ExcCode.IBE), (misses, ExcCode.CPU),
             (~self.any_of(*ENCODINGS), ExcCode.RI), (self.is_["syscall"], ExcCode.SYS),
-            (self.is_["break"], ExcCode.BP), (overflows, ExcCode.OV),
+            (self.is_["break"], ExcCode.BP),
             (unaligned & self.any_of(*_STORES), ExcCode.ADES), (unaligned, ExcCode.ADEL),
         ]
         comes, which = Signal(), Signal(5)
@@ -286,14 +290,18 @@ class CoreSystemProof(_CoreIsaProof):
             m.d.sync += Cover(trace.begins & comes & (which == code_) & Value.cast(when),
                               f"exception {number}: {code_.name}")
         failed = target.states["DATA"] & self.response.valid & self.response.payload.error
+        sums = target.states["SUM"]
+        self._holds(m, ~sums | (target.overflowed == overflows), "overflow")
         m.d.sync += [
             Assert(~trace.begins | (trace.exception == comes), "an exception too many, or too few"),
-            Assert(trace.begins | (trace.exception == failed), "a bus error of data"),
-            Cover(failed, "a bus error"),
+            Assert(trace.begins | (trace.exception == (failed | (sums & overflows))),
+                   "a bus error of data, or an overflow"),
+            Cover(failed, "a bus error"), Cover(sums & overflows, "an overflow"),
         ]
         with m.If(trace.exception):
             m.d.sync += [
-                code.eq(Mux(trace.begins, which, ExcCode.DBE)), in_slot.eq(target.in_slot),
+                code.eq(Mux(trace.begins, which, Mux(sums, ExcCode.OV, ExcCode.DBE))),
+                in_slot.eq(target.in_slot),
                 unit.eq(Mux(trace.begins & (which == ExcCode.CPU), opcode[:2], 0)),
                 epc.eq(Mux(target.in_slot, target.branch_pc, target.pc)), linked.eq(0),
                 status.eq(Cat(C(0, 2), status[:4], C(0, 2), status[8:16])),
@@ -320,12 +328,14 @@ class CoreSystemProof(_CoreIsaProof):
         m.d.sync += [
             Assert(~(self.done & self.is_["mfc0"]) | (
                 (trace.register == word[16:21])
-                & (trace.value == Mux(word[16:21] == 0, 0, read))), "mfc0: another value"),
+                & ((word[16:21] == 0) | (trace.value == read))), "mfc0: another value"),
             Assert(~(self.done & trace.begins & self.is_["sc"]) | ~linked, "SC is not made"),
             Assert(~(self.request.valid & self.request.payload.sync & self.request.payload.write)
                    | self.is_["sc"], "an SC by another instruction"),
             Cover(self.done & self.is_["rfe"] & status[2], "RFE"),
         ]
+        interrupted = status[0] & (status[8:16] & cause[8:16]).any()
+        self._holds(m, ~trace.begins | (target.interrupted == interrupted), "an interrupt")
         self._holds(m, target.fetch_error == fetch_error, "fetch error")
         self._holds(m, Cat(target.enabled, target.mask) == Cat(status[0], status[2], status[4],
                                                                status[8:16]), "status")

@@ -11,9 +11,9 @@ from cyclebound.golden.shmac.isa import Function, Opcode
 from cyclebound.tb.assumed import owes
 from cyclebound.tb.watcher import Watcher, claim_kept
 
-__all__ = ["CoreCheck", "CoreTimeProof"]
+__all__ = ["CoreCheck", "CoreTimeProof", "decodes"]
 
-_CHECKED = (Opcode.COP0, Opcode.ADDI, Opcode.SC)
+_CHECKED = (Opcode.COP0, Opcode.SC)
 
 
 class CoreCheck(Watcher):
@@ -77,13 +77,13 @@ class CoreCheck(Watcher):
         opcode, function = word[26:32], word[0:6]
         special = opcode == Opcode.SPECIAL
         ends = trace.ends
-        checked = opcode.matches(*_CHECKED) | (
-            special & function.matches(Function.ADD, Function.SUB))
+        checked = opcode.matches(*_CHECKED)
+        signed = (opcode == Opcode.ADDI) | (special & function.matches(Function.ADD, Function.SUB))
         store = opcode[3:] == Opcode.SB >> 3
         runs = trace.begins & ~trace.exception
         now = {
             "trap": trace.begins & trace.exception, "plain": runs & ends & ~checked,
-            "checked": runs & ends & checked,
+            "signed": runs & signed, "checked": runs & ends & checked,
             "multiply": runs & special & function.matches(Function.MULT, Function.MULTU),
             "divide": runs & special & function.matches(Function.DIV, Function.DIVU),
             "load": runs & ~ends & opcode[5] & ~store, "store": runs & store,
@@ -102,6 +102,20 @@ class CoreCheck(Watcher):
                 Assert(~self.kind[name] | (self.cycles <= claim()), f"{name}: too late"),
             ]
         return m
+
+
+def decodes(m, target, response, holds):
+    """Invariants in ``m`` of a `Core` that decodes an instruction when it comes in.
+
+    ``holds`` takes a fact and its name.
+    """
+    seen = Signal()  # an instruction, since reset
+    with m.If(target.states["INSTRUCTION"] & response.valid):
+        m.d.sync += seen.eq(1)
+    for name, value in vars(target.decode(m, target.word)).items():
+        holds(~seen | (getattr(target.decoded, name) == value), f"{name} is decoded")
+    holds(seen | ((target.states["FETCH"] | target.states["INSTRUCTION"])
+                  & (target.pc == target.reset_address)), "the first instruction is fetched")
 
 
 class CoreTimeProof(CoreCheck):
@@ -136,8 +150,8 @@ class CoreTimeProof(CoreCheck):
         holds(sum(states.values()) == 1, "one state")
         holds(states["EXECUTE"] == self.trace.begins, "executed where it begins")
         holds(sum(kind.values()) <= 1, "one class")
-        holds((states["PRODUCT"] | states["ACCESS"] | states["DATA"]) == self.executes,
-              "executed until it ends")
+        holds((states["SUM"] | states["PRODUCT"] | states["ACCESS"] | states["DATA"])
+              == self.executes, "executed until it ends")
         holds((states["INSTRUCTION"] | states["DATA"]) == self.awaited, "awaited")
         holds(~self.awaited | (states["INSTRUCTION"] == self.of_fetch), "what is awaited")
         for name, claim in CLASSES.items():
@@ -149,6 +163,8 @@ class CoreTimeProof(CoreCheck):
         holds(~(states["ACCESS"] | states["DATA"])
               | (word[31] & (stores == (word[29:32] == 0b101))), "an access by its instruction")
         holds(~states["DATA"] | loads, "only loads wait")
+        holds(~states["SUM"] | (kind["signed"] & (cycles == 1)), "a sum after one cycle")
+        decodes(m, target, self.response, holds)
         holds(states["PRODUCT"] == (left != 0), "a product has cycles left")
         holds(~states["PRODUCT"] | Mux(product.divides, kind["divide"] & (cycles == 36 - left)
                                        & (left <= 35), kind["multiply"] & (cycles == 33 - left)
