@@ -371,7 +371,7 @@ class CoreRegistersProof(_CoreIsaProof):
             m.d.sync += [written.eq(1), value.eq(trace.value)]
         m.d.sync += fixed(~self._which.chosen | (self.follow == which), "another register")
         known = written | (which == 0)
-        begins = trace.begins & known
+        begins = trace.begins & known & ~trace.exception
         m.d.sync += [
             Assert(~(begins & (word[21:26] == which)) | (target.s == value), "rs: another value"),
             Assert(~(begins & (word[16:21] == which)) | (target.t == value), "rt: another value"),

@@ -7,6 +7,7 @@ from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel
 from cyclebound.golden.noc.pipelined_mesh import PipelinedMeshModel
 from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
+from cyclebound.golden.shmac import core_bounds
 from cyclebound.tb.noc import handshake_mesh, pipelined_mesh
 from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, reads
 from kit.pages import Page, numbers, results
@@ -200,3 +201,11 @@ def test_shares_of_the_router():
     assert PAGE.says("neighbour read, by Figure 5.7 and Table 4.4: "
                      f"{3 * routers} of {read} cycles, {100 * 3 * routers // read} % | the same; "
                      f"{100 * routers // fetch} % of a local fetch ({routers} of {fetch})")
+
+
+def test_the_cores_classes():
+    assert {row[0].strip("`"): int(row[2]) for row in PAGE.rows("| class | instructions |")} == {
+        name: claim() for name, claim in core_bounds.CLASSES.items()}
+    plain, load = (core_bounds.instruction(core_cycles=claim(), fetch_wait=26, data_wait=wait)
+                   for claim, wait in ((core_bounds.plain, 0), (core_bounds.load, 46)))
+    assert PAGE.says(f"`addiu` takes {plain} cycles (there: 28) and `lw` {load} (75)")
