@@ -122,8 +122,8 @@ BLOCKS = (
                  says="an exception is taken exactly where one comes, the first of several; "
                       "coprocessor 0, and the link of LL and SC"),
             _isa("registers", CoreRegistersProof, instances=_BOTH[:1], top=_follows,
-                 says="what is read from a register is what was written into it last; register 0 "
-                      "is 0"),
+                 says="what is read from a register is what was written into it last, but for "
+                      "register 0"),
         ),
         mutants=MutationTarget("big", 200),
         fpga=FpgaTarget("big"),

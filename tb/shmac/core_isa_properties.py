@@ -348,7 +348,7 @@ class CoreSystemProof(_CoreIsaProof):
 
 
 class CoreRegistersProof(_CoreIsaProof):
-    """What is read from a register is what was written into it last; register 0 is 0.
+    """What is read from a register is what was written into it last, but for register 0.
 
     A prover chooses the register, so that the proof is one for each.
 
@@ -370,14 +370,14 @@ class CoreRegistersProof(_CoreIsaProof):
         with m.If((trace.register == which) & (which != 0)):
             m.d.sync += [written.eq(1), value.eq(trace.value)]
         m.d.sync += fixed(~self._which.chosen | (self.follow == which), "another register")
-        known = written | (which == 0)
-        begins = trace.begins & known & ~trace.exception
+        begins = trace.begins & written & ~trace.exception
         m.d.sync += [
             Assert(~(begins & (word[21:26] == which)) | (target.s == value), "rs: another value"),
             Assert(~(begins & (word[16:21] == which)) | (target.t == value), "rt: another value"),
             Cover(begins & (word[21:26] == which) & (value == 5), "a value is read"),
         ]
-        self._holds(m, ~(known & self._which.chosen) | (self.followed == value), "the register")
+        self._holds(m, ~written | self._which.chosen, "written after the choice")
+        self._holds(m, ~written | (self.followed == value), "the register")
 
 
 GROUPS = {"results": CoreResultsProof, "flow": CoreFlowProof, "memory": CoreMemoryProof,
