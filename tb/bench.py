@@ -194,10 +194,12 @@ class Bench:
         elif "CYCLEBOUND_MUTANTS" in os.environ:  # `cyclebound.tb.mutant_runs.VARIABLE`
             await Timer(1, "ps")
 
-    def _stopped(self) -> None:
+    def _stopped(self) -> int:
+        """The test's end, which is now if it has not ended yet."""
         if self._end is None:
             self._stops.append(self._ticks())
             self._end = self._time()
+        return self._end
 
     @property
     def edge(self) -> RisingEdge:
@@ -308,7 +310,7 @@ class Bench:
     def bits(self) -> int:
         return self._bits
 
-    def declare(self, what: str, /, *, at: Mapping[str, int] | None = None,
+    def declare(self, what: str, at: Mapping[str, int] | None = None, /,
                 **parameters: int) -> None:
         """Declare the parameters of requests ``what`` that begin in this cycle or later.
 
@@ -329,7 +331,7 @@ class Bench:
         # by simulated time: `cycle` stands still while another coroutine waits
         self._said.append((what, self._time(), at, parameters))
 
-    def undeclare(self, what: str, /, *, at: Mapping[str, int] | None = None) -> None:
+    def undeclare(self, what: str, at: Mapping[str, int] | None = None, /) -> None:
         """Declare that requests ``what`` from this cycle on are not of the bound's class."""
         self._tell(what, at, {})
         self._said.append((what, self._time(), at, None))
@@ -354,12 +356,12 @@ class Bench:
 
     def close(self) -> None:
         """Write the test's results to a file; the probes have printed theirs."""
-        self._stopped()  # if the simulation ended while it ran
+        end = self._stopped()  # if the simulation ended while it ran
         meta = {"test": self.name, "start": self._start, "said": self._said,
                 "resets": self._resets, "stops": self._stops, "shift": self._shift,
-                "end": self._end, "counted": self._counted, "raised": self.raised,
+                "end": end, "counted": self._counted, "raised": self.raised,
                 "again": self.again, "compared": self.compared, "bits": self.bits,
-                "cycles": self._end - self._start}
+                "cycles": end - self._start}
         whole = self._folder / f"{self.name}.json"  # renamed when it is complete
         whole.write_text(json.dumps(meta))
         whole.rename(self._folder / f"observed-{self.name}.json")
@@ -407,7 +409,7 @@ def testbench(function: Callable[[Bench], Awaitable[None]]):
 
     del run.__wrapped__  # cocotb looks at the signature: it must see the one of `run`
     test = cocotb.test()(run)
-    test.scenario = function
+    test.scenario = function  # type: ignore[attr-defined]  # cocotb's class takes any attribute
     return test
 
 

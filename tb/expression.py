@@ -21,6 +21,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Expression", "ExpressionError", "parse"]
 
@@ -78,10 +79,10 @@ class Expression:
     text: str
     tree: ast.expr
 
-    def value(self, resolve: Callable[[tuple[Step, ...]], object],
-              functions: Mapping[str, Callable[..., object]],
+    def value(self, resolve: Callable[[tuple[Step, ...]], Any],
+              functions: Mapping[str, Callable[..., Any]],
               numbers: Mapping[str, int] | None = None,
-              counts: Callable[[str], int] | None = None) -> object:
+              counts: Callable[[str], int] | None = None) -> Any:
         """The value of the expression, for given values of its names.
 
         Parameters
@@ -98,8 +99,8 @@ class Expression:
             `AttributeError` of it becomes an `ExpressionError`.
         """
 
-        def of(node: ast.expr, values: Mapping[str, int]) -> object:
-            def within(inner: ast.expr) -> object:
+        def of(node: ast.expr, values: Mapping[str, int]) -> Any:
+            def within(inner: ast.expr) -> Any:
                 return of(inner, values)
 
             match node:
@@ -112,13 +113,14 @@ class Expression:
                 case ast.Compare():
                     return _COMPARED[type(node.ops[0])](within(node.left),
                                                         within(node.comparators[0]))
-                case ast.Call(args=[ast.GeneratorExp(elt=one, generators=[loop])]):
-                    together = operator.or_ if node.func.id == "any" else operator.add
+                case ast.Call(func=ast.Name(id=name), args=[ast.GeneratorExp(elt=one, generators=[
+                        ast.comprehension(target=ast.Name(id=letter), iter=many)])]):
+                    together = operator.or_ if name == "any" else operator.add
                     return functools.reduce(together, (
-                        functions["any"](of(one, {**values, loop.target.id: number}))
-                        for number in range(self._many(loop.iter, counts))))
-                case ast.Call():
-                    return functions[node.func.id](*map(within, node.args))
+                        functions["any"](of(one, {**values, letter: number}))
+                        for number in range(self._many(many, counts))))
+                case ast.Call(func=ast.Name(id=name)):
+                    return functions[name](*map(within, node.args))
                 case ast.Name() if node.id in values:
                     return values[node.id]
             path = tuple(_path(node, values))
@@ -129,13 +131,16 @@ class Expression:
 
         return of(self.tree, numbers or {})
 
-    def _many(self, node: ast.Name | ast.Constant, counts: Callable[[str], int] | None) -> int:
+    def _many(self, node: ast.expr, counts: Callable[[str], int] | None) -> int:
         """The count for a ``for``, from a number or a name; at least 1."""
-        try:
-            many = (node.value if isinstance(node, ast.Constant)
-                    else counts(node.id) if counts else 0)
-        except (LookupError, AttributeError) as error:
-            raise self._error(node, f"there is no {node.id}: {error}") from error
+        many: object = 0
+        if isinstance(node, ast.Constant):
+            many = node.value
+        elif isinstance(node, ast.Name) and counts:
+            try:
+                many = counts(node.id)
+            except (LookupError, AttributeError) as error:
+                raise self._error(node, f"there is no {node.id}: {error}") from error
         if not isinstance(many, int) or not 1 <= many <= _MOST:
             raise self._error(node, f"{ast.unparse(node)} must be a number from 1 to {_MOST:,}, "
                                     f"not {many!r}")
@@ -158,7 +163,7 @@ def _path(node: ast.expr, numbers: Mapping[str, int]) -> list[Step]:
             return [node.id]
         case ast.Attribute():
             return [*_path(node.value, numbers), node.attr]
-        case ast.Subscript(slice=ast.Constant(value=index)):
+        case ast.Subscript(slice=ast.Constant(value=int() as index)):
             return [*_path(node.value, numbers), index]
         case ast.Subscript(slice=ast.Slice(lower=lower, upper=upper)):
             return [*_path(node.value, numbers), slice(_number(lower), _number(upper))]
@@ -171,9 +176,9 @@ def _path(node: ast.expr, numbers: Mapping[str, int]) -> list[Step]:
 def _number(node: ast.expr | None) -> int | None:
     """A whole number, perhaps negative, or nothing."""
     match node:
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)):
             return -value
-        case ast.Constant(value=value):
+        case ast.Constant(value=int() as value):
             return value
     return None
 

@@ -16,7 +16,7 @@ SPECIAL = (0x0000_0000, 0x8000_0000, 0x0000_0001, 0x8000_0001, 0x007F_FFFF, 0x80
 
 def special_triples() -> Iterator[tuple[int, int, int]]:
     """Every three of them."""
-    return itertools.product(SPECIAL, repeat=3)
+    return itertools.product(SPECIAL, SPECIAL, SPECIAL)
 
 
 def hard_triple(rng: random.Random) -> tuple[int, int, int]:

@@ -14,7 +14,8 @@ request. A request that breaks the bound fails the test by itself, soon after it
 
 import difflib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import cocotb
 import numpy as np
@@ -25,6 +26,7 @@ from cocotb.handle import (
     LogicArrayObject,
     LogicObject,
     PackedObject,
+    SimHandleBase,
 )
 from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
@@ -35,23 +37,23 @@ from cyclebound.golden.formula import as_bound
 from cyclebound.tb.expression import Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.requests import CLOCKS, SampledProbe, between_resets, places
-from cyclebound.tb.sampled import Chunk, Lane, SampledExpression, column
+from cyclebound.tb.sampled import Chunk, Found, Lane, Part, SampledExpression, column
 from cyclebound.tb.tally import Finding, Tally, histogram_lines, misnamed, table
 
 __all__ = ["BoundMonitor"]
 
 _CHUNK = 512  # cycles that are looked at together
-_SIGNALS = LogicObject, LogicArrayObject, PackedObject, IntegerObject
+Signal = LogicObject | LogicArrayObject | PackedObject | IntegerObject
 
 
-def _width(handle: object) -> int:
+def _width(handle: Signal) -> int:
     """Bits of a signal."""
     if isinstance(handle, LogicObject):
         return 1
     return 32 if isinstance(handle, IntegerObject) else len(handle)
 
 
-def _clock(dut: object, named: str) -> object:
+def _clock(dut: SimHandleBase, named: str) -> LogicObject:
     """The clock by its name, or by one of the usual ones. Raises ValueError."""
     for name in [named] if named else [case for usual in CLOCKS for case in (usual, usual.upper())]:
         if (found := getattr(dut, name, None)) is not None:
@@ -91,9 +93,10 @@ class BoundMonitor:
     more parameters, and for one in ``fixed`` that nothing reads.
     """
 
-    def __init__(self, dut, *, start: str, end: str, bound: "Bound | Callable | str | int",
-                 fixed: Mapping[str, int] | None = None, clock: object = "", reset: str = "",
-                 name: str = "request", **probe: object) -> None:
+    def __init__(self, dut: SimHandleBase, *, start: str, end: str,
+                 bound: Bound | Callable | str | int, fixed: Mapping[str, int] | None = None,
+                 clock: LogicObject | str = "", reset: str = "", name: str = "request",
+                 **probe: Any) -> None:
         self._dut, self._fixed = dut, dict(fixed or {})
         self._clock = _clock(dut, clock) if isinstance(clock, str) else clock
         asked = Probe(start, end, **probe)
@@ -102,7 +105,7 @@ class BoundMonitor:
             raise ValueError(f"bound {claim.name} needs {', '.join(missing)}: give each in fixed, "
                              "or in request where signals show it")
         self._tally = Tally(name, claim, self._fixed, asked.request)
-        self._handles: dict[str, object] = {}
+        self._handles: dict[str, Signal] = {}
         self._read: set[str] = set()  # those of ``fixed`` that expressions have
         self._probes = [SampledProbe(asked, self._find, index, self._count)
                         for index in places(asked, self._count)]
@@ -117,46 +120,53 @@ class BoundMonitor:
 
     # -- names
 
-    def _find(self, path: tuple[Step, ...]) -> object:
+    def _find(self, path: tuple[Step, ...]) -> Found:
         if len(path) == 1 and path[0] in self._fixed:
-            self._read.add(path[0])
-            return self._fixed[path[0]]
-        handle, name = self._dut, ""
+            self._read.add(str(path[0]))
+            return self._fixed[str(path[0])]
+        return self._signals(path)
+
+    def _signals(self, path: tuple[Step, ...]) -> Part | list[Part]:
+        handle: SimHandleBase = self._dut
+        name = ""
         for number, step in enumerate(path):
-            if isinstance(handle, _SIGNALS):
+            if isinstance(handle, Signal):
                 return self._found(handle, name, path[number:])
             if isinstance(step, slice):
-                return [self._find((*path[:number], at, *path[number + 1:]))
-                        for at in self._indexes(handle)[step]]
+                parts: list[Part] = []
+                for at in self._indexes(handle)[step]:
+                    part = self._signals((*path[:number], at, *path[number + 1:]))
+                    parts += part if isinstance(part, list) else [part]
+                return parts
             handle = self._inner(handle, step, name)
             name = f"{name}[{step}]" if isinstance(step, int) else f"{name}.{step}".lstrip(".")
-        if not isinstance(handle, _SIGNALS):
+        if not isinstance(handle, Signal):
             raise LookupError(f"{name} is a {type(handle).__name__}, which has no bits")
         return self._found(handle, name, ())
 
-    def _inner(self, handle: object, step: str | int, name: str) -> object:
+    def _inner(self, handle: SimHandleBase, step: str | int, name: str) -> SimHandleBase:
         if isinstance(step, int):
-            try:
-                return handle[step]
-            except (IndexError, TypeError, KeyError):
-                raise LookupError(f"{name} has no element {step}") from None
+            if isinstance(handle, ArrayObject | HierarchyArrayObject):
+                try:
+                    return handle[step]
+                except (IndexError, TypeError, KeyError):
+                    pass
+            raise LookupError(f"{name} has no element {step}")
         try:
             return getattr(handle, step)
         except AttributeError:
-            names = [child._name for child in handle] if hasattr(handle, "__iter__") else []
+            names = [child._name for child in handle] if isinstance(handle, Iterable) else []
             near = difflib.get_close_matches(step, names, n=1, cutoff=0.5)
             hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(names[:12])}"
             raise LookupError(f"no signal {step!r} in {handle._name}{hint}") from None
 
     @staticmethod
-    def _indexes(handle: object) -> list[int]:
-        if isinstance(handle, ArrayObject):
-            return sorted(handle.range)
-        if isinstance(handle, HierarchyArrayObject):
+    def _indexes(handle: SimHandleBase) -> list[int]:
+        if isinstance(handle, ArrayObject | HierarchyArrayObject):
             return sorted(handle.range)
         raise LookupError(f"{handle._name} has no elements")
 
-    def _found(self, handle: object, name: str, rest: tuple[Step, ...]) -> tuple:
+    def _found(self, handle: Signal, name: str, rest: tuple[Step, ...]) -> Part:
         self._handles[name] = handle
         return name, _width(handle), rest
 
@@ -165,7 +175,7 @@ class BoundMonitor:
             self._read.add(name)
             return self._fixed[name]
         handle = self._inner(self._dut, name, "")
-        return _width(handle) if isinstance(handle, _SIGNALS) else len(handle)
+        return _width(handle) if isinstance(handle, Signal) else len(self._indexes(handle))
 
     # -- watching
 

@@ -60,7 +60,8 @@ def serve(folders: list[str], workers: int, seconds: float, pipe: int) -> bool:
     """
     limit = math.ceil(seconds)
     asleep = max(_ASLEEP[0], _ASLEEP[1] * seconds)
-    waiting, running = list(reversed(folders)), {}
+    waiting = list(reversed(folders))
+    running: dict[int, tuple[str, float]] = {}
     while waiting or running:
         while waiting and len(running) < workers:
             folder = waiting.pop()

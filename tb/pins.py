@@ -56,17 +56,16 @@ class Pin(LogicArrayObject):
         word = self._pins.driven if self._driven else self._pins.seen
         return LogicArray.from_unsigned(self.field.of(word), self.field.width)
 
-    def set(self, value: object) -> None:
+    def set(self, value: LogicArray | int | Immediate) -> None:  # type: ignore[override]  # no text
         if not self._driven:
             raise TypeError(f"{self._name} is an output of the block, and cannot be driven")
-        if isinstance(value, Immediate):
-            value = value.value
-        if isinstance(value, LogicArray):  # X: anything
-            value = int(value) if value.is_resolvable else int(value.resolve("random"))
-        self._pins.put(self.field, int(value))
+        written = value.value if isinstance(value, Immediate) else value
+        if isinstance(written, LogicArray):  # X: anything
+            written = written if written.is_resolvable else written.resolve("random")
+        self._pins.put(self.field, int(written))
 
     value = property(get, set)
-    setimmediatevalue = set
+    setimmediatevalue = set  # type: ignore[assignment]  # likewise
 
     def __len__(self) -> int:
         return self.field.width
@@ -75,11 +74,11 @@ class Pin(LogicArrayObject):
         return f"Pin({self._name})"
 
     @property
-    def rising_edge(self) -> Edge:
+    def rising_edge(self) -> Edge:  # type: ignore[override]  # a trigger for a part of a bus
         return Edge(self, 1)
 
     @property
-    def falling_edge(self) -> Edge:
+    def falling_edge(self) -> Edge:  # type: ignore[override]  # likewise
         return Edge(self, 0)
 
 

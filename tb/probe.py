@@ -395,7 +395,7 @@ class FollowedCounter(Elaboratable):
         self.overflow, self.spurious = Signal(), Signal()
         self.declared: dict[str, Value] = {}
         self.kept: tuple[Value, ...] = ()
-        mine = (Mux(self.busy, self.ahead, self.level) == 0 if ids is None
+        mine = (Mux(self.busy, self.ahead, self.level) == 0 if self._ids is None
                 else self.name == self._ids[1])
         self.closes = self.waiting & self._end & mine
 
@@ -656,7 +656,8 @@ def _value(m, text, target, index, declared, label, kept, observer=None):
         m.d.sync += [left.eq(Mux(last, 0, left + 1)), fresh.eq(last)]
         return fresh
 
-    functions = {"past": past, "any": lambda x: Value.cast(x).any(),
+    functions: dict[str, Callable[..., Value]] = {
+                 "past": past, "any": lambda x: Value.cast(x).any(),
                  "count": lambda x: sum(Value.cast(x)), "first": first, "held": held, "nth": nth,
                  "every": lambda x: every(Value.cast(x))}
     return Value.cast(parse(text).value(resolve, functions, index,

@@ -67,7 +67,8 @@ def _ended_by(handle_error):
 
 
 if "CYCLEBOUND_JOB" in os.environ:
-    logging.Handler.handleError = _ended_by(logging.Handler.handleError)
+    logging.Handler.handleError = _ended_by(  # type: ignore[method-assign]  # it is replaced
+        logging.Handler.handleError)
     warnings.filterwarnings("ignore", f"No tests were discovered in module: {__name__}")
     _watch(os.open(Path(os.environ["CYCLEBOUND_JOB"]).with_name(FILE),
                    os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644))

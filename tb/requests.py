@@ -15,7 +15,7 @@ import numpy as np
 
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.sampled import Chunk, Lane, SampledExpression
+from cyclebound.tb.sampled import Chunk, Found, Lane, SampledExpression
 
 __all__ = ["CLOCKS", "EndedRequests", "SampledProbe", "between_resets", "places"]
 
@@ -87,17 +87,16 @@ class SampledProbe:
         What is no sequence of requests, in words, each with its cycle; at most ten.
     """
 
-    def __init__(self, probe: Probe, find: Callable[[tuple[Step, ...]], object],
+    def __init__(self, probe: Probe, find: Callable[[tuple[Step, ...]], Found],
                  index: Mapping[str, int] | None = None,
                  counts: Callable[[str], int] | None = None, *, midway: bool = False) -> None:
         if not isinstance(probe.in_flight, int) or probe.in_flight < 1:
             raise ValueError(f"in_flight must be at least 1, not {probe.in_flight!r}")
         self._probe, self._midway, self.index = probe, midway, dict(index or {})
+        self._in_flight = probe.in_flight
         self.names: dict[str, int] = {}
 
-        def expression(text: str, role: str) -> SampledExpression | None:
-            if not text:
-                return None
+        def expression(text: str, role: str) -> SampledExpression:
             try:
                 sampled = SampledExpression(text, find, index, counts)
             except ExpressionError as error:
@@ -106,14 +105,17 @@ class SampledProbe:
             self.names |= sampled.names
             return sampled
 
+        def optional(text: str, role: str) -> SampledExpression | None:
+            return expression(text, role) if text else None
+
         self._start = expression(probe.start, "start")
         self._end = expression(probe.end, "end")
-        self._starts = expression("" if probe.starts == "1" else probe.starts, "starts")
-        self._ends = expression("" if probe.ends == "1" else probe.ends, "ends")
-        self._ids = (expression(probe.id, "id"), expression(
-            probe.end_id or probe.id, "end-id" if probe.end_id else "id"))
-        self._ticks = expression(probe.ticks, "ticks")
-        self._ahead = expression("" if probe.ahead == "0" else probe.ahead, "ahead")
+        self._starts = optional("" if probe.starts == "1" else probe.starts, "starts")
+        self._ends = optional("" if probe.ends == "1" else probe.ends, "ends")
+        self._id = optional(probe.id, "id")
+        self._end_id = optional(probe.end_id or probe.id, "end-id" if probe.end_id else "id")
+        self._ticks = optional(probe.ticks, "ticks")
+        self._ahead = optional("" if probe.ahead == "0" else probe.ahead, "ahead")
         self._shows = [expression(text, f"request {name}")
                        for name, text in probe.request.items()]
         self.problems: list[str] = []
@@ -123,6 +125,7 @@ class SampledProbe:
         self._queue: deque[_Begun] = deque()
         self._slots: dict[int, _Begun] = {}
         self._ticked = self._turn = 0
+        self._seen: set[int] = set()  # ids of requests that have begun, of a trace from midway
         self.reset()
 
     def reset(self) -> EndedRequests:
@@ -132,8 +135,8 @@ class SampledProbe:
         it, though it never ends.
         """
         cut_off = self.under_way(*self._last, cut_off=True)
-        for state in (self._start, self._end, self._starts, self._ends, *self._ids, self._ticks,
-                      self._ahead, *self._shows):
+        for state in (self._start, self._end, self._starts, self._ends, self._id, self._end_id,
+                      self._ticks, self._ahead, *self._shows):
             if state is not None:
                 state.reset()
         self.cut_off += len(self._queue) + len(self._slots)
@@ -163,7 +166,7 @@ class SampledProbe:
         shown = [self._shown(show, chunk, start, name)
                  for name, show in zip(self._probe.request, self._shows, strict=True)]
         ended = None
-        if not (sequentially or self._starts or self._ends or self._ids[0]):
+        if not (sequentially or self._starts or self._ends or self._id):
             ended = self._at_once(chunk, start, end, before, upto, shown, ahead)
         if ended is None:
             ended = self._one_by_one(chunk, start, end, before, upto, shown, ahead)
@@ -235,7 +238,7 @@ class SampledProbe:
             return None
         # under way when each begins, without this cycle's end
         level = waiting + np.arange(len(begins)) - np.searchsorted(closes, begins)
-        if ((level >= self._probe.in_flight) & ~end[begins]).any():
+        if ((level >= self._in_flight) & ~end[begins]).any():
             return None
         now = upto[closes]
         latency = now - ticked[:many]
@@ -260,13 +263,14 @@ class SampledProbe:
         """The requests of a chunk, counted as `ProbeCounter` counts, event by event."""
         starts = None if self._starts is None else self._starts.of(chunk)
         ends = None if self._ends is None else self._ends.of(chunk)
-        ids = [None if id_ is None else id_.of(chunk) for id_ in self._ids]
-        by_id = ids[0] is not None
+        ids = None if self._id is None or self._end_id is None else (
+            self._id.of(chunk), self._end_id.of(chunk))
         ended, parameters = [], []
         for at in np.flatnonzero(start | end).tolist():
             cycle = chunk.first + at
             begins = bool(start[at]) and self._more == 0
-            fresh = head = None
+            fresh: _Begun | None = None
+            head: _Begun | None = None
             if begins:
                 fresh = _Begun(cycle, int(before[at]), int(chunk.times[at]),
                                1 if ends is None else self._number(ends, at, cycle, "ends"),
@@ -276,37 +280,45 @@ class SampledProbe:
                               max(0, self._number(starts, at, cycle, "starts") - 1))
             elif start[at]:
                 self._more -= 1
-            if by_id:
-                named = [self._id(ids[n], at, cycle, role) if happens else None
-                         for n, role, happens in ((0, "id", begins), (1, "end id", end[at]))]
-                head = self._slots.get(named[1], fresh if named[0] == named[1] else None)
+            begun_id = ended_id = None
+            if ids is not None:
+                if begins:
+                    begun_id = self._id_in(ids[0], at, cycle, "id")
+                if end[at]:
+                    ended_id = self._id_in(ids[1], at, cycle, "end id")
+                    head = self._slots.get(ended_id, fresh if begun_id == ended_id else None)
             else:
                 head = self._queue[0] if self._queue else fresh
-            closes = bool(end[at]) and self._closes(head, cycle, named[1] if by_id else None)
-            if closes:
-                latency = self._latency(head, int(upto[at]), 0 if ahead is None else int(ahead[at]))
-                ended.append((head.cycle, cycle, latency, head.time, int(chunk.times[at])))
-                parameters.append(head.parameters)
-            if by_id:
-                self._keep_by_id(cycle, fresh, head if closes else None, named)
+            closed = self._closed(head, cycle, ended_id) if end[at] else None
+            if closed is not None:
+                latency = self._latency(closed, int(upto[at]),
+                                        0 if ahead is None else int(ahead[at]))
+                ended.append((closed.cycle, cycle, latency, closed.time, int(chunk.times[at])))
+                parameters.append(closed.parameters)
+            if ids is not None:
+                if closed is not None and ended_id is not None:
+                    self._slots.pop(ended_id, None)
+                if fresh is not None and begun_id is not None:
+                    self._keep_by_id(cycle, begun_id, fresh, ended=closed is fresh)
             else:
-                self._keep_in_turn(cycle, fresh, closes)
+                self._keep_in_turn(cycle, fresh, closed is not None)
         rows = np.array(ended, dtype=np.int64).reshape(-1, 5)
         wide = any(abs(value) >= 1 << 63 for row in parameters for value in row)
         return EndedRequests(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
                              np.array(parameters, dtype=object if wide else np.int64).reshape(
                                  len(ended), len(shown)))
 
-    def _closes(self, head: _Begun | None, cycle: int, named: int | None) -> bool:
-        """Whether this end is the last that the request has; it may be nobody's (None)."""
+    def _closed(self, head: _Begun | None, cycle: int, named: int | None) -> _Begun | None:
+        """The request whose end this is, if it is the last that it has; it may be nobody's (None).
+        """
         if head is None:
             before = self._midway and (self.began == 0 or
                                        (named is not None and named not in self._seen))
             if not before:  # of a request that was under way when the trace began
                 self._problem(cycle, "an end without a request")
-            return False
+            return None
         self._over += 1
-        return self._over >= head.ends
+        return head if self._over >= head.ends else None
 
     def _latency(self, head: _Begun, now: int, ahead: int) -> int:
         """Ticks of the request that ends at ``now``, where its turn may begin ``ahead`` of it."""
@@ -319,31 +331,27 @@ class SampledProbe:
 
     def _keep_in_turn(self, cycle: int, fresh: _Begun | None, closes: bool) -> None:
         """The queue after a cycle in which a request may begin, and the first may end."""
-        if fresh is not None and len(self._queue) >= self._probe.in_flight and not closes:
+        if fresh is not None and len(self._queue) >= self._in_flight and not closes:
             self._problem(cycle, f"a request begins while {len(self._queue)} are under way,"
-                                 f" and {self._probe.in_flight} may be")
+                                 f" and {self._in_flight} may be")
         if fresh is not None:
             self._queue.append(fresh)
         if closes:
             self._queue.popleft()
 
-    _seen: set[int] = frozenset()
-
-    def _id(self, lane: object, at: int, cycle: int, role: str) -> int:
+    def _id_in(self, lane: Lane, at: int, cycle: int, role: str) -> int:
         if lane.unknown is not None and lane.unknown[at]:
             self._problem(cycle, f"the {role} is unknown (x or z)")
         return int(lane.values[at])
 
-    def _keep_by_id(self, cycle: int, fresh: _Begun | None, closed: _Begun | None,
-                    named: list[int | None]) -> None:
-        if closed is not None:
-            self._slots.pop(named[1], None)
-        if fresh is not None:
-            if named[0] in self._slots:
-                self._problem(cycle, f"a request with id {named[0]} begins while one is under way")
-            if closed is not fresh:
-                self._slots[named[0]] = fresh
-            self._seen = {*self._seen, named[0]} if self._midway else self._seen
+    def _keep_by_id(self, cycle: int, number: int, fresh: _Begun, *, ended: bool) -> None:
+        """Note a request that has begun, with this id; ``ended``: in the same cycle."""
+        if number in self._slots:
+            self._problem(cycle, f"a request with id {number} begins while one is under way")
+        if not ended:
+            self._slots[number] = fresh
+        if self._midway:
+            self._seen.add(number)
 
     def under_way(self, last: int, time: int, *, cut_off: bool = False) -> EndedRequests:
         """The requests that have not ended by the cycle ``last``, the latest that was fed.

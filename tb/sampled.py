@@ -25,13 +25,20 @@ def _fits(shape: Shape) -> bool:
     return shape.width <= _FITS
 
 
-def _only_known(values: np.ndarray, unknown: np.ndarray, shape: Shape) -> np.ndarray:
+def _only_known(values: np.ndarray, unknown: np.ndarray | int, shape: Shape) -> np.ndarray:
     """The values with 0 where a bit is unknown, the sign among them."""
     known = values & ~unknown
     if not shape.signed:
         return known
     sign = 1 << shape.width - 1
     return (known & 2 * sign - 1 ^ sign) - sign
+
+
+Part = tuple[str, int, tuple[Step, ...]]
+"""A signal's full name, its width, and the rest of a path, which chooses bits of it."""
+
+Found = Part | list[Part] | int
+"""What a path leads to: a signal; several, side by side, the first one lowest; or a number."""
 
 
 class Lane:
@@ -170,7 +177,6 @@ class Lane:
     def __gt__(self, other): return self._with(other, operator.gt)
     def __ge__(self, other): return self._with(other, operator.ge)
     __rand__, __ror__, __rxor__, __radd__ = __and__, __or__, __xor__, __add__
-    __hash__ = None
 
     def __invert__(self) -> "Lane":
         shape = self.like.shape()
@@ -183,7 +189,7 @@ def _end(number: int | None) -> str:
     return "" if number is None else str(number)
 
 
-def constant(value: object, length: int) -> Lane:
+def constant(value: Lane | int, length: int) -> Lane:
     """A number as a `Lane` of that many equal cycles; a `Lane` unchanged."""
     if isinstance(value, Lane):
         return value
@@ -255,8 +261,7 @@ class SampledExpression:
     text : str
         The expression.
     find : callable
-        From a path to the full name of a signal, its width and the rest of the path, which
-        chooses bits; or to a whole number.
+        From a path to what it leads to (`Found`).
     numbers : mapping
         Index letters with their values.
     counts : callable or None
@@ -265,7 +270,7 @@ class SampledExpression:
     Raises `ExpressionError` at once for a name that is not found.
     """
 
-    def __init__(self, text: str, find: Callable[[tuple[Step, ...]], object],
+    def __init__(self, text: str, find: Callable[[tuple[Step, ...]], Found],
                  numbers: Mapping[str, int] | None = None,
                  counts: Callable[[str], int] | None = None) -> None:
         self._parsed: Expression = parse(text)
@@ -323,16 +328,16 @@ class SampledExpression:
         self._call += 1
         return self._kept[self._call - 1].values
 
-    def _lane(self, value: object) -> Lane:
+    def _lane(self, value: Lane | int) -> Lane:
         return constant(value, self._length)
 
-    def _any(self, value: object) -> Lane:
+    def _any(self, value: Lane | int) -> Lane:
         return self._lane(value).any()
 
-    def _count(self, value: object) -> Lane:
+    def _count(self, value: Lane | int) -> Lane:
         return self._lane(value).ones()
 
-    def _past(self, value: object) -> Lane:
+    def _past(self, value: Lane | int) -> Lane:
         kept, lane = self._keeps(), self._lane(value)
         if not len(lane):
             return lane
@@ -350,7 +355,7 @@ class SampledExpression:
                               else lane.unknown)
         return Lane(shifted(before[0], lane.values), lane.like, unknown)
 
-    def _first(self, event: object, again: object) -> Lane:
+    def _first(self, event: Lane | int, again: Lane | int) -> Lane:
         kept = self._keeps()
         event, again = self._lane(event).any(), self._lane(again).any()
         happened, forgotten = event.events, again.events
@@ -364,7 +369,7 @@ class SampledExpression:
             kept["seen"] = bool(after[-1])
         return event._wholly((happened & ~before).astype(np.int64), Signal(1), event)
 
-    def _held(self, now: object, when: object) -> Lane:
+    def _held(self, now: Lane | int, when: Lane | int) -> Lane:
         kept, now, when = self._keeps(), self._lane(now), self._lane(when)
         if not len(now):
             return now
@@ -375,7 +380,7 @@ class SampledExpression:
         kept["value"], kept["unknown"] = values[-1], unknown[-1]
         return Lane(values, now.like, unknown)
 
-    def _nth(self, number: object, every: object) -> Lane:
+    def _nth(self, number: Lane | int, every: Lane | int) -> Lane:
         kept, number, every = self._keeps(), self._lane(number), self._lane(every)
         reached, total = np.zeros(len(number), np.int64), kept.get("sum", 0)
         many = int(every.values[0]) if len(number) else 0
@@ -394,7 +399,7 @@ class SampledExpression:
         kept["sum"] = total
         return number._wholly(reached, Signal(1), number, every)
 
-    def _every(self, cycles: object) -> Lane:
+    def _every(self, cycles: Lane | int) -> Lane:
         if isinstance(cycles, Lane) and isinstance(cycles.like, Const):
             cycles = cycles.like.value
         if not isinstance(cycles, int) or cycles < 1:

@@ -138,14 +138,17 @@ def ratio(latency: int, allowed: int) -> float:
     return math.inf if latency > allowed else 1.0
 
 
+_Witness = tuple[int, int, int, list[int]]  # latency, first and last cycle, when they ended
+
+
 @dataclass
 class _Kind:
     """Requests with equal parameters: a histogram of latencies, and one of the longest."""
 
     counts: dict[int, int] = field(default_factory=dict)
-    worst: tuple[int, int, int, list[int]] | None = None  # latency, first, last, times
-    least: tuple[int, int, int, list[int]] | None = None  # the same of the shortest
-    unended: tuple[int, int, int, list[int]] | None = None
+    worst: _Witness | None = None
+    least: _Witness | None = None  # the shortest
+    unended: _Witness | None = None
 
 
 def misnamed(claim: Bound, fixed: Mapping[str, int], request: Iterable[str], read: set[str],
@@ -194,11 +197,13 @@ class Tally:
             self._cut_off += len(seen.latency)
         elif not seen.ended:
             self._unfinished += len(seen.latency)
+        distinct: dict[tuple[int, ...], list[int] | np.ndarray | slice] = {}
         if seen.parameters.shape[1]:
-            distinct: dict[tuple[int, ...], list[int]] = {}
             if seen.parameters.dtype == object:
+                places: dict[tuple[int, ...], list[int]] = {}
                 for at, row in enumerate(seen.parameters.tolist()):
-                    distinct.setdefault(tuple(row), []).append(at)
+                    places.setdefault(tuple(row), []).append(at)
+                distinct.update(places)
             else:
                 rows, inverse = np.unique(seen.parameters, axis=0, return_inverse=True)
                 order = np.argsort(inverse.ravel(), kind="stable")
@@ -210,11 +215,11 @@ class Tally:
         for parameters, which in distinct.items():
             self._add(self._kinds.setdefault(parameters, _Kind()), seen, which)
 
-    def _add(self, kind: _Kind, seen: EndedRequests, which: object) -> None:
+    def _add(self, kind: _Kind, seen: EndedRequests, which: list[int] | np.ndarray | slice) -> None:
         latency = seen.latency[which]
         longest, shortest = int(np.argmax(latency)), int(np.argmin(latency))
 
-        def witness(at: int) -> tuple[int, int, int, list[int]]:
+        def witness(at: int) -> _Witness:
             return (int(latency[at]), int(seen.first[which][at]), int(seen.last[which][at]),
                     seen.times[which][at].tolist())
 
@@ -259,12 +264,14 @@ class Tally:
         return row
 
     def _judge(self, row: Finding) -> None:
-        shown: dict[tuple[int, ...], tuple[int, tuple]] = {}  # bound, witness of the worst
+        shown: dict[tuple[int, ...], tuple[int, _Witness]] = {}  # bound, witness of the worst
         for parameters, kind in self._kinds.items():
             try:
                 allowed = self.allowed(parameters)
             except Exception as error:  # NotCovered, or a mistake in the user's formula
-                self._show(row, parameters, kind.worst or kind.unended, None)
+                example = kind.worst or kind.unended
+                assert example is not None  # a kind has a request
+                self._show(row, parameters, example, None)
                 why = str(error) if isinstance(error, NotCovered) else repr(error)
                 row.verdict = "not covered"
                 row.detail = (f"{self.bound.name} does not cover "
@@ -297,15 +304,15 @@ class Tally:
 
     def _show_longest(self, row: Finding) -> None:
         """For a claim that holds, show the longest request."""
-        kinds = {key: kind for key, kind in self._kinds.items() if kind.worst}
+        kinds = {key: kind.worst for key, kind in self._kinds.items() if kind.worst}
         if not kinds:  # none has ended, and the one shown had waited longest
             return
         tightest = tuple(row.parameters.values())
-        longest = max(kinds, key=lambda key: (kinds[key].worst[0], key == tightest))
+        longest = max(kinds, key=lambda key: (kinds[key][0], key == tightest))
         if longest != tightest:
-            self._show(row, longest, kinds[longest].worst, self.allowed(longest))
+            self._show(row, longest, kinds[longest], self.allowed(longest))
 
-    def _show(self, row: Finding, parameters: tuple[int, ...], witness: tuple,
+    def _show(self, row: Finding, parameters: tuple[int, ...], witness: _Witness,
               allowed: int | None) -> None:
         row.worst, row.first, row.last, row.times = witness
         row.allowed = allowed
@@ -327,10 +334,10 @@ _STYLE = {"exact": "green", "right": "green", "held": "cyan"}
 def table(rows: Iterable[Finding], title: str = "") -> Table:
     """The verdicts, for a terminal."""
     verdicts = Table(title=title or None, title_justify="left")
-    for name, justify in (("requests of", "left"), ("claim", "left"), ("requests", "right"),
-                          ("worst", "right"), ("allowed", "right"),
-                          ("loosest / median / tightest", "left"), ("verdict", "left")):
-        verdicts.add_column(name, justify=justify)
+    for name, number in (("requests of", False), ("claim", False), ("requests", True),
+                         ("worst", True), ("allowed", True),
+                         ("loosest / median / tightest", False), ("verdict", False)):
+        verdicts.add_column(name, justify="right" if number else "left")
     for row in rows:
         verdicts.add_row(
             row.name, f"{row.kind} {row.bound} = {row.formula}"

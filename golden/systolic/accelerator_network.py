@@ -74,7 +74,7 @@ class Step:
     image: Tensor | None
     weights: Tensor
     bias: Tensor
-    expected: Tensor
+    expected: NDArray[np.int8]
     shortcut: Tensor | None = None
 
 
@@ -85,7 +85,7 @@ class Program:
     steps: tuple[Step, ...]
     plans: tuple[LayerPlan, ...]
     places: tuple[Places, ...]
-    memory: Tensor
+    memory: NDArray[np.int64]
 
     @property
     def commands(self) -> list[Mapping[str, int]]:
@@ -144,7 +144,7 @@ def steps_of(layers: Sequence[Trained], image: Tensor | None, size: int) -> list
     layer's, or a layer's image is not what the one before makes.
     """
     steps: list[Step] = []
-    made: Tensor | None = None
+    made: NDArray[np.int8] | None = None
     in_memory = chained([layer.layer for layer in layers], size)
     for number, (trained, stored) in enumerate(zip(layers, in_memory, strict=True)):
         layer, weights, conv = trained.layer, trained.weights, trained.layer.convolution
@@ -205,8 +205,8 @@ def random_steps(layers: Sequence[Layer], size: int, seed: int) -> list[Step]:
             weights = flat_weights(weights.reshape(conv.filters, *given.shape), size)
         else:
             result = layer.reference(given, weights, bias, shortcut)
-        image = result.astype(np.int8)
-        steps.append(Step(in_memory[number], first, weights, bias, image, own))
+        image = made = result.astype(np.int8)
+        steps.append(Step(in_memory[number], first, weights, bias, made, own))
     return steps
 
 

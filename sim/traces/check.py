@@ -18,7 +18,7 @@ from cyclebound.sim.traces.trace import Trace
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.requests import EndedRequests, SampledProbe, between_resets, places
-from cyclebound.tb.sampled import Chunk, SampledExpression
+from cyclebound.tb.sampled import Chunk, Found, SampledExpression
 from cyclebound.tb.tally import Finding, Tally, misnamed
 
 __all__ = ["Check", "Checked", "bound_named", "check", "picture", "pointed"]
@@ -189,7 +189,7 @@ class _Run:
         self._reset: SampledExpression | None = None
         self.read: set[str] = set()
 
-        def find(path: tuple[Step, ...]) -> object:
+        def find(path: tuple[Step, ...]) -> Found:
             if len(path) == 1 and path[0] in wanted.fixed:
                 self.read.add(str(path[0]))
                 return wanted.fixed[str(path[0])]

@@ -28,7 +28,7 @@ from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.shape import shown
 from cyclebound.tb.expression import Step
 from cyclebound.tb.requests import CLOCKS
-from cyclebound.tb.sampled import Chunk, Lane, column
+from cyclebound.tb.sampled import Chunk, Lane, Part, column
 
 _Values = np.ndarray | Sequence[int | str | None]
 
@@ -139,7 +139,7 @@ class Trace(ABC):
             return names[0]
         return ""
 
-    def find(self, path: tuple[Step, ...]) -> object:
+    def find(self, path: tuple[Step, ...]) -> Part | list[Part]:
         """Resolve an expression's path to a signal, its width, and the steps that choose bits of
         it; a list of these where a step chooses several elements. Raises `LookupError`."""
         if isinstance(path[0], str) and path[0] in self.aliases:
@@ -164,9 +164,12 @@ class Trace(ABC):
             there = list(itertools.takewhile(lambda number: bool(
                 self._called(tuple(map(str, (*path[:several], number, *path[several + 1:]))))
             ), range(4096)))
+            parts: list[Part] = []
+            for number in there[chosen]:
+                part = self.find((*path[:several], number, *path[several + 1:]))
+                parts += part if isinstance(part, list) else [part]
             if there:
-                return [self.find((*path[:several], number, *path[several + 1:]))
-                        for number in there[chosen]]
+                return parts
         wanted = ".".join(map(str, path))
         raise LookupError(str(self._unknown(wanted)))
 

@@ -48,7 +48,9 @@ class Scene:
 
     async def cycle(self, *, misses: int = 0, load: float = 1.0) -> None:
         bench, now = self.bench, self.bench.cycle
-        values, expected, care = {"misses": misses}, {}, bench.outputs["taken"].mask
+        values: dict[str, int] = {"misses": misses}
+        expected: dict[str, int] = {}
+        care = bench.outputs["taken"].mask
         self.misses = misses
         for port, queue in enumerate(self.queues):
             if (self.held[port] is None and queue and self.tags[port]
@@ -57,8 +59,8 @@ class Scene:
                 self.since[port] = now
                 self.held[port] = Access(self.tags[port].popleft(), address, write,
                                          bench.rng.getrandbits(bench.parameters["width"]))
-            if self.held[port] is not None:
-                at, access = f"ports.{port}.request.", self.held[port]
+            if (access := self.held[port]) is not None:
+                at = f"ports.{port}.request."
                 values |= {f"{at}valid": 1, f"{at}payload.tag": access.tag,
                            f"{at}payload.address": access.address,
                            f"{at}payload.write": access.write, f"{at}payload.data": access.data}
@@ -79,11 +81,11 @@ class Scene:
                 self.waits.append(now - self.taken[port, tag] + 1)
                 if (port, tag) in self.hit_since:
                     self.hits.append(now - self.hit_since.pop((port, tag)) + 1)
-            if self.held[port] is not None:
+            access = self.held[port]
+            if access is not None:
                 expected[f"{at}request.ready"] = takes
                 care |= bench.outputs[f"{at}request.ready"].mask
-            if takes:
-                access = self.held[port]
+            if takes and access is not None:
                 banks |= 1 << access.address % self.banks
                 self.taken[port, access.tag] = now
                 self.writes[port, access.tag] = access.write

@@ -1,5 +1,7 @@
 """Floating-point operations of a compute unit against numpy, a million threads in all."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cyclebound.golden.dataflow.operations import (
@@ -21,7 +23,7 @@ def _integer(a: np.ndarray, _: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(a), 0, whole).astype(np.int64).astype(np.uint32)
 
 
-NUMPY = {
+NUMPY: dict[Operation, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     Operation.FADD: np.add, Operation.FSUB: np.subtract, Operation.FMUL: np.multiply,
     Operation.FEQ: np.equal, Operation.FLT: np.less, Operation.FLE: np.less_equal,
     Operation.TO_FLOAT: lambda a, _: a.view(np.int32).astype(np.float32),

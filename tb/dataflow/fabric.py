@@ -1,6 +1,6 @@
 """Testbench of the fabric: kernels, every load/store unit's ports compared in every cycle."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -67,9 +67,8 @@ async def run_loaded(bench: Bench, words: list[int], count: int, *,
     answers = [tuple(inputs[f"memory.{k}.response.payload.{name}"] for name in ("tag", "data"))
                for k in range(count)]
     faults = sum(outputs[f"memory.{k}.fault.valid"].mask for k in range(count))
-    reports = [(outputs[f"memory.{k}.fault.valid"].mask,
-                *(outputs[f"memory.{k}.fault.payload.{name}"] for name in ("tid", "data")))
-               for k in range(count)]
+    reports = [(outputs[f"memory.{k}.fault.valid"].mask, outputs[f"memory.{k}.fault.payload.tid"],
+                outputs[f"memory.{k}.fault.payload.data"]) for k in range(count)]
     done = outputs["done"].mask
     start, seen, word = bench.cycle, 0, inputs["start"].mask
     while not seen & done:
@@ -78,7 +77,7 @@ async def run_loaded(bench: Bench, words: list[int], count: int, *,
                 word |= answered[k] | sum(field.to(value) for field, value in
                                           zip(answers[k], response, strict=True))
         seen = await bench.peek()
-        requests = [None] * count
+        requests: list[Access | None] = [None] * count
         for k, asking in enumerate(asks):
             if seen & asking:
                 tag, address, write, data = (field.of(seen) for field in says[k])
@@ -114,7 +113,7 @@ class Holding:
         self._cache, self._left, self.loads = cache, until, 0
         self.responses = cache.responses
 
-    def step(self, requests: list[Access | None]) -> list[bool]:
+    def step(self, requests: Sequence[Access | None]) -> list[bool]:
         if not self._left:
             return self._cache.step(requests)
         self._left -= 1
@@ -134,9 +133,8 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
     await configure(bench, mapped, layout, threads)
     model = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers),
                         depth=p["depth"])
-    cache = random_cache(words, units=len(model.loads), **memory)
-    if hold:
-        cache = Holding(cache, hold)
+    plain = random_cache(words, units=len(model.loads), **memory)
+    cache = Holding(plain, hold) if hold else plain
     used = [k for k, node in enumerate(model.loads) if node in model.units]
     always = bench.outputs["done"].mask
     for k in used:
@@ -146,18 +144,19 @@ async def play(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, t
     while not done:
         responses, requests = cache.responses(), model.requests()
         taken = cache.step(requests)
-        values = {"start": bench.cycle == start}
+        values: dict[str, int] = {"start": bench.cycle == start}
         for k in used:
             if taken[k]:
                 values[f"memory.{k}.request.ready"] = 1
-            if responses[k] is not None:
+            if (response := responses[k]) is not None:
                 values |= {f"memory.{k}.response.valid": 1,
-                           f"memory.{k}.response.payload.tag": responses[k][0],
-                           f"memory.{k}.response.payload.data": responses[k][1]}
+                           f"memory.{k}.response.payload.tag": response[0],
+                           f"memory.{k}.response.payload.data": response[1]}
         seen = await bench.step(bench.inputs.pack(values))
         outputs = model.step(start=bool(values["start"]), requests_taken=taken, responses=responses)
         done = outputs.done
-        expected, care = {"done": done}, always
+        expected: dict[str, int] = {"done": done}
+        care = always
         for k in used:
             request, fault = outputs.requests[k], outputs.faults[k]
             if request is not None:
@@ -265,6 +264,7 @@ async def in_flight(bench: Bench) -> None:
     words = layout.words(arrays)
     _, memory = await play(bench, map_graph(graph, grid), words, layout, threads,
                            hold=8 * depth + 200)
+    assert isinstance(memory, Holding)
     in_flight, path = memory.loads, sums + 2
     bench.dut._log.info("%d threads in flight, %d units of %d entries", in_flight, path, depth)
     # with two entries a thread leaves in every other cycle, and stalled pipelines keep their gaps

@@ -6,7 +6,7 @@ from amaranth.hdl import Array, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Task
+from cyclebound.golden.dataflow.graph import NUMBER, Graph, Memory, Operand, Task
 from cyclebound.golden.dataflow.grid import Grid
 from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.operations import Operation
@@ -35,7 +35,8 @@ def mapped_sum(rows: tuple[str, ...]) -> Mapped:
     """z[tid] = x[tid] + y[tid], on a grid: two loads, which meet in a compute unit."""
     graph = Graph()
     number = graph.add(Task(NUMBER))
-    loaded = [graph.add(Task(Memory.LOAD, [number, None, None], array=array)) for array in "xy"]
+    loaded: list[Operand] = [
+        graph.add(Task(Memory.LOAD, [number, None, None], array=array)) for array in "xy"]
     total = graph.add(Task(Operation.ADD, loaded))
     graph.ends = [graph.add(Task(Memory.STORE, [number, total, None], array="z"))]
     return map_graph(graph, Grid(rows))

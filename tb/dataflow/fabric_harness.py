@@ -3,6 +3,8 @@
 Cycles, faults and memory have to be those of the golden fabric with the golden memory.
 """
 
+from typing import TypedDict
+
 from cyclebound.golden.dataflow.cache_bounds import access_times
 from cyclebound.golden.dataflow.kernel_constants import CONSTANTS
 from cyclebound.golden.dataflow.mapped import Mapped
@@ -11,7 +13,14 @@ from cyclebound.golden.dataflow.wcet import estimate
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow.fabric import configure, prepared
 
-MEMORY = {"banks": 32, "hit": 4, "miss": 40}  # of the component
+
+class _Memory(TypedDict):
+    banks: int
+    hit: int
+    miss: int
+
+
+MEMORY: _Memory = {"banks": 32, "hit": 4, "miss": 40}  # of the component
 _RATE = 26  # of 256: one access in ten
 
 

@@ -16,8 +16,9 @@ async def run(bench: Bench, late: int) -> None:
     p, rng = bench.parameters, bench.rng
     threads, width = p["threads"], p["width"]
     addresses = range(2**width)
-    memories = tuple(dict(zip(addresses, rng.sample(addresses, 2**width), strict=True))
+    first, second = (dict(zip(addresses, rng.sample(addresses, 2**width), strict=True))
                      for _ in range(2))
+    memories = first, second
     model = LoadChainModel(memories, constant=CONSTANT, width=width)
     who = ({tid: tid for tid in range(threads)},
            {memories[0][tid]: tid for tid in range(threads)})

@@ -1,5 +1,6 @@
 """Testbench of the load/store unit: every port compared in every cycle, memory in any order."""
 
+import functools
 import itertools
 from collections.abc import Callable
 
@@ -100,7 +101,7 @@ async def one_thread_alone(bench: Bench) -> None:
     for store, gated in KINDS:
         for memory in (2, 3, 10):
             await bench.reset()
-            scene = Scene(bench, store=store, gated=gated, latency=lambda m=memory: m)
+            scene = Scene(bench, store=store, gated=gated, latency=functools.partial(int, memory))
             for tid in range(scene.depth):  # no other thread of their entry has been there
                 kind = bench.rng.choice(("hit", "poisoned", "outside")) if tid else "hit"
                 asks = kind == "hit" or (kind == "poisoned" and not gated)
@@ -116,7 +117,8 @@ async def threads_in_order_through_an_even_memory(bench: Bench) -> None:
         for memory in (2, 5, depth + 3):
             for threads in (1, depth, depth + 1, 3 * depth - 1):
                 await bench.reset()
-                scene = Scene(bench, store=store, gated=gated, latency=lambda m=memory: m)
+                scene = Scene(bench, store=store, gated=gated,
+                              latency=functools.partial(int, memory))
                 for tid in range(threads):
                     scene.put(tid)
                 bench.declare("stream", threads=threads, memory=memory)
@@ -172,9 +174,9 @@ async def an_epoch_after_others(bench: Bench) -> None:
         return
     for memory in (5, 20):
         await bench.reset()
-        late = itertools.count(1)
-        scene = Scene(bench, store=False, gated=False, latency=lambda m=memory, late=late:
-                      2 if next(late) % bench.parameters["depth"] else m)
+        latencies = itertools.cycle((*[2] * (bench.parameters["depth"] - 1), memory))
+        scene = Scene(bench, store=False, gated=False,
+                      latency=functools.partial(next, latencies))
         depth = scene.depth
         for tid in range(4 * depth):
             scene.put(tid)

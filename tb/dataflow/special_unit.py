@@ -21,7 +21,8 @@ class Scene:
         self.model = SpecialUnitModel(function=self.function, depth=self.depth,
                                       literals=literals, blocks=self.blocks)
         operands = 1 if self.function == Special.FSQRT else 2
-        self.queues = {k: deque() for k in range(operands) if k not in literals}
+        self.queues: dict[int, deque[tuple[int, int]]] = {
+            k: deque() for k in range(operands) if k not in literals}
         self._fixed = {"configuration.literals": sum(1 << k for k in literals),
                        "configuration.value": next(iter(literals.values()), 0)}
         self.results: list[tuple[int, int]] = []
@@ -42,7 +43,7 @@ class Scene:
                            f"operands.{k}.payload.data": queue[0][1]}
         seen = await bench.step(bench.inputs.pack(values))
         outputs = self.model.step(offers, ready)
-        expected = {"result.valid": outputs.result is not None}
+        expected: dict[str, int] = {"result.valid": outputs.result is not None}
         for k, offer in enumerate(offers):
             if offer is not None:
                 expected[f"operands.{k}.ready"] = outputs.taken[k]
@@ -70,8 +71,9 @@ class Scene:
     def numbers(self) -> tuple[int, int]:
         """Hard ones, and of every length."""
         rng = self.bench.rng
-        return tuple(rng.choice(SPECIAL) if rng.random() < 0.4 else
-                     rng.getrandbits(rng.randrange(1, 33)) for _ in range(2))
+        one, other = (rng.choice(SPECIAL) if rng.random() < 0.4 else
+                      rng.getrandbits(rng.randrange(1, 33)) for _ in range(2))
+        return one, other
 
 
 @testbench

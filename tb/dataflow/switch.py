@@ -10,16 +10,16 @@ async def play(bench: Bench, choices: dict[int, int], *, cycles: int, load: floa
     await bench.reset()
     ports, rng = bench.parameters["ports"], bench.rng
     bits = bench.parameters["tid_width"], bench.parameters["width"]
-    model = SwitchModel(ports, choices)
+    model: SwitchModel[tuple[int, int]] = SwitchModel(ports, choices)
     fixed = {f"choices.{o}": 1 + i for o, i in choices.items()}
     held: list[tuple[int, int] | None] = [None] * ports
     for what in ("hop", "stream"):
         bench.undeclare(what)
     for o in choices:
         if sink == 1:
-            bench.declare("hop", at={"o": o})
+            bench.declare("hop", {"o": o})
         if load == sink == 1:
-            bench.declare("stream", at={"o": o}, tokens=cycles - 1)
+            bench.declare("stream", {"o": o}, tokens=cycles - 1)
     got: list[list] = [[] for _ in range(ports)]
     sent: list[list] = [[] for _ in range(ports)]
     for _ in range(cycles):
@@ -29,19 +29,20 @@ async def play(bench: Bench, choices: dict[int, int], *, cycles: int, load: floa
             if held[p] is None and rng.random() < load:
                 held[p] = rng.getrandbits(bits[0]), rng.getrandbits(bits[1])
             values[f"outputs.{p}.ready"] = ready[p]
-            if held[p] is not None:
-                values |= {f"inputs.{p}.valid": 1, f"inputs.{p}.payload.tid": held[p][0],
-                           f"inputs.{p}.payload.data": held[p][1]}
+            if (token := held[p]) is not None:
+                values |= {f"inputs.{p}.valid": 1, f"inputs.{p}.payload.tid": token[0],
+                           f"inputs.{p}.payload.data": token[1]}
         seen = await bench.step(bench.inputs.pack(values))
         room, shown = model.ready, model.step(held, ready)
-        expected, care = {}, 0
+        expected: dict[str, int] = {}
+        care = 0
         for p in range(ports):
             expected |= {f"inputs.{p}.ready": room[p], f"outputs.{p}.valid": shown[p] is not None}
             care |= (bench.outputs[f"inputs.{p}.ready"].mask
                      | bench.outputs[f"outputs.{p}.valid"].mask)
-            if shown[p] is not None:
-                expected |= {f"outputs.{p}.payload.tid": shown[p][0],
-                             f"outputs.{p}.payload.data": shown[p][1]}
+            if (token := shown[p]) is not None:
+                expected |= {f"outputs.{p}.payload.tid": token[0],
+                             f"outputs.{p}.payload.data": token[1]}
                 care |= bench.outputs[f"outputs.{p}.payload"].mask
                 if ready[p]:
                     got[p].append(shown[p])

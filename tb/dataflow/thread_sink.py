@@ -19,9 +19,9 @@ async def run(bench: Bench, needed: list[int], threads: int, load: float) -> Non
         values = dict(fixed)
         for k, queue in queues.items():
             if queue and rng.random() < load:
-                offers[k] = queue.pop(), rng.getrandbits(bench.parameters["width"])
-                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": offers[k][0],
-                           f"operands.{k}.payload.data": offers[k][1]}
+                tid, data = offers[k] = queue.pop(), rng.getrandbits(bench.parameters["width"])
+                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": tid,
+                           f"operands.{k}.payload.data": data}
         if left and not any(queues[k] for k in needed):
             bench.declare("done", threads=threads, last=1)
         seen = await bench.step(bench.inputs.pack(values))

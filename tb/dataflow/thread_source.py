@@ -22,7 +22,7 @@ async def run(bench: Bench, *, threads: int, value: int | None, sink: float) -> 
         busy = bool(model.waiting)
         seen = await bench.step(bench.inputs.pack(fixed | {"start": start, "tokens.ready": ready}))
         token = model.step(start, ready)
-        expected = {"busy": busy, "tokens.valid": token is not None}
+        expected: dict[str, int] = {"busy": busy, "tokens.valid": token is not None}
         if token is not None:
             expected |= {"tokens.payload.tid": token[0], "tokens.payload.data": token[1]}
         bench.check_fields(seen, expected)

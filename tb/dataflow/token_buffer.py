@@ -29,13 +29,13 @@ class Scene:
     async def cycle(self, *, ready: bool = True, load: float = 1.0) -> None:
         """Offer the queues' heads (a new one with chance ``load``), and compare."""
         bench = self.bench
-        values = {"needed": self.needed, "fire.ready": ready}
+        values: dict[str, int] = {"needed": self.needed, "fire.ready": ready}
         for k, queue in enumerate(self.queues):
             if self.held[k] is None and queue and bench.rng.random() < load:
                 self.held[k] = queue.popleft()
-            if self.held[k] is not None:
-                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": self.held[k][0],
-                           f"operands.{k}.payload.data": self.held[k][1]}
+            if (token := self.held[k]) is not None:
+                values |= {f"operands.{k}.valid": 1, f"operands.{k}.payload.tid": token[0],
+                           f"operands.{k}.payload.data": token[1]}
         offered = [held[0] for held in self.held if held is not None]
         for k, held in enumerate(self.held):
             if held is None and offered:  # no token, though its lines look like another's companion
@@ -43,7 +43,7 @@ class Scene:
         seen = await bench.step(bench.inputs.pack(values))
         result = self.model.step(self.held, ready)
         shown = result.offered
-        expected = {"fire.valid": shown is not None}
+        expected: dict[str, int] = {"fire.valid": shown is not None}
         care = bench.outputs["fire.valid"].mask
         for k, offer in enumerate(self.held):
             if offer is not None:  # without an offer, ready may be anything

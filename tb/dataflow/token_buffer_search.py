@@ -1,6 +1,9 @@
 """A search on the RTL for the thread that sees most firings before its own, and threads that become
 complete among others that wait."""
 
+import functools
+from collections.abc import Mapping
+
 from cyclebound.golden.dataflow.token_buffer import TokenBufferModel
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow.completion_adversary import complete_one_by_one
@@ -34,7 +37,8 @@ def firings(plan: TokenPlan, *, depth: int, needed: int, operands: int) -> dict[
     """
     model = TokenBufferModel(operands=operands, depth=depth, needed=needed)
     streams = [k for k in range(operands) if needed >> k & 1]
-    tokens, waits, since, turns = TokenStreams(plan), 0, {}, {}
+    tokens, waits, since = TokenStreams(plan), 0, {}
+    turns: dict[int, int] = {}
     owed = {tid: len(streams) for tid in range(len(plan.times))}
     held: list[tuple[int, int] | None] = [None] * operands
     cycle = stuck = 0
@@ -46,9 +50,10 @@ def firings(plan: TokenPlan, *, depth: int, needed: int, operands: int) -> dict[
         ready = shown is None or waits >= plan.times[shown.tid]
         taken = model.step(held, ready).taken
         for number, k in enumerate(streams):
-            if taken[k]:
+            token = held[k]
+            if taken[k] and token is not None:
                 stuck = 0
-                tid, held[k] = held[k][0], None
+                tid, held[k] = token[0], None
                 tokens.take(number, cycle)
                 owed[tid] -= 1
                 if owed[tid] == 0:
@@ -82,6 +87,10 @@ async def replay(bench: Bench, plan: TokenPlan, needed: int, victim: int, fire: 
                 tokens.take(number, now)
 
 
+def _most(plan: TokenPlan, kind: Mapping[str, int]) -> int:
+    return max(firings(renumbered(plan, kind["depth"]), **kind).values(), default=0)
+
+
 @testbench
 async def the_last_in_turn(bench: Bench) -> None:
     """Found on the model, whose every cycle the RTL is compared with, and replayed."""
@@ -94,11 +103,11 @@ async def the_last_in_turn(bench: Bench) -> None:
             search(bench.rng, tries=TRIES, streams=needed.bit_count(), depth=depth, epochs=epochs,
                    window=epochs * depth, together=False, longest_pause=2 * depth,
                    time=lambda: bench.rng.choice(_STALLS)),
-            lambda plan, kind=kind: max(
-                firings(renumbered(plan, depth), **kind).values(), default=0))
+            functools.partial(_most, kind=kind))
+        assert found.candidate is not None  # every plan has a value
         best = renumbered(found.candidate, depth)
         turns = firings(best, **kind)
-        for victim in sorted(turns, key=turns.get, reverse=True)[:4]:
+        for victim in sorted(turns, key=turns.__getitem__, reverse=True)[:4]:
             await replay(bench, best, needed, victim, len(turns))
         bench.undeclare("turn")
         bench.dut._log.info("needed %s: %d firings", bin(needed), max(turns.values()))

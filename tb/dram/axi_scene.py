@@ -95,7 +95,7 @@ class Scene:
         self._held = {"b": False, "r": False}
         logging.getLogger(f"cocotb.{bench.name}").setLevel(logging.WARNING)
         self.bus = AxiBus.from_prefix(self.pins, "s_axi")
-        self.master = AxiMaster(self.bus, bench.dut.clk) if master else None
+        self._master = AxiMaster(self.bus, bench.dut.clk) if master else None
         self._passed = {"ar": 0, "aw": 0}  # bursts accepted while this one waited
         self._skip, self._reset = 0, bench.cycle  # refreshes fall due from the reset on
         self._task = cocotb.start_soon(self._run())
@@ -112,6 +112,13 @@ class Scene:
         await scene.until_ready()
         await scene.cycles(16)
         return scene
+
+    @property
+    def master(self) -> AxiMaster:
+        """The client. Raises `ValueError` if this scene has none."""
+        if self._master is None:
+            raise ValueError("this scene has no client")
+        return self._master
 
     # -- the device ------------------------------------------------------------------------------
 
@@ -156,6 +163,10 @@ class Scene:
         return ((intervals == 0 or since > _LONGEST + self.part.nRFC)
                 and since < self.part.nREFI - _LONGEST)
 
+    def _kept(self, bank: int, row: int, column: int) -> bytes:
+        """A burst that the device keeps; ``column`` counts these."""
+        return self.device.burst(bank, row, column)
+
     def _finished(self) -> None:
         """The device's last cycle."""
         self.device.finish(self.bench.cycle)
@@ -198,10 +209,9 @@ class Scene:
             return field.of(driven if f"s_axi_{name}" in self.bench.inputs.fields else seen)
 
         service, expected, care = self.service, 0, self._field["late"].mask
-        for channel, awaited in (("b", service and service.write), ("r", service and not
-                                                                   service.write)):
+        for channel in "br":
             care |= self._field[f"s_axi_{channel}valid"].mask
-            if not awaited or not service.answers:
+            if (service is None or service.write != (channel == "b") or not service.answers):
                 continue  # nothing may come
             if not of(f"{channel}valid") and not self._held[channel]:
                 continue  # it may come later
@@ -215,7 +225,7 @@ class Scene:
                 care |= mask << part.offset if name == "data" else part.mask
         self.bench.check(seen, expected, care)
         for channel in "br":
-            if of(f"{channel}valid"):
+            if service is not None and of(f"{channel}valid"):
                 self._held[channel] = not of(f"{channel}ready")
                 if self._held[channel]:
                     service.stalls += 1
@@ -354,7 +364,7 @@ class Scene:
         """Nothing of the scene moves from here on, whatever is under way."""
         self._task.cancel()
         self.pins.release()  # the inputs stay until the reset: nothing is withdrawn before
-        if self.master is None:
+        if self._master is None:
             return
         write, read = self.master.write_if, self.master.read_if
         for client in (write, read, write.aw_channel, write.w_channel, write.b_channel,
@@ -363,15 +373,15 @@ class Scene:
 
     async def finish(self) -> dict[str, int]:
         """Compare what the device keeps with what was written; the counts of what there was."""
-        if self.master is not None:
-            await self.master.wait()
+        if self._master is not None:
+            await self._master.wait()
         await self.cycles(4)
         assert self.service is None
         self._task.cancel()
         self._finished()
         for address, value in self.bytes.items():
             place = place_of(self.part, address // BURST_BYTES)
-            kept = self.device.burst(place.bank, place.row, place.column // 8)
+            kept = self._kept(place.bank, place.row, place.column // 8)
             self.bench.compare(kept[address % BURST_BYTES], value,
                                f"byte {address:#x} in the device")
         return self.counts
@@ -385,8 +395,8 @@ class DfiScene(Scene):
         part, self._phy = part_named(parameters["part"]), {name: parameters[name] for name in _PHY}
         ratio, *numbers = self._phy.values()
         self._phases = Phases(self.bench.inputs, self.bench.outputs, ratio)
-        self.device = DfiDevice(part, DfiPhy(*numbers), ratio=ratio, rng=self.bench.rng,
-                                hurry=parameters.get("hurry", 1))
+        self._phy_device = DfiDevice(part, DfiPhy(*numbers), ratio=ratio, rng=self.bench.rng,
+                                     hurry=parameters.get("hurry", 1))
         self._begun = 0       # the cycle in which refreshes begin to fall due
         self._refreshes = 0
         return dfi_part(part, DfiPhy(*numbers), ratio=ratio)
@@ -401,15 +411,15 @@ class DfiScene(Scene):
         await self.cycles(cycle - self.bench.cycle)
 
     def _offered(self, now: int) -> dict[str, int]:
-        self._returned, self._complete = self.device.words(), int(now >= _INIT)
+        self._returned, self._complete = self._phy_device.words(), int(now >= _INIT)
         return {"dfi_init_complete": self._complete,
                 **{f"dfi_rddata{name}_w{number}": value
                    for number, word in enumerate(self._returned)
                    for name, value in (("_valid", word.valid), ("", word.data))}}
 
     def _move(self, now: int, seen: int) -> None:
-        self.device.step(self._phases.seen(seen), self._returned,
-                         init_complete=bool(self._complete))
+        self._phy_device.step(self._phases.seen(seen), self._returned,
+                              init_complete=bool(self._complete))
         assert not self._field["starved"].of(seen)
         if self._field["ready"].of(seen) and not self._begun:
             self._begun = now
@@ -434,5 +444,8 @@ class DfiScene(Scene):
                 and now - self._refreshed > self.part.nRFC and self._refreshes == intervals
                 and since + longest + _MARGIN < self.part.nREFI)
 
+    def _kept(self, bank: int, row: int, column: int) -> bytes:
+        return self._phy_device.burst(bank, row, column)
+
     def _finished(self) -> None:
-        self.device.finish()
+        self._phy_device.finish()

@@ -36,9 +36,9 @@ class Scene:
     async def cycle(self, tile_ready: bool = True, refusal_ready: bool = True) -> Offered:
         """Offer, and compare every output."""
         bench = self.bench
-        values = {"tile.ready": tile_ready, "refusal.ready": refusal_ready,
-                  "mapping.valid": self.mapping is not None,
-                  "request.valid": self.request is not None}
+        values: dict[str, int] = {
+            "tile.ready": tile_ready, "refusal.ready": refusal_ready,
+            "mapping.valid": self.mapping is not None, "request.valid": self.request is not None}
         for port, offer in (("mapping", self.mapping), ("request", self.request)):
             if offer is not None:
                 values |= {f"{port}.payload.{name}": int(value)
@@ -75,10 +75,11 @@ class Scene:
 
     def _compare(self, seen: int, shown: Offered) -> None:
         answer, request = shown.answer, shown.request
-        expected = {"mapping.ready": shown.takes_mapping, "request.ready": shown.takes_request,
-                    "mapped": shown.mapped is not None,
-                    "tile.valid": answer is not None and not answer.refusal,
-                    "refusal.valid": answer is not None and bool(answer.refusal)}
+        expected: dict[str, int] = {
+            "mapping.ready": shown.takes_mapping, "request.ready": shown.takes_request,
+            "mapped": shown.mapped is not None,
+            "tile.valid": answer is not None and not answer.refusal,
+            "refusal.valid": answer is not None and bool(answer.refusal)}
         if shown.mapped is not None:
             expected["mapping_refusal"] = shown.mapped.refusal
         if answer is not None and answer.refusal:
@@ -230,9 +231,10 @@ async def every_sum_and_product(bench: Bench) -> None:
                                      for _ in range(5))}))
     await scene.declare(mappings=0, ready=False)
 
-    async def ask(**which: int) -> None:
-        scene.ask(BufferRequest(1, destination=rng.choice(list(Destination)), pitch=rng.choice(
-            numbers), **which))
+    async def ask(*, x: int = 0, y: int = 0, words: int = 1, count: int = 1,
+                  indexed: bool = False) -> None:
+        scene.ask(BufferRequest(1, x, y, words, count, indexed, destination=rng.choice(
+            list(Destination)), pitch=rng.choice(numbers)))
         while scene.request is not None:
             await scene.cycle()
         for _ in range(2 * buffer_lookup() if rng.random() < 0.2 else 0):

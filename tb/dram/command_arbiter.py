@@ -88,7 +88,7 @@ class Scene:
         if pins is None:
             return 0, 0
         self.counts[pins.op.name] += 1
-        values = {"command.op": pins.op}
+        values: dict[str, int] = {"command.op": pins.op}
         if pins.op is not Command.REF:
             values["command.bank"] = pins.bank
         if pins.op is Command.ACT:
@@ -112,16 +112,17 @@ class Scene:
         seen = await bench.step(word)
         expected, care = self._shown()
         care |= self._care
-        bank = model.choose(now) if any_head else None
+        served = model.choose(now) if any_head else None
         chosen = None
-        if bank is not None:
-            entries = len(model.queues[bank])
-            chosen = model.issue(now, bank)
-            if len(model.queues[bank]) < entries:
-                expected |= bench.outputs["pop"].to(1 << bank)
+        if served is not None:
+            entries = len(model.queues[served])
+            chosen = model.issue(now, served)
+            if len(model.queues[served]) < entries:
+                expected |= bench.outputs["pop"].to(1 << served)
             if chosen.op in CAS:
-                self._current = bank & ~1
-                self._slot, self._slots[bank] = self._slots[bank], (self._slots[bank] + 1) % SLOTS
+                self._current = served & ~1
+                slot = self._slots[served]
+                self._slot, self._slots[served] = slot, (slot + 1) % SLOTS
         if idle:
             expected |= bench.outputs["idle"].mask
             expected |= bench.outputs["rest"].to(max(0, self.rest - now))

@@ -245,7 +245,7 @@ async def reset_in_mid_run(bench: Bench) -> None:
     opened = 0
     for _ in range(30):
         bursts = iter(scene.some(3))
-        offer = next(bursts)
+        offer: Burst | None = next(bursts)
         for _ in range(rng.randrange(1, 40)):
             gone = sum(1 << bank for bank, queue in enumerate(scene.model.queues)
                        if queue and rng.random() < 0.5)

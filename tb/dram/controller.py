@@ -4,7 +4,8 @@ Random requests of every kind, those that are refused among them; and tiles at t
 and sweeps, where delays are longest. See `Scene` for what is compared.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 from cyclebound.golden.dram.address import burst_at
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
@@ -62,10 +63,12 @@ class Traffic:
         mapping = self.buffers.get(buffer, Mapping(buffer, 0, 50, 5))
         write = rng.random() < 0.5
         destination = rng.choice((Destination.SCRATCHPAD, Destination.REGISTERS, Destination.CAM))
-        common = {"write": write, "destination": destination, "base": rng.getrandbits(TARGET_BITS),
-                  "pitch": rng.getrandbits(TARGET_BITS), "transform": rng.randrange(3)}
+        request = functools.partial(
+            BufferRequest, mapping.buffer, write=write, destination=destination,
+            base=rng.getrandbits(TARGET_BITS), pitch=rng.getrandbits(TARGET_BITS),
+            transform=rng.randrange(3))
         if choice < 0.35:
-            return self._indexed(mapping, common)
+            return self._indexed(mapping, request)
         x = rng.choice((0, rng.randrange(mapping.x)))
         words = rng.choice((1, mapping.x - x, rng.randint(1, mapping.x - x)))
         words = min(words, rng.choice((20, 100, 400, 1200)))
@@ -76,9 +79,9 @@ class Traffic:
             x, y, words, count = rng.choice((
                 (x, y, 0, count), (x, y, words, 0), (x, y, mapping.x - x + 1, count),
                 (x, y, words, mapping.y - y + 1), (_MOST, _MOST, _MOST, _MOST)))
-        return Wanted(BufferRequest(mapping.buffer, x, y, words, count, False, **common))
+        return Wanted(request(x, y, words, count, False))
 
-    def _indexed(self, mapping: Mapping, common: dict) -> Wanted:
+    def _indexed(self, mapping: Mapping, request: Callable[..., BufferRequest]) -> Wanted:
         """Indexes all over the buffer or close together, now and then beyond it, or none at all."""
         rng, limit = self.rng, mapping.x * mapping.y
         most = min(limit, _MOST + 1)
@@ -88,8 +91,7 @@ class Traffic:
         indexes = [rng.choice((limit, _MOST)) if rng.random() < beyond
                    else (start + rng.randrange(span)) % most for _ in range(length)]
         elements = [Element(index, rng.getrandbits(TARGET_BITS)) for index in indexes]
-        return Wanted(BufferRequest(mapping.buffer, *(rng.getrandbits(COUNT_BITS)
-                                                      for _ in range(4)), True, **common),
+        return Wanted(request(*(rng.getrandbits(COUNT_BITS) for _ in range(4)), True),
                       [*elements, Element(rng.getrandbits(COUNT_BITS), 0, True)])
 
 
@@ -198,6 +200,7 @@ async def lines(bench: Bench) -> None:
     for words, period, count in kinds:
         for write in (False, True):
             worst = longest_lines(part, words=words, period=period, count=count, write=write)
+            assert worst is not None  # every one of them has a bound
             for address in (worst.address, rng.randrange(row)):
                 scene.mappings.append(Mapping(0, address, period, count))
                 await scene.drain()

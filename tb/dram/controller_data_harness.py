@@ -5,6 +5,7 @@ request, its refusal, the words delivered and their sum are compared; for each b
 by lane; at the end, all of memory.
 """
 
+import functools
 from collections import Counter
 from dataclasses import asdict
 
@@ -162,14 +163,15 @@ class Traffic:
         mapping = buffers.get(buffer, Mapping(buffer, 0, 100, 10))
         seed, write = rng.getrandbits(WORD_BITS), rng.random() < 0.5
         destination = rng.choice((Destination.SCRATCHPAD, Destination.REGISTERS, Destination.CAM))
-        common = {"write": write, "transform": rng.randrange(3)}
+        request_of = functools.partial(BufferRequest, buffer, write=write,
+                                       transform=rng.randrange(3))
         size = mapping.x * mapping.y
         if rng.random() < 0.3:
             length = rng.choice((0, 1, 2, rng.randrange(40), rng.randrange(300)))
             span = rng.choice((size, size, min(size, 50), size + 1, 2 * size))
-            request = BufferRequest(buffer, indexed=True, base=rng.randint(0, _TARGETS),
-                                    destination=rng.choice((Destination.SCRATCHPAD,
-                                                            Destination.REGISTERS)), **common)
+            request = request_of(indexed=True, base=rng.randint(0, _TARGETS),
+                                 destination=rng.choice((Destination.SCRATCHPAD,
+                                                         Destination.REGISTERS)))
             return DataRequest(request, seed, rng.random() < 0.3, span, length)
         most = rng.choice((1, 20, 100, 100, 600, 600, 4000))
         x = rng.choice((0, rng.randrange(mapping.x)))
@@ -181,8 +183,8 @@ class Traffic:
                                        (words, mapping.y - y + 1)))
         pitch = words if rng.random() < 0.5 else words + rng.randrange(50)
         base = y * mapping.x + x if destination == Destination.CAM else rng.randint(0, _TARGETS)
-        return DataRequest(BufferRequest(buffer, x, y, words, count, False, destination=destination,
-                                   base=base, pitch=pitch, **common), seed, rng.random() < 0.3)
+        return DataRequest(request_of(x, y, words, count, False, destination=destination,
+                                      base=base, pitch=pitch), seed, rng.random() < 0.3)
 
     def loads(self, batch: list[DataRequest]) -> list[Load]:
         """Lanes that wait for words of the batch's snoopy requests, and some that wait in vain."""
@@ -190,7 +192,7 @@ class Traffic:
         requests = [data_request.request for data_request in batch]
         snoopy = [request for request in requests if not request.indexed
                   and request.destination == Destination.CAM and request.words]
-        loads = []
+        loads: list[Load] = []
         for lane in rng.sample(range(LANES), rng.randint(LANES // 2, LANES)):
             index = rng.randint(0, _TARGETS)
             if snoopy and rng.random() < 0.9:

@@ -42,12 +42,14 @@ async def replay(bench: Bench, requests: Sequence[tuple[Sequence[int], int]]) ->
     scene.requests.append(Wanted(BufferRequest(0, words=1)))  # a follower for the last one
     await scene.drain()
     scene.finish()
+    delays = []
     for request, (bursts, write) in zip(offered, requests, strict=True):
         assert not request.starved
         expected = schedule(scene.part, bursts, write=bool(write), indexed=True).issue_delay
         assert request.delay == expected, (
             f"{bursts}: {request.delay} clocks, the model says {expected}")
-    return [request.delay for request in offered]
+        delays.append(expected)
+    return delays
 
 
 @testbench
@@ -87,7 +89,8 @@ def with_gaps(bench: Bench, scene: Scene) -> list[Wanted]:
     scene.mappings.append(Mapping(0, 0, limit, 1))
     firsts = [burst_at(part, bank=bank, row=row, column=0) for row in (0, 1)
               for bank in range(part.banks)]
-    requests = [([firsts[0]] * before + [firsts[1]] * after, place, refused, pause, write)
+    requests: list[tuple[list[int], int | None, int, int, int]] = [
+                ([firsts[0]] * before + [firsts[1]] * after, place, refused, pause, write)
                 for write in (0, 1) for before, after, place in ((4, 1, 4), (1, 4, 1), (11, 1, 11),
                                                                  (2, 1, 0))
                 for refused, pause in ((200, 0), (0, 100), (9, 9), (0, 1))]

@@ -113,7 +113,7 @@ class Scene:
         self._request: Wanted | None = None
         self._accepted: deque[Wanted] = deque()   # and not completed
         self._current: Wanted | None = None       # started last
-        self._measured: Wanted | None = None      # completed in the cycle before
+        self._measured: tuple[Wanted, int] | None = None  # completed a cycle ago, and its `first`
         self._known: set[int] = set()             # bursts with content
         self._said: dict[str, tuple[str, dict[str, int]] | None] = {}  # declared last
         self._answers: deque[int | None] = deque([None, None])
@@ -268,7 +268,8 @@ class Scene:
             self.counts["refreshes"] += 1
         if self._measured is not None:  # the first command after it came at once, or never
             if op in (Command.ACT, Command.REF):
-                self._measured.delay = now - self._measured.first
+                measured, first = self._measured
+                measured.delay = now - first
                 self.counts["refresh at once" if op is Command.REF else "follower at once"] += 1
             self._measured = None
         if op is Command.ACT and current is not None and current.first is None:
@@ -284,7 +285,7 @@ class Scene:
             if done.refusal and self._request is not None:
                 self.counts["offered while another is refused"] += 1
             if done.first is not None:
-                self._measured = done
+                self._measured = done, done.first
         if self._mapping is not None and shown.takes_mapping:
             self._mapping = None
         if self._request is not None and shown.takes_request:
@@ -297,7 +298,7 @@ class Scene:
         mapping = self.model.table.buffers.get(request.buffer)
         answer = decide(mapping, request)
         wanted.refusal, wanted.bursts = answer.refusal, ()
-        if not answer.refusal:
+        if mapping is not None and not answer.refusal:
             wanted.period = mapping.x
             wanted.bursts = bursts_moved(answer, request, wanted.elements)
             if request.indexed and any(element.index >= answer.limit for element in wanted.elements
@@ -381,7 +382,7 @@ class Scene:
         isolated = (wanted is not None and self._mapping is None and self.model.idle
                     and self.model_cycle % interval < interval - 2 * LOOKUP)
         kind = None
-        if isolated:
+        if wanted is not None and isolated:
             self._judge(wanted)
             shape = self._shape(wanted)
             if wanted.refusal not in (Refusal.NONE, Refusal.INDEX):

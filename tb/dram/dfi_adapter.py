@@ -79,10 +79,9 @@ class Commands:
         """The command of controller clock ``now``, if any: with bank, row and column."""
         if self._next is None:
             self._next = self._choose(now)
-        when, *command = self._next
+        when, op, bank, row, column = self._next
         if when != now:
             return None
-        op, bank, row, column = command
         self._oracle.command(now, op, bank, row if op is Command.ACT else 0,
                              8 * column if op in CAS else 0)
         if op is Command.ACT:

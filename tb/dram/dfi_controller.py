@@ -5,6 +5,7 @@ data sheet forbid. Words are compared, not cycles: what a read delivers before i
 what the device holds at the end.
 """
 
+import functools
 from collections import Counter, deque
 from dataclasses import asdict, dataclass, field
 
@@ -259,6 +260,7 @@ async def tiles(bench: Bench) -> None:
     for address, words, write in chosen[::3]:
         wanted = _tile(bench, address, words, write)
         await scene.undisturbed()
+        assert wanted.kind is not None  # the buffer is mapped, and large enough
         bench.declare("completion", **wanted.kind)
         scene.requests.append(wanted)
         await scene.drain()
@@ -287,17 +289,16 @@ async def requests(bench: Bench) -> None:
     for number in range(120):
         buffer, x_most, y_most = rng.choice(((1, 300, 20), (2, 4096, 8)))
         write = rng.random() < 0.5
-        common = {"write": write, "base": 0, "pitch": 512}
+        request = functools.partial(BufferRequest, buffer, write=write, base=0, pitch=512)
         if rng.random() < 0.3:
             count = rng.randint(0, 20)
             indexes = tuple(rng.sample(range(x_most * y_most + x_most * y_most // 20), count))
-            wanted = Wanted(BufferRequest(buffer, indexed=True, **common), indexes,
+            wanted = Wanted(request(indexed=True), indexes,
                             tuple(range(count)), seed=number)
         else:
             x, y = rng.randrange(x_most), rng.randrange(y_most)
             words = rng.randint(1, min(200, x_most - x + 1))
-            wanted = Wanted(BufferRequest(buffer, x, y, words, rng.randint(1, 4), False,
-                                          **common), seed=number)
+            wanted = Wanted(request(x, y, words, rng.randint(1, 4), False), seed=number)
         scene.requests.append(wanted)
         if rng.random() < 0.4:
             await scene.drain()

@@ -5,6 +5,7 @@ issues commands, the device that drives the bus, and the chip that answers fetch
 carry random words in every cycle, so that a look a cycle too early or too late takes others.
 """
 
+import functools
 from collections import deque
 from collections.abc import Callable
 
@@ -107,8 +108,8 @@ class Scene:
         bench.check(seen, expected, care)
         if issue is not None:
             self.counts["write" if issue.write else "read"] += 1
-        for name, field in (("fetch", "fetch"), ("deliver", "deliver"), ("drive", "dq_out")):
-            self.counts[name] += self._valid[field].of(seen)
+        for name, port in (("fetch", "fetch"), ("deliver", "deliver"), ("drive", "dq_out")):
+            self.counts[name] += self._valid[port].of(seen)
 
     def _beat(self, side: str, beat: DataBeat) -> int:
         return sum(self._fields[side, name].to(value) for name, value in (
@@ -204,7 +205,7 @@ async def full_bus(bench: Bench) -> None:
 async def one_direction(bench: Bench) -> None:
     """Reads only, then writes only, without a gap on the bus."""
     for direction in (False, True):
-        scene = await _play(bench, lambda: 0, lambda direction=direction: direction, 200)
+        scene = await _play(bench, lambda: 0, functools.partial(bool, direction), 200)
         assert scene.counts["write" if direction else "read"] == 200
 
 

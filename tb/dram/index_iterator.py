@@ -54,8 +54,9 @@ class Scene:
         bench = self.bench
         seen = await bench.step(bench.inputs.pack(values))
         shown = self.model.step(tile, element, ready=ready)
-        expected = {"tile.ready": shown.takes_tile, "indexes.ready": shown.takes_index,
-                    "bursts.valid": shown.burst is not None, "done": shown.done}
+        expected: dict[str, int] = {
+            "tile.ready": shown.takes_tile, "indexes.ready": shown.takes_index,
+            "bursts.valid": shown.burst is not None, "done": shown.done}
         if shown.done:
             expected |= {"empty": shown.empty, "refused": shown.refused}
             self.refused += shown.refused

@@ -31,9 +31,9 @@ class Scene:
         """Declare the ports at which waits have a bound; ``stalls``: the sink will stall."""
         for port, limit in enumerate(self.limits):
             if limit or (port in self._top and not stalls):
-                self.bench.declare("wait", at={"p": port})
+                self.bench.declare("wait", {"p": port})
             else:
-                self.bench.undeclare("wait", at={"p": port})
+                self.bench.undeclare("wait", {"p": port})
 
     async def cycle(self, asking: Iterable[int], ready: bool = True) -> int | None:
         """One cycle in which these ports ask, besides those that wait; returns the grant."""
@@ -41,7 +41,7 @@ class Scene:
         for port in asking:
             if port not in self._offers:
                 self._offers[port] = bench.rng.getrandbits(self.width)
-        values = {"source.ready": ready}
+        values: dict[str, int] = {"source.ready": ready}
         for port, payload in self._offers.items():
             values |= {f"sinks.{port}.valid": 1, f"sinks.{port}.payload": payload}
         seen = await bench.step(bench.inputs.pack(values))

@@ -80,7 +80,8 @@ class Scene:
     def _compare(self, seen: int, request: QueuedRequest | None, now: int) -> bool:
         bench = self.bench
         taken, pins, closed, beat, fetched = self.model.step(request)
-        expected, care = {"sink.ready": taken, "closed": closed}, self._care
+        expected: dict[str, int] = {"sink.ready": taken, "closed": closed}
+        care = self._care
         if pins is not None:
             expected |= {"command.op": pins.op}
             if pins.op not in (Command.PREA, Command.REF):

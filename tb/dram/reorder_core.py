@@ -35,7 +35,8 @@ class Scene:
         self._since: dict[int, int] = {}
         self._seen = 0
         self._offered = False
-        self._begin, self._left = bench.cycle, []
+        self._begin = bench.cycle
+        self._left: list[list[int | None]] = []  # bank, row, arrival and leaving of each stay
 
     def request(self, bank: int, row: int, *, priority: int = 4, write: bool = False) -> None:
         """Append a request to those waiting at the front end."""
@@ -50,7 +51,7 @@ class Scene:
     async def cycle(self, *, offer: bool = True, ready: bool = True, closed: bool = False) -> None:
         """One cycle, compared."""
         bench, now, request = self.bench, self.bench.cycle, None
-        values = {"source.ready": ready, "closed": closed}
+        values: dict[str, int] = {"source.ready": ready, "closed": closed}
         self._offered = (offer or self._offered) and bool(self.waiting)  # an offer stays
         if self._offered:
             request = self.waiting[0] = self.waiting[0]._replace(tag=self._free[0])

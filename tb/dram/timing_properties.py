@@ -93,11 +93,11 @@ class DramTimingCheck(wiring.Component):
 
         Maps (level, window, previous commands) to {(name, distance): following commands}.
         """
-        shared = {}
+        shared: dict[tuple, list] = {}
         for rule in rules(self.part):
             key = rule.level, rule.window, rule.name, rule.delay(self.part), rule.following
             shared.setdefault(key, []).append(rule.previous)
-        stores = {}
+        stores: dict[tuple, dict[tuple[str, int], list]] = {}
         for (level, window, name, delay, following), previous in shared.items():
             store = stores.setdefault((level, window, tuple(previous)), {})
             store.setdefault((name, delay), []).append(following)

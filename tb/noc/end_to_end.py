@@ -237,6 +237,8 @@ async def measure(bench: Bench, requesters: int, competitors: int, place: int,
     late = bounds.arrivals(path, place)
     assert all(seen - events.ready < latest
                for seen, latest in zip(events.arrived, late, strict=True))
+    assert events.writing is not None
+    assert events.filled is not None
     told = events.filled + 1
     last, end = events.arrived[-1], events.written[-1]
     whole = end - events.begun + 1
@@ -261,6 +263,7 @@ async def worst_turn(bench: Bench, requesters: int, competitors: int, start: int
     for turn in range(requesters):
         early = await write(bench, requesters, competitors, 0, until_ready=True,
                             settled=network_start(start, bench), turn=turn)
+        assert early.writing is not None
         waits.append(early.ready - early.writing)
     return waits.index(max(waits))
 

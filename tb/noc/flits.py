@@ -2,11 +2,14 @@
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Generic, TypeVar
 
 from cyclebound.golden.noc.wormhole_router import Flit
 from cyclebound.tb.bus import Bus, Field
 
 __all__ = ["FlitPort", "Sender"]
+
+Item = TypeVar("Item")
 
 
 class FlitPort:
@@ -30,15 +33,15 @@ class FlitPort:
         return self.valid.mask | self.payload.to(bits)
 
 
-class Sender:
-    """Offers flits one by one, each until it is taken."""
+class Sender(Generic[Item]):
+    """Offers flits, or packets, one by one, each until it is taken."""
 
-    def __init__(self, flits: Iterable[Flit] = ()) -> None:
-        self.waiting = deque(flits)
-        self.offer: Flit | None = None
+    def __init__(self, items: Iterable[Item] = ()) -> None:
+        self.waiting = deque(items)
+        self.offer: Item | None = None
 
-    def begin(self, *, come: bool = True) -> Flit | None:
-        """The flit on offer in this cycle, or None; a new one is offered only if ``come``."""
+    def begin(self, *, come: bool = True) -> Item | None:
+        """The one on offer in this cycle, or None; a new one is offered only if ``come``."""
         if self.offer is None and self.waiting and come:
             self.offer = self.waiting.popleft()
         return self.offer

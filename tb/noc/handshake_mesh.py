@@ -144,14 +144,14 @@ async def lives(scene: GridScene, kernel: Kernel, tile: Tile, count: int, *, giv
         if request is not None and before is None:  # its first cycle
             fetch = core.fetching
             after = {"after_write": after_write} if fetch and wrote and after_write else {}
-            bench.declare(("write" if request.write else "read") + given, at=at,
+            bench.declare(("write" if request.write else "read") + given, at,
                           links=0 if fetch else away, **after)
             wrote = request.write
         before = request
         await scene.cycle({tile: kernel} if core.count < goal else {})
     await scene.settle()
     for what in ("read", "write"):
-        bench.undeclare(what + given, at=at)
+        bench.undeclare(what + given, at)
 
 
 async def instructions(scene: GridScene, kernel: Kernel, tile: Tile, cycles: int, *,
@@ -165,9 +165,9 @@ async def instructions(scene: GridScene, kernel: Kernel, tile: Tile, cycles: int
         count = len(ended)
         await scene.cycle({tile: kernel})
         if count < 3 <= len(ended):
-            scene.bench.declare(f"instruction{given}", at=scene.place(tile),
+            scene.bench.declare(f"instruction{given}", scene.place(tile),
                                 bypass=int(kernel.bypass), operation=int(kernel.operation), **kind)
-    scene.bench.undeclare(f"instruction{given}", at=scene.place(tile))
+    scene.bench.undeclare(f"instruction{given}", scene.place(tile))
     await scene.settle()
 
 
@@ -237,8 +237,8 @@ async def worst_reads(bench: Bench) -> None:
     and again: reads are as slow as their bound."""
     scene = await GridScene.filled(bench)
     target = CENTRE if CENTRE in scene.tiles else (0, 1)
-    around = AROUND if CENTRE in scene.tiles else ((0, 0), (0, 2))
-    around = [tile for tile in around if tile in scene.tiles]
+    around = [tile for tile in (AROUND if CENTRE in scene.tiles else ((0, 0), (0, 2)))
+              if tile in scene.tiles]
     kernel = reads(target, fetch=False)
     for masters in range(1, len(around) + 1):
         cores = around[:masters]
@@ -246,7 +246,7 @@ async def worst_reads(bench: Bench) -> None:
             await scene.cycle({victim: kernel})  # so that it was served last everywhere
             await scene.settle()
             start, ended = bench.cycle + 10, False
-            bench.declare("shared", at=scene.place(victim), **kind)
+            bench.declare("shared", scene.place(victim), **kind)
             while not ended:
                 # corners are two links away: a link earlier than the others
                 events = await scene.cycle({tile: kernel for tile in cores if bench.cycle >= start
@@ -257,7 +257,7 @@ async def worst_reads(bench: Bench) -> None:
 
 
 # the cores at each input of the RAM's router, the next one first
-_CORES = (((0, 1), (0, 0), (0, 2)), ((1, 2),), ((2, 1),), ((1, 0),))
+_CORES: tuple[tuple[Tile, ...], ...] = (((0, 1), (0, 0), (0, 2)), ((1, 2),), ((2, 1),), ((1, 0),))
 # by links of the victim and cores at its input: when the victim begins, and those at other inputs;
 # the others at its own begin in cycle 8
 _BEGIN = {(1, 1): (8, 64), (2, 1): (8, 60), (1, 2): (8, 64), (2, 2): (8, 78), (1, 3): (123, 116),
@@ -269,8 +269,8 @@ async def worst_writes(bench: Bench) -> None:
     """Cores write to one RAM without a pause, one to three at the victim's input and one at each of
     up to three others; they begin when it is worst (searched for on the golden model)."""
     tiles = GridScene(bench).tiles
-    target, inputs = (CENTRE, _CORES) if CENTRE in tiles else ((0, 1), (((0, 0),), ((0, 2),)))
-    inputs = [cores for cores in inputs if cores[0] in tiles]
+    target, every = (CENTRE, _CORES) if CENTRE in tiles else ((0, 1), (((0, 0),), ((0, 2),)))
+    inputs = [cores for cores in every if cores[0] in tiles]
     kernel = Kernel(True, operation=Operation.WRITE, target=target)
     for others in range(len(inputs)):
         for sharing in range(1, len(inputs[0]) + 1):
@@ -282,7 +282,7 @@ async def worst_writes(bench: Bench) -> None:
                           **{cores[0]: beside for cores in inputs[1:others + 1]}}
                 bench.undeclare("posted")
                 scene = await GridScene.fresh(bench)
-                bench.declare("posted", at=scene.place(victim), links=away, sharing=sharing,
+                bench.declare("posted", scene.place(victim), links=away, sharing=sharing,
                               inputs=others + 1)
                 for cycle in range(max(begin, beside) + 45 * (away + 2) * sharing + 60):
                     await scene.cycle({tile: kernel for tile, first in starts.items()
@@ -302,7 +302,7 @@ async def among(scene_of: type[GridScene], bench: Bench, target: Tile,
                 bench.undeclare("mixed_read")
                 bench.undeclare("mixed_write")
                 scene = await scene_of.fresh(bench)
-                bench.declare(what, at=scene.place(victim), **kind)
+                bench.declare(what, scene.place(victim), **kind)
                 for _ in range(200):
                     await scene.cycle({victim: Kernel(True, operation=mine, target=target),
                                        other: Kernel(True, operation=theirs, target=target)})

@@ -1,11 +1,13 @@
 """Testbench of SHMAC's router: every port compared in every cycle."""
 
+import functools
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
 
 from cyclebound.golden.noc.handshake_router import HandshakeRouterModel
 from cyclebound.golden.noc.packet import COORDINATE_BITS
+from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
 from cyclebound.golden.noc.routes import Tile
 from cyclebound.golden.noc.shmac_budget import RELEASE_CYCLES
 from cyclebound.golden.noc.shmac_packet import (
@@ -49,10 +51,11 @@ def packet_to(entrance: int, output: int, rng: random.Random) -> ShmacPacket:
 
 def any_packet(rng: random.Random) -> ShmacPacket:
     """A random packet, legal or not, whose tiles are often neighbours."""
-    bits = [rng.random() < 0.5 for _ in range(4)]
-    ends = [rng.choice([*_AWAY.values(), (rng.randrange(16), rng.randrange(16))])
-            for _ in range(2)]
-    return ShmacPacket(*bits, *ends, rng.getrandbits(ADDRESS_BITS), rng.getrandbits(DATA_BITS))
+    response, write, interrupt, sync = (rng.random() < 0.5 for _ in range(4))
+    initiator, target = (rng.choice([*_AWAY.values(), (rng.randrange(16), rng.randrange(16))])
+                         for _ in range(2))
+    return ShmacPacket(response, write, interrupt, sync, initiator, target,
+                       rng.getrandbits(ADDRESS_BITS), rng.getrandbits(DATA_BITS))
 
 
 class Scene:
@@ -67,7 +70,7 @@ class Scene:
     def __init__(self, bench: Bench, *, connected: int = 63) -> None:
         self.bench = bench
         self.model = self.make_model(connected)
-        self.senders = [Sender() for _ in ShmacPort]
+        self.senders: list[Sender[ShmacPacket]] = [Sender() for _ in ShmacPort]
         i, o = bench.inputs, bench.outputs
         self._sinks = [PacketPort(i, o, f"sinks.{n}") for n in range(len(ShmacPort))]
         self._sources = [PacketPort(o, i, f"sources.{n}") for n in range(len(ShmacPort))]
@@ -78,7 +81,7 @@ class Scene:
                           for name in ("unroutable", "malformed")}
         self.handed: Callable[[int, ShmacPacket], None] = lambda output, packet: None
 
-    def make_model(self, connected: int) -> HandshakeRouterModel:
+    def make_model(self, connected: int) -> HandshakeRouterModel | PipelinedRouterModel:
         """The model of the router."""
         return HandshakeRouterModel(position=PLACE, connected=connected,
                                     slave_acknowledge=self.bench.parameters["slave_acknowledge"])
@@ -95,16 +98,15 @@ class Scene:
                 word |= port.word(packet)
         expected = care = 0
         leaving = []
-        for number, (port, packet) in enumerate(zip(self._sources, self.model.offers,
-                                                    strict=True)):
+        for number, (port, out) in enumerate(zip(self._sources, self.model.offers, strict=True)):
             care |= port.valid.mask
             if ready[number]:
                 word |= port.ready.mask
-            if packet is not None:
-                expected |= port.word(packet)
+            if out is not None:
+                expected |= port.word(out)
                 care |= port.wide
                 if ready[number]:
-                    leaving.append((number, packet))
+                    leaving.append((number, out))
         told = self.model.acknowledges(ready)
         for port, tell in zip(self._sinks, told, strict=True):
             care |= port.ready.mask
@@ -116,8 +118,8 @@ class Scene:
         for name, (_, past) in self._counters.items():
             past.append(getattr(self.model, name))
         self.bench.check(await self.bench.step(word), expected, care)
-        for number, packet in leaving:
-            self.handed(number, packet)
+        for number, out in leaving:
+            self.handed(number, out)
         for number in offers:
             if told[number]:
                 self.senders[number].taken()
@@ -128,6 +130,10 @@ class Scene:
             await self.cycle()
         for _ in range(2 * RELEASE_CYCLES + _DELAY):
             await self.cycle()
+
+
+def _noted(handed: list[ShmacPacket], output: int, packet: ShmacPacket) -> None:
+    handed.append(packet)
 
 
 async def _ask(scene: Scene) -> None:
@@ -194,7 +200,7 @@ async def at_random(scene_of: Callable[..., Scene], bench: Bench) -> None:
                                        (0.5, 0.3, 0.5, 0.8), (1.0, 1.0, 1.0, 0.0)):
         scene = scene_of(bench, connected=63 if nonsense < 1 else rng.randrange(1, 63))
         handed: list[ShmacPacket] = []
-        scene.handed = lambda output, packet, handed=handed: handed.append(packet)
+        scene.handed = functools.partial(_noted, handed)
         await bench.reset()
         sent = 0
         for entrance, sender in zip(ShmacPort, scene.senders, strict=True):

@@ -55,10 +55,14 @@ class InterfaceScene:
             "malformed")) | self._injected.valid.mask | self._arriving.ready.mask
         self.transactions: deque[Transaction] = deque()
         self.words: deque[int] = deque()
-        self.network = Sender()
+        self.network: Sender[Flit] = Sender()
         self._asked: Transaction | None = None
         self._word: int | None = None
-        self.begun, self.ended, self.arrived, self.received = [], [], [], []
+        # cycles in which packets began, ended and arrived, and in which words were received
+        self.begun: list[int] = []
+        self.ended: list[int] = []
+        self.arrived: list[int] = []
+        self.received: list[tuple[int, Received]] = []
         self.sent: list[Flit] = []
 
     def ask(self, words: int, *, route: int = 1, address: int = 0) -> Transaction:
@@ -138,7 +142,7 @@ class InterfaceScene:
             self.received.append((now, out))
         accepts = self._asked is not None and sender.takes_transaction
         reads = self._word is not None and sender.takes_word
-        takes = flit is not None and receiver.ready
+        taken = flit if receiver.ready else None
         sender.step(self._asked, self._word, ready)
         receiver.step(flit, drain)
         self.bench.check(await self.bench.step(inputs), expected, care)
@@ -146,8 +150,8 @@ class InterfaceScene:
             self._asked = None
         if reads:
             self._word = None
-        if takes:
-            if flit.last:
+        if taken is not None:
+            if taken.last:
                 self.arrived.append(now)
             self.network.taken()
 

@@ -44,7 +44,7 @@ class MeshScene:
         self._sinks = {t: FlitPort(i, o, f"sinks.{n}") for n, t in enumerate(self.tiles)}
         self._sources = {t: FlitPort(o, i, f"sources.{n}") for n, t in enumerate(self.tiles)}
         self._all_ready = sum(port.ready.mask for port in self._sources.values())
-        self.senders: dict[Tile, Sender] = {tile: Sender() for tile in self.tiles}
+        self.senders: dict[Tile, Sender[Flit]] = {tile: Sender() for tile in self.tiles}
         self.stalls = 0                     # for how many cycles receivers may stall a flit,
         self._stalled: dict[Tile, int] = {}  # and for how many more they do
         self._sent: dict[int, deque[list[Flit]]] = defaultdict(deque)   # by stream
@@ -124,7 +124,7 @@ class MeshScene:
         now = self.bench.cycle
         seen = await self.bench.step(word)
         if self.model is not None:
-            self._compare(seen, offers, ready)
+            self._compare(self.model, seen, offers, ready)
         moved = False
         for tile, flit in offers.items():
             port = self._sinks[tile]
@@ -150,20 +150,20 @@ class MeshScene:
             what, parameters, tag = claim
             if self._claimed.get((what, tag)) != parameters:
                 self._claimed[what, tag] = parameters
-                self.bench.declare(what, at={"n": tag}, **parameters)
+                self.bench.declare(what, {"n": tag}, **parameters)
 
-    def _compare(self, seen: int, offers: Mapping[Tile, Flit],
+    def _compare(self, model: MeshModel, seen: int, offers: Mapping[Tile, Flit],
                  ready: Mapping[Tile, bool]) -> None:
         expected = care = 0
         for tile in self.tiles:
-            flit = self.model.delivers(tile)
+            flit = model.delivers(tile)
             care |= self._sources[tile].valid.mask | self._sinks[tile].ready.mask
             if flit is not None:
                 expected |= self._sources[tile].word(flit)
                 care |= self._sources[tile].wide
-            if self.model.ready(tile, offers.get(tile)):
+            if model.ready(tile, offers.get(tile)):
                 expected |= self._sinks[tile].ready.mask
-        self.model.step(offers, ready)
+        model.step(offers, ready)
         self.bench.check(seen, expected, care)
 
     def _deliver(self, tile: Tile, bits: int, now: int) -> None:

@@ -113,7 +113,7 @@ async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int, c
     assert cycles <= scene.longest_run(flits), "a latency may be too long for what tells it"
     for source in targets:
         place = tiles.index(source)
-        bench.declare("traversal", at={"n": place}, flits=flits, pattern=number, source=place,
+        bench.declare("traversal", {"n": place}, flits=flits, pattern=number, source=place,
                       hot=hot)
     measured = await scene.measure(rate=ALWAYS, flits=flits, counted=cycles,
                                    drain=scene.drain(flits), number=number)
@@ -130,7 +130,7 @@ async def alone(bench: Bench, scene: HarnessScene, source: Tile, target: Tile,
     await scene.aim({source: target})
     places = {"source": scene.mesh.tiles.index(source), "target": scene.mesh.tiles.index(target)}
     routers = 1 + sum(abs(a - b) for a, b in zip(source, target, strict=True))
-    bench.declare("alone", at={"n": places["source"]}, flits=flits, routers=routers, **places)
+    bench.declare("alone", {"n": places["source"]}, flits=flits, routers=routers, **places)
     await scene.measure(rate=100, flits=flits, counted=2000, drain=300)
 
 
@@ -206,7 +206,8 @@ async def saturated(bench: Bench) -> None:
 async def throughput_and_latency(bench: Bench) -> None:
     """Curves up to saturation, kept for a picture."""
     scene = HarnessScene(bench)
-    tiles, flits, kept = scene.mesh.tiles, 6, {}
+    tiles, flits = scene.mesh.tiles, 6
+    kept: dict[str, list] = {}
     all_tiles = dict.fromkeys(tiles, (0, 0)) | {(0, 0): tiles[-1]}
     traffics = {"uniform": (all_tiles, 0),
                 "hotspot, 1 of 8 packets": (all_tiles, AT_TARGET // 8),

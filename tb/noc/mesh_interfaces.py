@@ -140,7 +140,7 @@ async def play(bench: Bench, table: Table, victim: int, demands: list[Demand], *
     if opened is not None:
         route = tiles[victim].slot.route
         source, target = (table.mesh.tiles.index(route[end]) for end in (0, -1))
-        bench.declare("transfer", at={"n": victim}, opened=opened, payload=table.payload,
+        bench.declare("transfer", {"n": victim}, opened=opened, payload=table.payload,
                       routers=len(route), source=source, target=target)
     begin = bench.cycle
     while len(arrivals) < wanted:

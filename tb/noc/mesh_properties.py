@@ -270,7 +270,9 @@ class MeshTraversalProof(Watcher):
         """By place among the inputs of a channel's output: the way from there, and who comes."""
         before = {}
         for other in self._ways.values():
-            mask = self._onward(other).get(way.channel) if other.unit is not None else None
+            if other.unit is None:
+                continue
+            mask = self._onward(other).get(way.channel)
             if mask is not None:
                 entrance = other.unit.number
                 before[entrance - (entrance > way.channel.port)] = other, mask
@@ -363,6 +365,7 @@ class MeshTraversalProof(Watcher):
                 Assert(~here | (spent <= most), f"hop {hop}: a header takes more than {most}"),
                 Assert(~here | (counter.before <= before + spent),
                        f"invariant: the age is at most the sum of the hops, hop {hop}")]
+            assert way.unit is not None  # only the last channel of a path has none
             leaves.append(places[0] & way.unit.leaves)
             before += most
         end = ways[-1]

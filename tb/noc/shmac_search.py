@@ -6,7 +6,7 @@ in between, so that hundreds of candidates are tried in a minute. The grids of b
 are searched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cyclebound.golden.noc.routes import Tile
@@ -65,7 +65,7 @@ class Adversary:
         return self.accesses.mine if tile == self.accesses.victim else self.accesses.others
 
     def fresh(self) -> Plan:
-        plan = {}
+        plan: Plan = {}
         for tile in self.accesses.cores:
             does = self._does(tile)
             if self.accesses.steady:
@@ -133,25 +133,31 @@ async def slowest(bench: Bench, scene: GridScene, accesses: Accesses, target: Ti
                   what: str, **kind: int) -> int:
     """The longest of the victim's reads or writes (``which``) that is found.
 
-    Requests ``what`` of this ``kind`` are declared for the victim in each candidate.
+    Requests ``what`` of this ``kind`` are declared for the victim in each candidate. At last the
+    one that took longest is repeated beside the grid's model.
     """
     number = scene.tiles.index(accesses.victim)
     fields = {name: bench.outputs[f"{name}.{number}"].mask
               for name in ("requests", "writes", "landed", "operated")}
 
+    def kernels(plan: Plan) -> Iterator[dict[Tile, Kernel]]:
+        return ({tile: Kernel(True, operation=operation, target=target)
+                 for tile, operation in cores.items()} for cores in doing(plan))
+
     async def value(plan: Plan) -> int | None:
         await bench.reset()
-        bench.declare(what, at=scene.place(accesses.victim), **kind)
-        words = [scene.word({tile: Kernel(True, operation=operation, target=target)
-                             for tile, operation in cores.items()}) for cores in doing(plan)]
-        found = lives(await bench.play(words), fields)
+        bench.declare(what, scene.place(accesses.victim), **kind)
+        found = lives(await bench.play(list(map(scene.word, kernels(plan)))), fields)
         bench.undeclare(what)
         return found.get(which)
 
     adversary = Adversary(bench, accesses)
     found = await climbed_in_simulation(
         climb(adversary.fresh, adversary.changed, tries=TRIES, patience=PATIENCE), value)
-    bench.compared += found.tries
+    if found.candidate is not None:
+        beside = await type(scene).fresh(bench)
+        for each in kernels(found.candidate):
+            await beside.cycle(each)
     await bench.reset()
     return found.value or 0
 

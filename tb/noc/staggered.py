@@ -47,7 +47,7 @@ class Planned:
 Plan = Mapping[Tile, Sequence[Planned]]
 
 
-class PlannedSender(Sender):
+class PlannedSender(Sender[Flit]):
     """A sender that keeps to a plan: `begin` is called once in every cycle."""
 
     def __init__(self) -> None:
@@ -109,14 +109,14 @@ def random_network(seed: int, *, alike: bool | None = None, hostile: bool = True
 
 def random_plan(network: Network, rng: random.Random, cycles: int) -> Plan:
     """Packets that begin within so many cycles, each tile in a style of its own."""
-    plan = {}
+    plan: dict[Tile, list[Planned]] = {}
     for tile in network.mesh.tiles:
         names = [name for name, stream in network.streams.items() if stream.route[0] == tile]
         if not names:
             continue
         style, now = rng.choice(["saturates", "pauses", "bursts", "sends a few"]), rng.choice(
             [0, rng.randint(0, cycles // 8), rng.randint(0, cycles // 3)])
-        plan[tile] = packets = []
+        packets = plan[tile] = []
         few = rng.randint(1, 3)
         while now < cycles and len(packets) < (few if style == "sends a few" else cycles // 8):
             name = rng.choice(names)
@@ -138,7 +138,8 @@ def play(network: Network, plan: Plan, seed: int = 0) -> list[tuple[str, int, in
     last flit was delivered."""
     model = MeshModel(network.mesh, depth=network.depth, delta=network.delta, routing="source",
                       longest=max(stream.flits for stream in network.streams.values()) + 1)
-    rng, senders, order = random.Random(seed), {}, {tile: deque() for tile in plan}
+    rng, senders = random.Random(seed), {}
+    order: dict[Tile, deque[str]] = {tile: deque() for tile in plan}
     names = list(network.streams)
     for tile, packets in plan.items():
         senders[tile] = PlannedSender()
@@ -151,7 +152,8 @@ def play(network: Network, plan: Plan, seed: int = 0) -> list[tuple[str, int, in
     taken: dict[str, deque[int]] = {name: deque() for name in names}
     coming: dict[Tile, list[Flit]] = {tile: [] for tile in network.mesh.tiles}
     left: dict[Tile, int] = {}   # cycles for which a receiver does not take what is on offer
-    delivered, now, wanted = [], 0, sum(map(len, plan.values()))
+    delivered: list[tuple[str, int, int]] = []
+    now, wanted = 0, sum(map(len, plan.values()))
     while len(delivered) < wanted:
         offers = {tile: flit for tile, sender in senders.items()
                   if (flit := sender.begin()) is not None}

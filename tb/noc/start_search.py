@@ -27,7 +27,7 @@ def starts(period: int, *, step: int, sample: int, rng: random.Random
     for place in dict.fromkeys(todo):
         seen[place] = yield place
     best: list[int] = []
-    for place in sorted(seen, key=seen.get, reverse=True):
+    for place in sorted(seen, key=seen.__getitem__, reverse=True):
         if all(min((place - other) % period, (other - place) % period) > step for other in best):
             best.append(place)
     for place in best[:TEETH]:
@@ -36,7 +36,8 @@ def starts(period: int, *, step: int, sample: int, rng: random.Random
             for near in ((place - size) % period, (place + size) % period):
                 if near not in seen:
                     seen[near] = yield near
-            longest = max((place, (place - size) % period, (place + size) % period), key=seen.get)
+            longest = max((place, (place - size) % period, (place + size) % period),
+                          key=seen.__getitem__)
             # the same step again where it helped, for the end of a long slope
             place, size = longest, size if longest != place and size == 1 else size // 2
     return seen

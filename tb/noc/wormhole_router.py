@@ -25,7 +25,7 @@ class Scene:
         self.model = RouterModel(depth=p["depth"], delta=self.delta, routing=self.routing,
                                  longest=self.longest, ports=self.ports, width=self.width,
                                  connected=self.connected, position=PLACE)
-        self.senders = [Sender() for _ in range(self.ports)]
+        self.senders: list[Sender[Flit]] = [Sender() for _ in range(self.ports)]
         i, o = bench.inputs, bench.outputs
         self._sinks = [FlitPort(i, o, f"sinks.{n}") for n in range(self.ports)]
         self._sources = [FlitPort(o, i, f"sources.{n}") for n in range(self.ports)]
@@ -126,7 +126,7 @@ async def all_contend(bench: Bench) -> None:
             inputs = bench.rng.sample([n for n in range(scene.ports) if n != output], contenders)
             bench.undeclare("hop")
             await bench.reset()
-            bench.declare("hop", at={"i": inputs[0]}, flits=flits, contenders=contenders,
+            bench.declare("hop", {"i": inputs[0]}, flits=flits, contenders=contenders,
                           rival_flits=rival_flits)
             for who in inputs:
                 length = flits if who == inputs[0] else rival_flits
@@ -188,7 +188,7 @@ async def to_one_output_at_random(bench: Bench) -> None:
             scene.senders[who].waiting.extend(scene.packet(who, output, length))
     left = {who: iter(flits) for who, flits in lengths.items()}
     scene.begins = lambda who: bench.declare(
-        "hop", at={"i": who}, flits=next(left[who]), contenders=len(lengths),
+        "hop", {"i": who}, flits=next(left[who]), contenders=len(lengths),
         rival_flits=max(max(flits) for other, flits in lengths.items() if other != who))
     await scene.finish()
 

@@ -141,10 +141,9 @@ class RouterFairProof(Watcher):
                        | (owned == Cat(unit.want[n] for n in outputs)),
                        "invariant: the header wants the output that has it"),
             ]
-            before = None
-            for there, entry in [(unit.valid, kept), *_stored(m, unit, looks)]:
-                lost = entry.lost if before is None else before.lost
-                lost = Mux(entry.header, ~entry.want.any(), lost)
+            before = kept
+            for place, (there, entry) in enumerate([(unit.valid, kept), *_stored(m, unit, looks)]):
+                lost = Mux(entry.header, ~entry.want.any(), before.lost)
                 m.d.sync += [
                     Assert(~there | (entry.lost == lost), "invariant: lost without an output"),
                     Assert(~there | entry.header | ~entry.want.any(), "invariant: headers want"),
@@ -152,10 +151,10 @@ class RouterFairProof(Watcher):
                            "invariant: one output is wanted"),
                     Assert(~there | ~entry.want[unit.number], "invariant: nothing turns around"),
                 ]
-                if before is not None:
+                if place > 0:
                     m.d.sync += Assert(~there | (entry.header == before.flit.last),
                                        "invariant: a header follows a last flit")
-                before = entry if before is None else _either(m, there, entry, before)
+                    before = _either(m, there, entry, before)
             m.d.sync += [
                 Assert(~unit.valid | (unit.fresh == before.flit.last),
                        "invariant: a header is next after a last flit"),

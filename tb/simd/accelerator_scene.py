@@ -408,8 +408,8 @@ class AcceleratorSide(KernelSide):
                            "the cycle in which it is loaded, and its cycles")
         depth = self.machine.decode_stages + self.machine.execute_stages
         shown = phases_of(ran, depth=depth, policy=policy)
-        right = sorted(timed.phases, key=lambda phase: (phase.start, phase.resource))
-        for one, other in zip(shown, right, strict=True):
+        wanted_phases = sorted(timed.phases, key=lambda phase: (phase.start, phase.resource))
+        for one, other in zip(shown, wanted_phases, strict=True):
             self.bench.compare(one, other, "a phase")
         for number, words in wanted.items():
             self.bench.compare(memory[number], words, f"buffer {number}, by line and column,",

@@ -21,7 +21,8 @@ from cyclebound.tb.simd.accelerator_scene import phases_of
 
 
 def _buffers(listed: dict[str, list[int]]) -> dict[int, Buffer]:
-    return {int(number): Buffer(int(number), *sizes) for number, sizes in listed.items()}
+    return {int(number): Buffer(int(number), address, x, y)
+            for number, (address, x, y) in listed.items()}
 
 
 @testbench
@@ -34,7 +35,8 @@ async def kernel(bench: Bench) -> None:
     with np.load(folder / "memory.npz") as kept:
         memory = {int(number): kept[number].copy() for number in kept.files}
     scene = scene_on(bench)
-    policy, grid = Policy(work["policy"]), Grid(*work["grid"][:2], scene.machine, work["grid"][2])
+    x, y, width = work["grid"]
+    policy, grid = Policy(work["policy"]), Grid(x, y, scene.machine, width)
     progress = folder / "progress.json"
 
     def tell(cycle: int, launched: int) -> None:

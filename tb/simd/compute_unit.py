@@ -73,7 +73,7 @@ class Scene:
                 (("slot", slot), ("number", place.number), ("x", place.x), ("y", place.y)))
         for slot in plan.completions.get(cycle, ()):
             word |= inputs[f"completion.{slot}.valid"].mask
-            if cycle == plan.refused and plan.fault[1] == slot:
+            if cycle == plan.refused and plan.fault is not None and plan.fault[1] == slot:
                 word |= inputs[f"completion.{slot}.payload.fault"].mask
         for move in plan.writes.get(cycle, ()):
             word |= self._write(*move)
@@ -128,7 +128,8 @@ class Scene:
             ("commit", "access", "ended", "fault", "index_write"))
         buffer = outputs["buffer_query.buffer"]
         query_x, query_y = inputs["buffer_query.x"], inputs["buffer_query.y"]
-        asked, answers = 0, {}
+        asked = 0
+        answers: Sequence[tuple] = ()
         passed: Sequence[Passing] = ()
         for cycle in range(plan.end):
             x, y = self._dims.get(asked, (0, 0))
@@ -242,11 +243,11 @@ class Scene:
             self.bench.compare(answers, passing.held, f"slot {passing.slot}: what items answer, "
                                f"from index {passing.first} on,", count=len(answers))
 
-    def _answered(self, seen: int, answers) -> None:
+    def _answered(self, seen: int, answers: Sequence[tuple]) -> None:
         """Words that were asked for in the cycle before."""
         for slot, register, group, words, active in answers:
-            answer = self.bench.outputs[f"transfer.{slot}.answer.{register % 4}"].of(seen)
-            answer = np.frombuffer(answer.to_bytes(4 * self.words, "little"), np.uint32)
+            bits = self.bench.outputs[f"transfer.{slot}.answer.{register % 4}"].of(seen)
+            answer = np.frombuffer(bits.to_bytes(4 * self.words, "little"), np.uint32)
             self.bench.compare(np.where(active, answer, 0), np.where(active, words, 0),
                                f"slot {slot}: register {register}, from item "
                                f"{group * self.words} on,", count=int(active.sum()))

@@ -84,11 +84,11 @@ def _kernel(lines: str) -> str:
     return f"{HEAD}{_BEFORE}{lines}\nexit\nf:\nnop\ncpop\n"
 
 
-async def _run(scene: Scene, text: str, groups: int, **more: bool) -> None:
+async def _run(scene: Scene, text: str, groups: int, *, prompt: bool = False) -> None:
     program = assemble(text)
     grid = Grid(groups * scene.machine.items, 1, scene.machine)
     await scene.run(Planner(program, grid, memory_of(program), scene.bench.rng,
-                            words=scene.words, **more).made())
+                            words=scene.words, prompt=prompt).made())
 
 
 @testbench

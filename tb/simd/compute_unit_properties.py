@@ -4,7 +4,7 @@
 the inside of `ComputeUnit`, for induction.
 """
 
-from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 
 from cyclebound.golden.simd.isa import File
 from cyclebound.golden.simd.machine import SLOTS
@@ -115,7 +115,8 @@ class ComputeUnitOrder(ComputeUnitProof):
         inside, machine = self._target, self.machine
         tokens, depth = inside.tokens, inside.depth
         now, number = tokens[0], tokens[0]["pass"]
-        early, waited = [], []
+        early: list[Value] = []
+        waited: list[Value] = []
         for age in range(1, depth):
             token, writes = tokens[age], tokens[age].decoded.writes
             shared = (writes.file == File.SCALAR) | (writes.file == File.SCALAR_SPECIAL)

@@ -32,7 +32,8 @@ def hard_operation(rng: random.Random) -> tuple[int, int, int, int]:
     operation = rng.choice(tuple(LaneOperation))
     kind = rng.randrange(4)
     if kind == 0:
-        return operation, *(rng.getrandbits(32) >> rng.randrange(32) for _ in range(3))
+        a, b, c = (rng.getrandbits(32) >> rng.randrange(32) for _ in range(3))
+        return operation, a, b, c
     if kind == 1:
         return operation, *hard_pair(rng), rng.getrandbits(32)
     if kind == 2:  # such as 1 * a + b

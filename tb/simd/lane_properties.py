@@ -1,6 +1,6 @@
 """Properties of a lane: its latency, exact integers and words, a single NaN."""
 
-from amaranth.hdl import Array, Assert, Cat, Const, Cover, Module, Mux, Signal
+from amaranth.hdl import Array, Assert, Cat, Const, Cover, Module, Mux, Signal, Value
 
 from cyclebound.golden.simd.lane_operations import LaneOperation as Op
 from cyclebound.golden.simd.special_tables import NAN
@@ -36,7 +36,7 @@ class LaneCheck(Watcher):
         inputs = delayed(m, Cat(self.valid, self.operation, self.a, self.b), self.stages)
         due, operation, a, b = inputs[0], inputs[1:7], inputs[7:39], inputs[39:]
         less, zero = a.as_signed() < b.as_signed(), ~a.any()
-        results = {
+        results: dict[int, Value] = {
             Op.MOV: a, Op.FABS: a[:-1], Op.AND: a & b, Op.OR: a | b, Op.XOR: a ^ b, Op.NOT: ~a,
             Op.IADD: a + b, Op.ISUB: a - b, Op.INEG: -a,
             Op.IMIN: Mux(less, a, b), Op.IMAX: Mux(less, b, a),

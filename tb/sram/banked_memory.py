@@ -1,5 +1,6 @@
 """Testbench of the banked memory: every port of every bank compared in every cycle."""
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -29,6 +30,14 @@ class Requester:
         if self.current is None:
             self.current = self._source()
         return None if self.current is None else self.current.accesses[self.current.done]
+
+    def granted(self) -> None:
+        """The access on offer has been granted."""
+        transaction = self.current
+        assert transaction is not None
+        transaction.done += 1
+        if transaction.done == len(transaction.accesses):
+            self.current = None
 
     def stop(self) -> None:
         """Begin no further transaction."""
@@ -102,7 +111,7 @@ class Scene:
         """
         where = at and dict(zip("rb", at, strict=True))
         for what in ("transaction", "read"):
-            self.bench.declare(what, at=where, words=self.words_of(nbytes),
+            self.bench.declare(what, where, words=self.words_of(nbytes),
                                transaction_bytes=nbytes, requesters=requesters)
 
     def undeclare(self) -> None:
@@ -135,10 +144,7 @@ class Scene:
         self.bench.check(seen, expected, care)
 
     def _grant(self, key: tuple[int, int]) -> None:
-        path = self.paths[key]
-        path.current.done += 1
-        if path.current.done == len(path.current.accesses):
-            path.current = None
+        self.paths[key].granted()
 
     async def fill(self) -> None:
         """Write every word of every bank, through requester 0."""
@@ -146,8 +152,7 @@ class Scene:
             everything = [Access(address, (1 << self.word_bytes) - 1,
                                  self.bench.rng.getrandbits(8 * self.word_bytes))
                           for address in range(self.words)]
-            once = [Transaction(everything)]
-            self.place(0, bank, lambda once=once: once.pop() if once else None)
+            self.place(0, bank, functools.partial(next, iter([Transaction(everything)]), None))
         for _ in range(self.words):
             await self.cycle()
         await self.clear()
@@ -204,8 +209,8 @@ async def all_ask_at_once_after_reset(bench: Bench) -> None:
         scene.declare(scene.word_bytes, scene.requesters)
         for requester in range(scene.requesters):
             for bank in range(scene.banks):
-                scene.place(requester, bank, lambda scene=scene, bank=bank: scene.transaction(
-                    bank, scene.word_bytes, write=True))
+                scene.place(requester, bank, functools.partial(
+                    scene.transaction, bank, scene.word_bytes, write=True))
         for _ in range(cycles + 2 * scene.requesters):
             await scene.cycle()
         await bench.reset()

@@ -34,7 +34,7 @@ async def _measure(bench: Bench, requesters: int, threshold: int, *, worst: bool
     """Transactions against ``requesters - 1`` rivals."""
     p = bench.parameters
     length = -(-BYTES // p["word_bytes"])
-    bench.declare("transaction", at={"r": 0, "b": 0}, words=length, transaction_bytes=BYTES,
+    bench.declare("transaction", {"r": 0, "b": 0}, words=length, transaction_bytes=BYTES,
                   requesters=requesters)
     bound = eq1(transaction_bytes=BYTES, word_bytes=p["word_bytes"], requesters=requesters)
     rivals = sum(1 << who for who in bench.rng.sample(range(1, p["requesters"]), requesters - 1))

@@ -139,15 +139,15 @@ def layer_of(shape: Mapping[str, int]) -> Layer:
     shape = dict(shape)
     more = {name: shape.pop(name) for name in _MORE if name in shape}
     depthwise, scales = bool(shape.pop("depthwise", 0)), shape.pop("scales", 0)
-    edges = (shape["padding"] if "padding" in shape else 0,
-             *(shape.pop(f"padding_{edge}", shape.get("padding", 0))
-               for edge in ("left", "bottom", "right")))
-    sides = {name: (shape.pop(name, 1), shape.pop(f"{name}_across", 0))
-             for name in ("kernel", "stride", "dilation")}
-    shape.pop("padding", 0)
+    top = shape.pop("padding", 0)
+    left, bottom, right = (shape.pop(f"padding_{edge}", top)
+                           for edge in ("left", "bottom", "right"))
+    kernel, stride, dilation = ((high, wide or high) for high, wide in (
+        (shape.pop(name, 1), shape.pop(f"{name}_across", 0))
+        for name in ("kernel", "stride", "dilation")))
     return Layer(
-        Convolution("layer", **shape, padding=edges,
-                    **{name: (high, wide or high) for name, (high, wide) in sides.items()}),
+        Convolution("layer", **shape, padding=(top, left, bottom, right), kernel=kernel,
+                    stride=stride, dilation=dilation),
         Scale(3, 9, low=-100, high=120), depthwise=depthwise,
         scales=tuple((3 + i, 8 + i % 3) for i in range(shape["filters"])) if scales else (), **more)
 

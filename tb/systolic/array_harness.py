@@ -3,6 +3,7 @@
 Blocks share it: `Sweep` has what tells one dataflow from another.
 """
 
+import functools
 import itertools
 from collections.abc import Iterable
 
@@ -123,8 +124,8 @@ class Sweep:
     async def domain(self) -> None:
         """Every product of the configuration's domain; without one, the public simulator's."""
         if self.bench.domain:
-            ranges = [range(low, high + 1) for low, high in (self.bench.domain[d] for d in "mkn")]
-            await self.shapes(itertools.product(*ranges))
+            m, k, n = (range(low, high + 1) for low, high in (self.bench.domain[d] for d in "mkn"))
+            await self.shapes(itertools.product(m, k, n))
         else:
             await self.public_simulator()
 
@@ -138,8 +139,8 @@ class Sweep:
 
     async def random(self, count: int, most: int) -> None:
         """Products of random shapes up to ``most``."""
-        await self.shapes([tuple(self.bench.rng.randint(1, most) for _ in "mkn")
-                           for _ in range(count)])
+        some = functools.partial(self.bench.rng.randint, 1, most)
+        await self.shapes([(some(), some(), some()) for _ in range(count)])
 
     async def back_to_back(self) -> None:
         """A product is offered while the one before is computed; all checksums are right."""

@@ -74,8 +74,8 @@ async def every_convolution(bench: Bench) -> None:
     if bench.domain:
         names = list(bench.domain)
         ranges = [range(low, high + 1) for low, high in bench.domain.values()]
-        shapes = [dict(zip(names, values, strict=True)) for values in itertools.product(*ranges)]
-        shapes = [shape for shape in shapes if scene.covered(shape)]
+        every = (dict(zip(names, values, strict=True)) for values in itertools.product(*ranges))
+        shapes: list[Shape] = [shape for shape in every if scene.covered(shape)]
     else:
         shapes = [scene.random() for _ in range(25)]
     await scene.walks(shapes, sinks=itertools.repeat(True), observe=True)

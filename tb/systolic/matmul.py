@@ -35,7 +35,7 @@ class Scene:
         bench, rows = self.bench, self.rows
         words = itertools.zip_longest(a_words(a, rows), b_words(b, rows, self.columns))
         for address, pair in enumerate(words):
-            values = {}
+            values: dict[str, int] = {}
             for name, word in zip("ab", pair, strict=True):
                 if word is not None:
                     values |= {f"load_{name}.valid": 1,

@@ -30,7 +30,7 @@ async def _run(bench: Bench, layers: tuple[Product | Convolution, ...]) -> None:
     for layer in layers:
         if isinstance(layer, Convolution):
             image = random(layer.channels, layer.height, layer.width)
-            filters = random(layer.filters, layer.channels, layer.kernel, layer.kernel)
+            filters = random(layer.filters, layer.channels, *layer.kernels)
             a, b = im2col(layer, image, filters)
         else:
             a, b = random(layer.m, layer.k), random(layer.k, layer.n)

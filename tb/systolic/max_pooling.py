@@ -41,7 +41,7 @@ class Scene:
             seen = await bench.step(settings | (valid | payload.to(pixels[taken]) if offer else 0)
                                     | (ready_bit if ready else 0))
             takes, shown = model.step(offer, ready)
-            want = {"pixels.ready": takes, "results.valid": shown is not None}
+            want: dict[str, int] = {"pixels.ready": takes, "results.valid": shown is not None}
             if shown is not None:
                 want["results.payload"] = packed(shown, self.width)
                 left += ready

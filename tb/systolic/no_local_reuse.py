@@ -1,7 +1,7 @@
 """Testbench of the array without local reuse: every output compared in every cycle."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -38,10 +38,11 @@ class Scene:
             steps.append((wide[t, along].tolist(), tile.ravel().tolist(), begun[number].tolist()))
         if observe:
             bench.declare("product", m=m, k=k, n=n, operands=len(steps))
-        o, results, taken, given = bench.outputs, [], 0, None
+        o, taken, given = bench.outputs, 0, None
+        results: list[Sequence[int]] = []
         while len(results) < len(steps):
             offer, ready = taken < len(steps) and next(offers), next(sinks)
-            values = {"results.ready": ready}
+            values: dict[str, int] = {"results.ready": ready}
             if offer:
                 left, weights, sums = steps[taken]
                 given = left, np.reshape(weights, (self.rows, self.columns)), sums
@@ -51,7 +52,8 @@ class Scene:
                            "operands.payload.sums": packed(sums, accumulator)}
             seen = await bench.step(bench.inputs.pack(values))
             takes, shown = self.model.step(given if offer else None, ready)
-            want = {"operands.ready": takes, "results.valid": shown is not None,
+            want: dict[str, int] = {
+                    "operands.ready": takes, "results.valid": shown is not None,
                     "active": (1 << self.rows * self.columns) - 1 if self.taken else 0}
             self.taken = bool(offer and takes)
             if shown is not None:

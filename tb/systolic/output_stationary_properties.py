@@ -301,7 +301,7 @@ class OutputStationaryProof(_ArrayWatcher):
                           "the last row of a product leaves")
         if self.product is not None:
             m.submodules.product = self.product
-            m.d.sync += [Assert(fact, text) for fact, text in self.values(m)]
+            m.d.sync += [Assert(fact, text) for fact, text in self.values(m, self.product)]
         for path, _, port in self.signature.flatten(self):
             for watcher in filter(None, (self.check, self.product)):
                 seen = watcher
@@ -350,9 +350,9 @@ class OutputStationaryProof(_ArrayWatcher):
         begun = c.in_fold | (c.flush != 0) | final
         yield c.excess == Mux(c.in_fold, -1, Mux(begun, flush_steps - 1 - c.flush, 0)), "excess"
 
-    def values(self, m):
+    def values(self, m, p: "OutputStationaryProductCheck"):
         """Sums, and the operands on their way to them, add up to what the product check has."""
-        t, c, p = self.target, self.check, self.product
+        t, c = self.target, self.check
         two = c.rows_left > t.rows  # matrices leaving: the last row of one, and all of the next
         leaving, closing = (c.rows_left != 0) + two, ~c.in_fold & (c.owed != 0)
         yield p.in_fold == c.in_fold, "product in fold"
@@ -481,7 +481,7 @@ class OutputStationaryBoundProof(OutputStationaryProof):
         """Assert in ``m`` what the probes' counters hold."""
         begun, rows, period, flush = self.begun, self.rows, self._period, self._flush
         at = [number * period for number in range(self.folds)]
-        facts = []
+        facts: list[tuple[Value, str]] = []
         for what in ("fold", "macs"):
             if what not in probes:
                 continue

@@ -63,7 +63,8 @@ class Scene:
             seen = await bench.step(settings | (words[taken] if offer else 0)
                                     | (ready_bit if ready else 0))
             takes, shown = self.model.step(expected[taken] if offer else None, ready)
-            want, care = {"sums.ready": takes, "results.valid": shown is not None}, 0
+            want: dict[str, int] = {"sums.ready": takes, "results.valid": shown is not None}
+            care = 0
             if shown is not None:
                 want["results.payload"], care = packed(shown, result), offset.mask
                 left += ready
@@ -90,7 +91,10 @@ async def every_sum(bench: Bench) -> None:
     half, n = 1 << scene.widths[0] - 1, scene.columns
     pairs = list(itertools.product(range(-half, half), repeat=2))
     pairs += pairs[:-len(pairs) % n]  # a whole row at the end, too
-    rows = [tuple(zip(*pairs[at:at + n], strict=True)) for at in range(0, len(pairs), n)]
+    rows: list[Row] = []
+    for at in range(0, len(pairs), n):
+        values, bias = zip(*pairs[at:at + n], strict=True)
+        rows.append((values, bias))
     (low, high), (least, most) = (bench.domain[name] for name in ("multiplier", "shift"))
     for multiplier, shift in itertools.product(range(low, high + 1), range(least, most + 1)):
         limits = scene.scale()

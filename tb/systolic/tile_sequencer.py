@@ -23,12 +23,12 @@ class Scene:
         while waiting or walking:
             ready = next(sinks)
             offer = waiting[-1] if waiting else None
-            values = {"command.valid": offer is not None, "tiles.ready": ready}
+            values: dict[str, int] = {"command.valid": offer is not None, "tiles.ready": ready}
             if offer is not None:
                 values |= {"command.payload.down": offer[0], "command.payload.across": offer[1]}
             seen = await bench.step(bench.inputs.pack(values))
             takes, tile = self.model.step(offer, ready)
-            expected = {"command.ready": takes, "tiles.valid": tile is not None}
+            expected: dict[str, int] = {"command.ready": takes, "tiles.valid": tile is not None}
             if tile is not None:
                 expected |= {f"tiles.payload.{name}": value for name, value in vars(tile).items()}
             bench.check_fields(seen, expected)
@@ -46,9 +46,9 @@ async def every_matrix(bench: Bench) -> None:
     """Every matrix of the domain; where there is none, random ones."""
     scene = Scene(bench)
     if bench.domain:
-        ranges = [range(low, high + 1) for low, high in
-                  (bench.domain[name] for name in ("down", "across"))]
-        commands = list(itertools.product(*ranges))
+        down, across = (range(low, high + 1) for low, high in
+                        (bench.domain[name] for name in ("down", "across")))
+        commands = list(itertools.product(down, across))
     else:
         commands = [(bench.rng.randint(1, 200), bench.rng.randint(1, 200)) for _ in range(50)]
         commands += [(1, scene.most), (scene.most, 1)]

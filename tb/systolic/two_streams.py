@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,15 @@ class Played(NamedTuple):
     macs: list[int]
 
 
+class StreamedModel(Protocol):
+    """A golden model of such an array."""
+
+    def step(self, one: Any, other: Any, ready: bool, /
+             ) -> tuple[bool, bool, list[int] | None, int]:
+        """A cycle with what is on offer on both streams: which are taken, the results, and the PEs
+        that are active."""
+
+
 class TwoStreams:
     """The array, and its model.
 
@@ -43,8 +52,8 @@ class TwoStreams:
         Bits of an element of either, and of the results.
     """
 
-    def __init__(self, bench: Bench, model: object, ports: tuple[str, str], operand_width: int,
-                 accumulator_width: int) -> None:
+    def __init__(self, bench: Bench, model: StreamedModel, ports: tuple[str, str],
+                 operand_width: int, accumulator_width: int) -> None:
         self.bench, self.model = bench, model
         self._widths = operand_width, accumulator_width
         i, o = bench.inputs, bench.outputs
@@ -85,11 +94,11 @@ class TwoStreams:
                 if offered[side] is None and next(offers):
                     offered[side] = next(sides[side], None)
             seen = await bench.step(self._word(offered, sink))
-            *taken, result, active = self.model.step(*offered, sink)
+            one, other, result, active = self.model.step(offered[0], offered[1], sink)
             expected, care = self._active.to(active), self._care
-            for side, ready in enumerate(self._ready):
-                expected |= ready if taken[side] else 0
-                if taken[side]:
+            for side, (ready, taken) in enumerate(zip(self._ready, (one, other), strict=True)):
+                expected |= ready if taken else 0
+                if taken:
                     offered[side] = None
             if result is not None:
                 expected |= self._result_valid | self._result.to(packed(result, self._widths[1]))

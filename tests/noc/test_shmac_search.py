@@ -1,5 +1,6 @@
 """The search for slow accesses among several masters, on the golden model instead of the RTL."""
 
+import asyncio
 import random
 from types import SimpleNamespace
 
@@ -9,7 +10,18 @@ from cyclebound.golden.noc import shmac_bounds as bounds
 from cyclebound.golden.noc.handshake_mesh import HandshakeMeshModel
 from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
-from cyclebound.tb.noc.shmac_search import IDLE, READ, WRITE, Accesses, Adversary, doing, lives
+from cyclebound.tb.bench import Bench
+from cyclebound.tb.noc import shmac_search
+from cyclebound.tb.noc.shmac_search import (
+    IDLE,
+    READ,
+    WRITE,
+    Accesses,
+    Adversary,
+    doing,
+    lives,
+    slowest,
+)
 from cyclebound.tools.hill_climb import climb, climbed
 
 pytestmark = pytest.mark.unit
@@ -47,6 +59,67 @@ def test_a_plan_says_what_each_core_does_in_each_cycle():
     plan = {(0, 2): ((IDLE, 1), (READ, 2)), (0, 3): ((WRITE, 1),)}
     assert doing(plan)[:4] == [{(0, 3): Operation.WRITE}, {(0, 2): Operation.READ},
                                {(0, 2): Operation.READ}, {}]
+
+
+class ModelBench(Bench):
+    """A bench whose block is the golden model; inputs are the cores' kernels themselves."""
+
+    def __init__(self):
+        self.rng, self.cycle = random.Random(6), 0
+        self._compared = self._bits = 0
+        self.outputs = {f"{name}.{number}": SimpleNamespace(mask=bit << 4 * number)
+                        for number in range(4) for name, bit in FIELDS.items()}
+
+    async def reset(self, *, idle=None):
+        self.grid = HandshakeMeshModel(Mesh(1, 4))
+
+    def declare(self, what, at=None, /, **parameters):
+        """Nothing is measured."""
+
+    undeclare = declare
+
+    async def play(self, inputs):
+        return [seen(self.grid.step(kernels)) for kernels in inputs]
+
+
+def seen(events):
+    """All outputs of the grid in a cycle."""
+    return sum((shown.requests | shown.writes << 1 | shown.landed << 2
+                | (shown.ends == "operation") << 3) << 4 * number
+               for number, shown in enumerate(events.values()))
+
+
+class ModelScene:
+    """What a search needs of a `GridScene`."""
+
+    def __init__(self, bench):
+        self.bench, self.tiles, self.model = bench, Mesh(1, 4).tiles, HandshakeMeshModel(Mesh(1, 4))
+
+    @classmethod
+    async def fresh(cls, bench):
+        await bench.reset()
+        return cls(bench)
+
+    def place(self, tile):
+        return {"n": self.tiles.index(tile)}
+
+    def word(self, kernels):
+        return kernels
+
+    async def cycle(self, kernels):
+        shown, = await self.bench.play([kernels])
+        self.bench.check(shown, seen(self.model.step(kernels)), 0xFFFF)
+
+
+def test_what_is_found_is_compared_with_the_model(monkeypatch):
+    """A run that compares nothing fails."""
+    monkeypatch.setattr(shmac_search, "TRIES", 4)
+    bench = ModelBench()
+    took = asyncio.run(slowest(bench, ModelScene(bench), Accesses(CORES, CORES[0], (IDLE, READ),
+                                                                  (IDLE, READ)),
+                               TARGET, "read", "shared"))
+    assert took > 0
+    assert bench.compared == shmac_search.CYCLES
 
 
 @pytest.mark.thorough
