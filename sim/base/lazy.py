@@ -1,20 +1,23 @@
 """Modules that are imported when something in them is first used.
 
 ``cyclebound --help`` and `bound` need neither cocotb nor a database nor a plot library, whose
-import takes longer than what they do. Modules with commands name what they use by `lazy`.
+import takes longer than what they do. Modules with commands name what they use by `lazily`.
 """
 
 import importlib
 import importlib.util
 import sys
 import traceback
-from importlib.abc import Loader
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
 from cyclebound.sim.base.errors import UserError
 
-__all__ = ["import_whole", "lazy"]
+__all__ = ["import_whole", "lazily"]
 
 
 def import_whole(name: str) -> ModuleType:
@@ -27,24 +30,34 @@ def import_whole(name: str) -> ModuleType:
         raise UserError(_says(error)) from error
 
 
-def lazy(name: str) -> ModuleType:
-    """The module of that name, imported at the first use of one of its attributes.
+@contextmanager
+def lazily() -> Iterator[None]:
+    """Modules that are imported within are loaded at the first use of one of their attributes.
 
-    Then, and whenever it is used again, `UserError` is raised if it cannot be imported.
+    As ``from package import module``: a name that is taken out of a module is such a use. Then, and
+    whenever it is used again, `UserError` is raised if it cannot be imported. Editors and type
+    checkers see plain imports.
     """
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.find_spec(name)
-    if spec is None or spec.loader is None:
-        raise ModuleNotFoundError(f"no module named {name!r}")
-    spec.loader = importlib.util.LazyLoader(_Loader(spec.loader))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    parent, _, child = name.rpartition(".")
-    if parent in sys.modules:
-        setattr(sys.modules[parent], child, module)
-    return module
+    finder = _Finder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _Finder(MetaPathFinder):
+    """Finds what the others find, to be loaded later."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None,
+                  target: ModuleType | None = None) -> ModuleSpec | None:
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = importlib.util.LazyLoader(_Loader(spec.loader))
+                return spec
+        return None
 
 
 class _BrokenModule(ModuleType):

@@ -18,15 +18,14 @@ from rich.markup import escape
 from rich.text import Text
 
 from cyclebound.sim.base.errors import UserError, unknown
-from cyclebound.sim.base.lazy import lazy
+from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.base.shape import cleaned
 
-blocks = lazy("cyclebound.sim.describe.block")
-catalogue = lazy("cyclebound.sim.catalogue")
-bars = lazy("rich.progress")
-tables = lazy("rich.table")
-printing = lazy("cyclebound.sim.base.print_table")
-verdicts = lazy("cyclebound.sim.judge.verdict")
+with lazily():
+    from rich import progress as bars
+
+    from cyclebound.sim import catalogue
+    from cyclebound.sim.describe import block as blocks
 
 GROUPS = {
     "dataflow": ("cyclebound.sim.cli.dataflow",
@@ -147,10 +146,10 @@ class _Plain(Console):
     """Prints text as it stands: names may have brackets and colons, which rich would read as
     markup and emoji, and control characters, which a terminal would obey."""
 
-    def __init__(self, **options: object) -> None:
-        super().__init__(markup=False, emoji=False, **options)
+    def __init__(self, *, stderr: bool, width: int | None = None) -> None:
+        super().__init__(markup=False, emoji=False, stderr=stderr, width=width)
 
-    def render_str(self, text: str, **options: object) -> Text:
+    def render_str(self, text: str, **options: Any) -> Text:
         return super().render_str(cleaned(text), **options)
 
 
@@ -187,7 +186,7 @@ def progress_bars() -> Iterator[Progress]:
     columns = (bars.TextColumn("{task.description}", markup=False), bars.BarColumn(),
                bars.MofNCompleteColumn(), bars.TimeElapsedColumn())
     with bars.Progress(*columns, console=screen, transient=True) as shown:
-        tasks: dict[str, int] = {}
+        tasks: dict[str, bars.TaskID] = {}
 
         def report(step: str, done: int, total: int) -> None:
             if step not in tasks:
@@ -247,7 +246,15 @@ def with_part(settings: list[str] | None, part: str | None) -> list[str]:
 def parameters_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
                 *, more: tuple[str, ...] = ()) -> dict[str, object]:
     """A configuration's parameters, with those that ``--set`` changes. Raises `UserError`."""
-    parameters = dict(block.configuration(configuration)[1].parameters)
+    return {**block.configuration(configuration)[1].parameters,
+            **_set(block, configuration, settings, more)}
+
+
+def _set(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
+         more: tuple[str, ...] = ()) -> dict[str, int | str]:
+    """What ``--set`` names, with its values. Raises `UserError`."""
+    parameters = block.configuration(configuration)[1].parameters
+    values: dict[str, int | str] = {}
     for setting in settings or ():
         name, equals, text = setting.partition("=")
         if not equals or not name:
@@ -255,25 +262,23 @@ def parameters_of(block: "blocks.Block", configuration: str | None, settings: li
         if name not in parameters and name not in more:
             raise unknown(f"parameter of {block.name}", name, [*parameters, *more])
         if isinstance(parameters.get(name), str):
-            parameters[name] = text
+            values[name] = text
             continue
         try:
-            parameters[name] = int(text, 0)
+            values[name] = int(text, 0)
         except ValueError:
             raise UserError(f"--set {name} takes a whole number, not {text!r}") from None
-    return parameters
+    return values
 
 
 def changes_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
-               part: str | None) -> dict[str, object]:
+               part: str | None) -> dict[str, int | str]:
     """The parameters that ``--set`` and ``--part`` name, with their values. Raises `UserError`."""
-    settings = with_part(settings, part)
-    values = parameters_of(block, configuration, settings)
-    return {name: values[name] for name in (setting.partition("=")[0] for setting in settings)}
+    return _set(block, configuration, with_part(settings, part))
 
 
 def blocks_with(names: list[str] | None, settings: list[str] | None, part: str | None
-                ) -> tuple[list["blocks.Block"], dict[str, object]]:
+                ) -> tuple[list["blocks.Block"], dict[str, int | str]]:
     """The blocks of these names that have all parameters of ``--set`` and ``--part``, with their
     values. Blocks of a family that lack one are left out; a block that is named must have all.
     Raises `UserError`."""

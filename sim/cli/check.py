@@ -5,21 +5,22 @@ import math
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.base.lazy import lazy
+from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.base.shape import cleaned
 from cyclebound.sim.cli.base import AsJson, app, console, status
 
-checks = lazy("cyclebound.sim.traces.check")
-new_blocks = lazy("cyclebound.sim.describe.new_block")
-printing = lazy("cyclebound.sim.base.print_table")
-probes = lazy("cyclebound.tb.probe")
-tallies = lazy("cyclebound.tb.tally")
-traces = lazy("cyclebound.sim.traces.trace")
+with lazily():
+    from cyclebound.sim.base import print_table as printing
+    from cyclebound.sim.describe import new_block as new_blocks
+    from cyclebound.sim.traces import check as checks
+    from cyclebound.sim.traces import trace as traces
+    from cyclebound.tb import probe as probes
+    from cyclebound.tb import tally as tallies
 
 
 @app.command()
@@ -115,7 +116,7 @@ def check(
         with status(f"reading {trace}"):
             checked = checks.check(opened, wanted)
     draws = picture is not None and checked.finding.worst is not None
-    if draws:
+    if picture is not None and draws:
         with traces.open_trace(trace) as reopened:
             _prepare(reopened, scope, names)
             _draw(picture, reopened, checked, signals or [])
@@ -171,14 +172,14 @@ def _whole(name: str, text: str) -> int:
     return value
 
 
-def _probe(**fields: object) -> "probes.Probe":
+def _probe(**fields: Any) -> "probes.Probe":
     try:
         return probes.Probe(**fields)
     except ValueError as error:
         raise UserError(str(error)) from error
 
 
-def _finite(row: dict[str, object]) -> dict[str, object]:
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
     """Without infinite ratios, which JSON does not have."""
     return {**row, "ratios": [ratio if math.isfinite(ratio) else None for ratio in row["ratios"]]}
 

@@ -194,8 +194,8 @@ def _draw(ran: KernelRun, picture: Path) -> list[str]:
 def _say(ran: KernelRun, on: str, written: list[str]) -> None:
     screen = console()
 
-    def line(text: str, **style: str) -> None:
-        screen.print(text, highlight=False, markup=False, soft_wrap=True, **style)
+    def line(text: str, *, style: str | None = None) -> None:
+        screen.print(text, highlight=False, markup=False, soft_wrap=True, style=style)
 
     for name, array in ran.arrays.items():
         more = f" ... ({len(array)} elements)" if len(array) > 8 else ""

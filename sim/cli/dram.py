@@ -263,8 +263,7 @@ def crossover(words: Annotated[int, typer.Option(
         most = min(device.bursts, limit // device.nCCD_S)  # a burst takes nCCD_S at least
         bursts = bisect.bisect_right(
             range(1, most + 1), limit,
-            key=lambda count, tile=tile, writes=writes: tile(
-                part=device, bursts=count, write=writes))
+            key=functools.partial(_clocks, tile, device, writes))
         table.add_row("write" if writes else "read", name, f"{limit:,} clocks", f"{bursts:,}",
                       f"{bursts * BURST_WORDS * WORD_BYTES / (1 << 20):.3f}")
     print_table(table, console())
@@ -394,13 +393,18 @@ def searched_table(
     return int(bool(problems))
 
 
+def _clocks(tile: Bound, part: Part, write: int, bursts: int) -> int:
+    return tile(part=part, bursts=bursts, write=write)
+
+
 def _of_buffer(part: Part, buffer: str, period: int, request: BufferRequest,
                address: int) -> tuple[int, int]:
     """Address and period of a tile of a buffer, in words; `UserError` if it leaves the buffer."""
     sizes = re.fullmatch(r"(\d+)x(\d+)", buffer)
     if sizes is None:
         raise UserError(f"--buffer takes words and lines, as in 64x32, not {buffer!r}")
-    mapping = Mapping(0, address, *map(int, sizes.groups()))
+    x, y = map(int, sizes.groups())
+    mapping = Mapping(0, address, x, y)
     if period not in (0, mapping.x):
         raise UserError(f"the period of a buffer's tile must be its line ({mapping.x}), "
                         f"not {period}")
@@ -438,7 +442,7 @@ def _show(part: Part, bursts: Sequence[int], planned: Schedule,
     if planned.issue_delay > MOST_OWED * part.nREFI:
         raise UserError(f"a request must take {MOST_OWED} nREFI ({MOST_OWED * part.nREFI} cycles) "
                         f"at most, or a refresh is late, not {planned.issue_delay}")
-    allowed = {}
+    allowed: dict[str, int | str] = {}
     for bound, values in claims:
         try:
             allowed[bound.name] = bound.of(values)

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.base.errors import UserError, unknown
-from cyclebound.sim.base.lazy import lazy
+from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.base.shape import cleaned
 from cyclebound.sim.cli import base as cli
 from cyclebound.sim.cli.base import (
@@ -34,21 +34,22 @@ from cyclebound.sim.cli.base import (
 )
 from cyclebound.sim.cli.listing import declared_kinds
 
-attesting = lazy("cyclebound.sim.regression.attest")
-blocks = lazy("cyclebound.sim.describe.block")
-certifying = lazy("cyclebound.sim.proof.certify")
-fpgas = lazy("cyclebound.sim.fpga.placement")
-printing = lazy("cyclebound.sim.base.print_table")
-proving = lazy("cyclebound.sim.proof.prove")
-regression = lazy("cyclebound.sim.regression.regress")
-run_results = lazy("cyclebound.sim.regression.results")
-variants = lazy("cyclebound.sim.describe.variant")
-verdicts = lazy("cyclebound.sim.judge.verdict")
-verilog_checks = lazy("cyclebound.sim.export.check")
-verilog_comparing = lazy("cyclebound.sim.export.compare")
-verilog_litex = lazy("cyclebound.sim.export.litex")
-verilog_shells = lazy("cyclebound.sim.export.shells")
-verilogs = lazy("cyclebound.sim.export.verilog")
+with lazily():
+    from cyclebound.sim.base import print_table as printing
+    from cyclebound.sim.describe import block as blocks
+    from cyclebound.sim.describe import variant as variants
+    from cyclebound.sim.export import check as verilog_checks
+    from cyclebound.sim.export import compare as verilog_comparing
+    from cyclebound.sim.export import litex as verilog_litex
+    from cyclebound.sim.export import shells as verilog_shells
+    from cyclebound.sim.export import verilog as verilogs
+    from cyclebound.sim.fpga import placement as fpgas
+    from cyclebound.sim.judge import verdict as verdicts
+    from cyclebound.sim.proof import certify as certifying
+    from cyclebound.sim.proof import prove as proving
+    from cyclebound.sim.regression import attest as attesting
+    from cyclebound.sim.regression import regress as regression
+    from cyclebound.sim.regression import results as run_results
 
 
 _DIFFERENT = 10  # lines of what differs here
@@ -167,7 +168,7 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
             wanted = variants.proofs_with(the_block, changes) if changes else [
                 (claim, instance) for claim in the_block.properties
                 for instance in claim.instances]
-            by = (proving.prove if solvers is None else
+            by = (proving.prove if names is None else
                   functools.partial(proving.prove_with, names))
             for number, (claim, parameters) in enumerate(wanted):
                 report("proofs", number, len(wanted))
@@ -179,7 +180,8 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
                             keep=keep and keep / f"{the_block.name}.{claim.name}.{number + 1}")
                     proofs.append(proof)
                 except UserError as error:
-                    proofs.append(proving.Proof(the_block.name, claim.name, claim.says, parameters,
+                    proofs.append(proving.Proof(the_block.name, claim.name, claim.says,
+                                                dict(parameters),
                                                 detail=str(error)))
         else:
             proofs = regression.prove_blocks([the_block], pages=tuple(cli.pages), workers=workers,
@@ -241,6 +243,7 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
         figures = fpgas.place_and_route(the_block, configuration,
                                         target or (own.device if own else "ecp5-85k"), seed=seed,
                                         compact=compact, progress=tell)
+    assert figures is not None  # as it is without `only_cached`
     bounds = _bounds_in_ns(the_block, figures, settings, decided)
     if as_json:
         print(json.dumps({**asdict(figures), "bounds": bounds}, indent=2))
@@ -371,7 +374,8 @@ def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures", settings: lis
     rows = []
     for observed in block.bounds:
         parameters = {**given, **decided[observed.what]}
-        row = {"bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None,
+        row: dict[str, Any] = {
+               "bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None,
                "unit": observed.probe.counts if observed.probe else "cycles"}
         try:
             row["cycles"] = verdicts.cycles_of(observed.bound, parameters)

@@ -1,12 +1,13 @@
 """Commands about CUDA kernels: occupancy, worst-case estimates and bounds, streams, mappings."""
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -122,6 +123,9 @@ CountedPipelines = Annotated[str | None, typer.Option(
 ReadOnly = Annotated[str | None, typer.Option(
     "--read-only", metavar="RULE", help="A load through the read-only path takes: " + "; ".join(
         f"{name}: {says}" for name, says in READ_ONLY.items()) + ".")]
+P = ParamSpec("P")
+T = TypeVar("T")
+
 Branch = Annotated[str | None, typer.Option(
     "--branch", metavar="B", help="Take the `saturated` or `unsaturated` branch without the test.")]
 
@@ -152,7 +156,7 @@ def options_of(base: Options, *, constants: str | None, alpha: str | None, warps
     return checked(replace, base, **changes)
 
 
-def checked(function: Callable, *arguments: object, **named: object) -> object:
+def checked(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
     """The result of a model; its `ValueError` becomes a `UserError`."""
     try:
         return function(*arguments, **named)
@@ -265,12 +269,13 @@ def thesis(
     prints only part of the counts; docs/gpu.md says which were derived.
     """
     check_files(html)
-    given = {"constants": constants, "alpha": alpha, "warps": warps,
-             "saturated_memory": saturated_memory, "pipelines": pipelines, "read_only": read_only,
-             "branch": branch}
-    rows, data = [], []
+    with_options = functools.partial(
+        options_of, constants=constants, alpha=alpha, warps=warps,
+        saturated_memory=saturated_memory, pipelines=pipelines, read_only=read_only, branch=branch)
+    rows: list[tuple] = []
+    data: list[dict[str, Any]] = []
     for named in [thesis_kernel(kernel)] if kernel else THESIS_KERNELS.values():
-        other = options_of(strict(named), **given)
+        other = with_options(strict(named))
         first = thesis_estimate(named, named.preset)
         second = checked(thesis_estimate, named, other)
         rows.append((named.name, named.published, plain(first.cycles), plain(second.cycles),
@@ -288,12 +293,12 @@ def thesis(
                 "instructions": row.numbers, "name": row.name, "pipeline": row.pipeline,
                 "preset": plain(row.first), "other": plain(row.second), "cycles": plain(row.cycles)}
                 for row in differences(first.charges, second.charges)]})
-    named = any(value is not None for value in given.values())
-    label = "with the options" if named else "as printed"
+    changed = any(value is not None for value in with_options.keywords.values())
+    label = "with the options" if changed else "as printed"
     page = Page("The thesis's estimates (Table 6.7)", [
         "preset: what reproduces the published number. " + (
             "with the options: the algorithms as printed, but for what the options change"
-            if named else "as printed: Algorithms 1 and 2 to the letter, with the preset's W")
+            if changed else "as printed: Algorithms 1 and 2 to the letter, with the preset's W")
         + ". measured: the thesis's, on its A100. An estimate below it is marked."
          " safe bound: `cyclebound gpu bound` on a listing of ours "
         "with the same counts."],
@@ -467,6 +472,7 @@ def show_latencies(latencies: Latencies = None, as_json: AsJson = False,
     data = []
     for name in names:
         opcode = opcode_of(name, own.opcodes)
+        assert opcode is not None  # `parse_latencies` refuses others
         yours = name in own.delays
         data.append({"opcode": name, "pipeline": opcode.pipeline, "kind": opcode.kind,
                      "delay": own.delays.get(name, THESIS_DELAYS.get(name)),
@@ -644,7 +650,8 @@ def show_streams(
         "priorities": "Bounds for any launches, with what higher priorities may add.",
         "busy period": "With a null stream every other operation may be ahead: the bound of all is "
                        "the longest busy period."}[bounds.rule])
-    data = {"operations": [dict(zip(("stream", "operation", "launched", "queued", "start", "end",
+    data: dict[str, Any] = {
+            "operations": [dict(zip(("stream", "operation", "launched", "queued", "start", "end",
                                      "response", "bound"), row, strict=True)) for row in rows],
             "rule": bounds.rule, "problem": bounds.problem, "search": None}
     exceeded = any(row[-1] is not None and row[-2] > row[-1] for row in rows)
@@ -673,7 +680,7 @@ def show_streams(
 
 
 def _cell(cell: Cell, chosen: bool) -> str:
-    if cell.cycles is None:
+    if cell.cycles is None or cell.time_ps is None:
         return "none"
     return f"{'* ' if chosen else ''}{cell.time_ps / 1e6:,.2f} ({cell.cycles:,})"
 

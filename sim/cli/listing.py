@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.base.lazy import lazy
+from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.cli.base import (
     AsJson,
     ConfigurationName,
@@ -22,10 +22,12 @@ from cyclebound.sim.cli.base import (
     with_part,
 )
 
-blocks = lazy("cyclebound.sim.describe.block")
-tables = lazy("rich.table")
-printing = lazy("cyclebound.sim.base.print_table")
-verdicts = lazy("cyclebound.sim.judge.verdict")
+with lazily():
+    from rich import table as tables
+
+    from cyclebound.sim.base import print_table as printing
+    from cyclebound.sim.describe import block as blocks
+    from cyclebound.sim.judge import verdict as verdicts
 
 
 @app.command("list")
@@ -111,17 +113,17 @@ def bound(name: Annotated[str, typer.Argument(
             refused.append(error)  # no part is for every block
     if refused and not claims_of:
         raise refused[0]
-    for error in refused:
-        say(str(error))
+    for problem in refused:
+        say(str(problem))
     if not claims_of:
         raise UserError(f"no block of {name} has all that --configuration, --set and --part name")
     rows = [row for group in claims_of.values() for row in group]
     if as_json:
         print(json.dumps(rows, indent=2))
     else:
-        for block, claims in claims_of.items():
+        for title, claims in claims_of.items():
             if family:
-                console().print(f"{block}\n", style="bold underline")
+                console().print(f"{title}\n", style="bold underline")
             for row in claims:
                 _print_claim(row, derivation)
     if settings and not family and all(row["cycles"] is None for row in rows):
@@ -138,7 +140,7 @@ def _has(block: "blocks.Block", configuration: str | None, settings: list[str]) 
 
 
 def _claims(block: "blocks.Block", configuration: str | None,
-            settings: list[str]) -> list[dict[str, object]]:
+            settings: list[str]) -> list[dict[str, Any]]:
     """All claims of a block, as rows for `bound`. Raises `UserError`."""
     more = tuple(dict.fromkeys(p for o in block.bounds for p in o.bound.parameters))
     parameters = parameters_of(block, configuration, settings, more=more)
@@ -146,7 +148,8 @@ def _claims(block: "blocks.Block", configuration: str | None,
     block.make({name: parameters[name] for name in own})  # refuses what the component refuses
     rows = []
     for observed in block.bounds:
-        row = {"block": block.name, "bound": observed.bound.name,
+        row: dict[str, Any] = {
+               "block": block.name, "bound": observed.bound.name,
                "claim": observed.bound.kind, "what": observed.what,
                "environment": observed.bound.environment,
                "assumed": [*dict.fromkeys(says for claim in block.properties
@@ -178,7 +181,7 @@ def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict
     """A claim's values in the block's configurations: for all requests if the configuration alone
     decides the value, else for the kinds of request that proofs declare and for the largest of
     the exhaustive domain."""
-    rows = []
+    rows: list[dict] = []
     for name, configuration in block.configurations.items():
         kinds = [{}, *declared_kinds(block, configuration.parameters, observed.what),
                  *([{name: max(values) for name, values in configuration.values.items()

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.base.lazy import lazy
+from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.cli import base as cli
 from cyclebound.sim.cli.base import (
     AsJson,
@@ -25,11 +25,12 @@ from cyclebound.sim.cli.base import (
 )
 from cyclebound.sim.cli.run import new_folder
 
-mutants = lazy("cyclebound.sim.mutation.mutate")
-rows = lazy("cyclebound.sim.mutation.rows")
-run_results = lazy("cyclebound.sim.regression.results")
-stopping = lazy("cyclebound.sim.base.stop")
-tools = lazy("cyclebound.sim.base.toolchain")
+with lazily():
+    from cyclebound.sim.base import stop as stopping
+    from cyclebound.sim.base import toolchain as tools
+    from cyclebound.sim.mutation import mutate as mutants
+    from cyclebound.sim.mutation import rows
+    from cyclebound.sim.regression import results as run_results
 
 _MOST = 100_000
 

@@ -7,13 +7,13 @@ import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError, unknown
-from cyclebound.sim.base.lazy import lazy
+from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.base.shape import misfit, shown
 from cyclebound.sim.cli import base as cli
 from cyclebound.sim.cli.base import (
@@ -34,19 +34,20 @@ from cyclebound.sim.cli.base import (
 from cyclebound.sim.describe.block import WALL_LIMIT
 from cyclebound.sim.describe.named_tests import named_tests
 
-baselines = lazy("cyclebound.sim.regression.baseline")
-blocks_of = lazy("cyclebound.sim.describe.block")
-jobs = lazy("cyclebound.sim.run.job")
-live = lazy("cyclebound.sim.regression.live")
-markdown_tables = lazy("cyclebound.sim.report.markdown")
-merging = lazy("cyclebound.sim.regression.merge")
-plans = lazy("cyclebound.sim.regression.plan")
-regression = lazy("cyclebound.sim.regression.regress")
-run_results = lazy("cyclebound.sim.regression.results")
-stopping = lazy("cyclebound.sim.base.stop")
-run_table = lazy("cyclebound.sim.regression.table")
-variants = lazy("cyclebound.sim.describe.variant")
-verdicts = lazy("cyclebound.sim.judge.verdict")
+with lazily():
+    from cyclebound.sim.base import stop as stopping
+    from cyclebound.sim.describe import block as blocks_of
+    from cyclebound.sim.describe import variant as variants
+    from cyclebound.sim.judge import verdict as verdicts
+    from cyclebound.sim.regression import baseline as baselines
+    from cyclebound.sim.regression import live
+    from cyclebound.sim.regression import merge as merging
+    from cyclebound.sim.regression import plan as plans
+    from cyclebound.sim.regression import regress as regression
+    from cyclebound.sim.regression import results as run_results
+    from cyclebound.sim.regression import table as run_table
+    from cyclebound.sim.report import markdown as markdown_tables
+    from cyclebound.sim.run import job as jobs
 
 Simulator = Annotated[str, typer.Option(
     "--simulator", metavar="NAME", help="verilator, or icarus as a second opinion.")]
@@ -191,7 +192,8 @@ def regress(
     """
     if resume is not None and output is not None:
         raise UserError("--resume names the folder already; leave out --output")
-    options = {"blocks": blocks, "configurations": configurations or (),
+    options: dict[str, Any] = {
+               "blocks": blocks, "configurations": configurations or (),
                "testbenches": testbenches or (), "level": "full" if full else "quick",
                "shard": _shard(shard), "seed": seed, "seeds": seeds,
                "waves": waves, "proofs": proofs, "certify": certify, "pictures": pictures,
@@ -214,7 +216,7 @@ def regress(
     return status
 
 
-def _choose(options: dict[str, object], settings: list[str] | None, part: str | None) -> None:
+def _choose(options: dict[str, Any], settings: list[str] | None, part: str | None) -> None:
     """The blocks of a plan, with the parameters that are changed."""
     if settings or part:
         options["blocks"], values = blocks_with(options["blocks"], settings, part)
@@ -240,7 +242,7 @@ def _execute(plan: "plans.Plan", *, quiet: bool) -> None:
                      f"`{_resuming(plan)}`", 143 if terminated else 130)
 
 
-def _vary(options: dict[str, object]) -> None:
+def _vary(options: dict[str, Any]) -> None:
     """Blocks and configurations with the changed parameters; print which ones refuse them."""
     if not options.get("changes"):
         return

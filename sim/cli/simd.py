@@ -168,8 +168,8 @@ def table(
                   f"{ratio} |", flush=True)
     if kernels and compared and columns[0] == "unconstrained":
         print(f"\nperformance lost to policies, of {len(compared)} kernels with a scratchpad:")
-        for policy, *cycles in zip(columns, *compared, strict=True):
-            lost = [100 * (1 - row[0] / own) for own, row in zip(cycles, compared, strict=True)]
+        for policy, *own_cycles in zip(columns, *compared, strict=True):
+            lost = [100 * (1 - row[0] / own) for own, row in zip(own_cycles, compared, strict=True)]
             if policy != columns[0]:
                 print(f"{policy:9} {np.mean(lost):5.1f} % on average, {min(lost):.1f} to "
                       f"{max(lost):.1f} %")
@@ -302,8 +302,8 @@ def _times(ran: SimdRun) -> dict[str, object]:
 def _say(ran: SimdRun, head: str, written: list[str]) -> None:
     screen = console()
 
-    def line(text: str, **style: str) -> None:
-        screen.print(text, highlight=False, markup=False, soft_wrap=True, **style)
+    def line(text: str, *, style: str | None = None) -> None:
+        screen.print(text, highlight=False, markup=False, soft_wrap=True, style=style)
 
     line(head)
     if ran.operations is not None:

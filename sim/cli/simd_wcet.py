@@ -202,8 +202,8 @@ def _line_costs(analysis: Analysis):
 def _say(analysis: Analysis, bounds: dict[str, Chained], better: str, written: list[str]) -> None:
     screen = console()
 
-    def line(text: str, **style: str) -> None:
-        screen.print(text, highlight=False, markup=False, soft_wrap=True, **style)
+    def line(text: str, *, style: str | None = None) -> None:
+        screen.print(text, highlight=False, markup=False, soft_wrap=True, style=style)
 
     grid = analysis.grid
     line(f"{analysis.program.name}: {grid.x} x {grid.y} items in {grid.count} work-groups of "

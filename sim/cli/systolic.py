@@ -3,7 +3,7 @@
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -86,6 +86,7 @@ def run(
         done = run_model(model, None if x is None else load_array(x), device=device, memory=memory,
                          engine=engine, folder=folder, progress=report)
     if output is not None:
+        assert done.result is not None  # only --engine plan has none
         try:
             np.save(output, done.result)
         except OSError as error:
@@ -125,10 +126,10 @@ def _memory(delay: int, interval: int) -> Memory:
         raise UserError(f"--{error}") from error
 
 
-def _rows(done: Run) -> list[dict[str, object]]:
+def _rows(done: Run) -> list[dict[str, Any]]:
     from cyclebound.sim.pictures.roofline import point_of
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for plan in done.plans:
         point = point_of(done.model.name, plan, done.memory)
         rows.append({"layer": plan.layer.name, "commands": len(plan.commands),

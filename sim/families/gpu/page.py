@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.table import Table
 
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.base.lazy import lazy
+from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.base.shape import cleaned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-jinja = lazy("jinja2")
+with lazily():
+    import jinja2 as jinja
 
 __all__ = ["Grid", "Page"]
 
