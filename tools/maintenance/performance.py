@@ -51,6 +51,8 @@ _STYLE_CYCLES = 2_000     # of the slowest style
 _ARRAY_CYCLES = 100_000
 _ENOUGH = 40              # seconds of a configuration's runs, after which none is repeated
 _HARNESS_RATIO = 10       # bars, as multiples, seconds, bytes and cycles per second
+KEPT = 0.8  # of a release's ratio
+BENCHMARK = Path(__file__).with_name("benchmark.json")
 KERNELS = "vector_add", "compute_phi_mag", "compute_q"  # on a line of items
 MANY = 100  # work-groups
 _BUILD_SECONDS, _BUILD_BYTES, _RATE = 90, 1 << 30, 150_000
@@ -428,6 +430,29 @@ def markdown(rows: list[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+# Benchmarks: the ratios of a release, against which those of now are held
+
+def ratios(section: str, rows: list[Row]) -> dict[str, float]:
+    """What of a section's rows can be compared between machines: sides of one run."""
+    named: dict[str, Callable[[Row], Row]] = {
+        "signals": lambda row: {str(row["each cycle"]): row["ratio"]},
+        "blocks": lambda row: {f"{row['block']} {row['configuration']}: harness / cycle":
+                               row["ratio"]},
+        "simd": lambda row: {f"{row['kernel']}: {pair}": row[pair]
+                             for pair in ("harness / Python", "model / harness")}}
+    return {f"{section}: {name}": float(str(ratio)) for row in rows if section in named
+            for name, ratio in named[section](row).items()}
+
+
+def slower(now: dict[str, float], release: dict[str, float]) -> list[str]:
+    """A line for each ratio that is below `KEPT` of the release's, or that the release has not."""
+    return [f"{name}: {ratio:.3g}, " + (
+        "not in the benchmark" if name not in release else
+        f"{ratio / release[name]:.0%} of the {release[name]:.3g} of the release")
+        for name, ratio in now.items()
+        if name not in release or ratio < KEPT * release[name]]
+
+
 def machine() -> str:
     """The machine in words that name no person or host."""
     return (f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python "
@@ -455,6 +480,11 @@ def main(arguments: list[str] | None = None) -> None:
                         help="measure R times and take the best (default: 3); blocks whose "
                              f"runs take long, none again after {_ENOUGH} s")
     parser.add_argument("--json", action="store_true", help="JSON on standard output")
+    parser.add_argument("--benchmark", action="store_true",
+                        help=f"fail if a ratio is below {KEPT:.0%} of the last release's "
+                             f"({BENCHMARK.name})")
+    parser.add_argument("--accept", action="store_true",
+                        help=f"put the ratios measured into {BENCHMARK.name}: for a release")
     options = parser.parse_args(arguments)
     options.size = options.size or [16, 32]
     wrong = [name for name in options.section if name not in SECTIONS]
@@ -467,14 +497,34 @@ def main(arguments: list[str] | None = None) -> None:
         if name not in blocks:
             parser.error(f"no block {name!r}; there are {', '.join(blocks)}")
     figures: dict[str, object] = {"machine": machine()}
+    measured: dict[str, float] = {}
     if not options.json:
         print(figures["machine"])
     for name in options.section or SECTIONS:
         rows = figures[name] = SECTIONS[name](options)
+        measured |= ratios(name, rows)
         if not options.json:
             print(f"\n{SECTIONS[name].__doc__}\n\n{markdown(rows)}", flush=True)
     if options.json:
         print(json.dumps(figures, indent=2))
+    if options.benchmark or options.accept:
+        _held(options, measured)
+
+
+def _held(options: argparse.Namespace, measured: dict[str, float]) -> None:
+    """Hold the ratios to those of the last release, or put them in their place."""
+    if not measured:
+        raise SystemExit("performance: none of these sections has a ratio; signals, blocks and "
+                         "simd have")
+    release = json.loads(BENCHMARK.read_text()) if BENCHMARK.exists() else {"ratios": {}}
+    if options.benchmark and (lines := slower(measured, release["ratios"])):
+        raise SystemExit("\n".join(["performance: slower than the release:", *lines]))
+    if options.accept:
+        new = BENCHMARK.with_suffix(".new")
+        new.write_text(json.dumps({"machine": machine(), "ratios": {
+            **release["ratios"], **{name: round(ratio, 2) for name, ratio in measured.items()}}},
+            indent=1) + "\n")
+        os.replace(new, BENCHMARK)
 
 
 if __name__ == "__main__":
