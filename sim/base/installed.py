@@ -26,7 +26,8 @@ from cyclebound.sim.base.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.toolchain import compiler, compiler_version
 
-__all__ = ["compiler_content", "contents", "everything", "package", "program", "tree", "unchanged"]
+__all__ = ["compiler_content", "contents", "digest", "everything", "package", "program", "tree",
+           "unchanged"]
 
 # of an installation what does not matter: who made it, and files that are made from others
 _NO_MATTER = {"__pycache__", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json",
@@ -226,8 +227,8 @@ def _hashes(place: str, stats: list[_Stat]) -> str:
         items: dict[str, hashlib._Hash] = {}
         for name, *_ in stats:
             top = items.setdefault(name.partition(os.sep)[0], hashlib.sha256())
-            top.update(f"{name}\0{_hash(Path(place, name))}\0".encode(errors="surrogateescape"))
-        return "\n".join(f"{digest.hexdigest()} {name}" for name, digest in items.items())
+            top.update(f"{name}\0{digest(Path(place, name))}\0".encode(errors="surrogateescape"))
+        return "\n".join(f"{hashed.hexdigest()} {name}" for name, hashed in items.items())
 
     return _kept([place, stats], stats, make)
 
@@ -282,7 +283,8 @@ def _kept(what: object, stats: Iterable[_Stat], make: Callable[[], str]) -> str:
     return (place / "hash").read_text()
 
 
-def _hash(path: Path) -> str:
+def digest(path: Path) -> str:
+    """SHA-256 of a file's content. Raises `UserError` if it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -293,6 +295,6 @@ def _hash(path: Path) -> str:
 def _script(path: Path) -> str:
     with path.open("rb") as file:
         if file.read(2) != b"#!":
-            return _hash(path)
+            return digest(path)
         file.readline()
         return hashlib.sha256(file.read()).hexdigest()

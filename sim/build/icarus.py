@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import cocotb_tools.config
@@ -13,7 +12,7 @@ from cyclebound.sim.base.cache import find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.installed import package, program, tree
 from cyclebound.sim.build.elaborate import SCRIPT, simulation_verilog, to_rtlil
-from cyclebound.sim.build.verilator import BuildError
+from cyclebound.sim.build.verilator import Build, BuildError
 from cyclebound.sim.netlist.yosys import PACKAGE
 
 __all__ = ["IcarusBuild", "build_icarus"]
@@ -29,15 +28,8 @@ endmodule
 """
 
 
-@dataclass(frozen=True)
-class IcarusBuild:
-    """A compiled design; see `cyclebound.sim.build.verilator.Build`."""
-
-    executable: Path
-    cached: bool
-    seconds: float
-    trace: str | None
-    key: str
+class IcarusBuild(Build):
+    """A compiled design."""
 
     def command(self, waveform: Path | None) -> list[str]:
         """The command that simulates, and dumps ``wave.vcd`` if there is to be a waveform."""

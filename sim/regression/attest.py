@@ -153,7 +153,7 @@ def _sources() -> dict[str, str]:
     folders = roots()
     return {next(f"{package.partition('.')[2]}/{path.relative_to(folder)}"
                  for package, folder in folders.items() if path.is_relative_to(folder)):
-            _digest(path) for path in all_files()}
+            installed.digest(path) for path in all_files()}
 
 
 def _of_run(run: Path) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _of_run(run: Path) -> dict[str, Any]:
         raise UserError(f"{run} has no finished job to attest")
     facts = ("seed", "simulator", "code", "planned", "level", "commit", "options", "created")
     return {"run": {name: meta.get(name) for name in facts}, "jobs": jobs, **tables,
-            "files": {str(path.relative_to(run)): _digest(path) for path in _files(run)}}
+            "files": {str(path.relative_to(run)): installed.digest(path) for path in _files(run)}}
 
 
 def _shown(compared: int, cycles: int, tests: Iterable, groups: Iterable[Group]) -> dict[str, Any]:
@@ -201,14 +201,6 @@ def _files(run: Path) -> list[Path]:
         found += [path for name in sorted(names) if (path := Path(here, name)).is_file()
                   and not path.is_symlink() and not (Path(here) == run and name in _LEFT_OUT)]
     return found
-
-
-def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _read(path: Path) -> dict[str, Any]:

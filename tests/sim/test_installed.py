@@ -91,7 +91,7 @@ def test_a_file_that_is_gone_or_renamed(hashed, tmp_path):
 def test_hashes_are_kept_once_files_have_settled(hashed, tmp_path, monkeypatch):
     """Until then, a file may change again without another time."""
     counted = []
-    monkeypatch.setattr(installed, "_hash", lambda path: counted.append(path) or "h")
+    monkeypatch.setattr(installed, "digest", lambda path: counted.append(path) or "h")
     hashed()
     hashed()
     assert len(counted) == 8
