@@ -62,7 +62,7 @@ def misfit(value: object, wanted: object, thing: str) -> str | None:
         return _mapping(value, inner, thing)
     if (origin or wanted) in (list, tuple, Sequence):
         return _sequence(value, origin, inner, thing)
-    if wanted is object or not isinstance(wanted, type):
+    if wanted in (object, typing.Any) or not isinstance(wanted, type):
         return None
     fits = (isinstance(value, int | float) if wanted is float else isinstance(value, wanted)) and (
         wanted not in (int, float) or not isinstance(value, bool))

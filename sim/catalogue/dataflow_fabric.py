@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Mapping
+from typing import Any
 
 from cyclebound.golden.dataflow import bounds, cache_bounds, fabric_bounds, special_bounds
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER
@@ -46,8 +47,9 @@ _RUN = Probe(start="start", end="done & ~past(done)")
 _OPERAND = taken("operands[k]")
 _ALL_THREADS = Probe(start=taken("x"), end=taken("product"), starts="declared.threads",
                      ends="declared.threads")
-_ANSWERED = {"end": "ports[p].response.valid", "id": "ports[p].request.payload.tag",
-             "end_id": "ports[p].response.payload.tag", "over": {"p": "ports"}}
+_answered = functools.partial(
+    Probe, end="ports[p].response.valid", id="ports[p].request.payload.tag",
+    end_id="ports[p].response.payload.tag", over={"p": "ports"})
 _TINY_BANKS = {"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
 
 # Grids of which every run of a kernel is explored, with any memory.
@@ -56,9 +58,14 @@ _EXPLORED = {
     "sum": {"rows": ("SLT", "LCL"), "depth": 2, "tid_width": 3, "address_width": 4}}
 
 
+def _all_of(threads: int, instance: Mapping[str, Any]) -> dict[str, int | None]:
+    """Every token of so many threads may be the last."""
+    return {"threads": threads, "last": ANY}
+
+
 def _completion(kernel: str, threads: int, longest: int):
     """Of the one run that there is."""
-    def kinds(parameters: Mapping[str, object], index: Mapping[str, int]) -> dict[str, int]:
+    def kinds(parameters: Mapping[str, Any], index: Mapping[str, int]) -> dict[str, int]:
         return completion_of(kernel, threads, longest, rows=parameters["rows"],
                              depth=parameters["depth"])
 
@@ -125,7 +132,7 @@ BLOCKS = (
                  "after the last one, not before; the configuration is set in reset, and waits "
                  "for something",
             checker=functools.partial(ThreadSinkProof, threads=threads),
-            declares={"done": lambda instance, threads=threads: {"threads": threads, "last": ANY}},
+            declares={"done": functools.partial(_all_of, threads)},
             assumes={"configuration changed": "set in reset",
                      "nothing to wait for": "waits for something",
                      "other threads": "threads",
@@ -207,10 +214,10 @@ BLOCKS = (
                       thorough=True),
         ),
         bounds=(
-            BoundBinding("hit", cache_bounds.cache_hit, Probe(
-                start=taken("ports[p].request"), classed=True, **_ANSWERED)),
-            BoundBinding("access", cache_bounds.cache_access, Probe(
-                start=offered("ports[p].request"), **_ANSWERED), proved_by=("answers",)),
+            BoundBinding("hit", cache_bounds.cache_hit, _answered(
+                start=taken("ports[p].request"), classed=True)),
+            BoundBinding("access", cache_bounds.cache_access, _answered(
+                start=offered("ports[p].request")), proved_by=("answers",)),
             BoundBinding("crowd", cache_bounds.cache_crowd, Probe(
                 start="first(any(ports[:].request.valid), 0)",
                 end="any(ports[:].response.valid)", ends="declared.answers")),

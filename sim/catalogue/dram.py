@@ -1,5 +1,7 @@
 """The DRAM controller: the path from a request to DRAM, whole."""
 
+import functools
+
 from cyclebound.golden.dram import bounds, index_bounds, pipeline_bounds
 from cyclebound.golden.dram.rules import Command
 from cyclebound.hdl.dram.controller import DramController
@@ -26,7 +28,8 @@ _TAKEN = "request.valid & request.ready"
 _OPENS = f"first(command.op == {Command.ACT.value}, completion.valid)"
 _NEXT = f"({_OPENS} | (command.op == {Command.REF.value}))"
 _FOLLOWED = f"({_OPENS} & past(held({_TAKEN}, {_TAKEN} | {_OPENS})))"
-_DELAY = {"start": f"past({_FOLLOWED})", "end": f"{_NEXT} & past(held({_FOLLOWED}, {_NEXT}))"}
+_delay = functools.partial(Probe, start=f"past({_FOLLOWED})",
+                           end=f"{_NEXT} & past(held({_FOLLOWED}, {_NEXT}))")
 # The burst in which the request before the last one taken begins: where requests wait, the one that
 # is under way.
 _FIRST = f"held(past(held(observer.burst, {_TAKEN})), {_TAKEN})"
@@ -68,10 +71,9 @@ BLOCKS = (
             # an issue delay: from a first command on the pins to the next request's, if that waits
             BoundBinding("tile", bounds.tile_issue_delay, exhaustive=True,
                          exhausts="tiles alike that follow each other, of whole bursts",
-                         probe=Probe(request={"first": _FIRST}, observer=ControllerObserver,
-                                     **_DELAY)),
-            BoundBinding("tile_lines", bounds.tile_2d_issue_delay, probe=Probe(**_DELAY)),
-            BoundBinding("indexed", index_bounds.indexed_issue_delay, probe=Probe(**_DELAY)),
+                         probe=_delay(request={"first": _FIRST}, observer=ControllerObserver)),
+            BoundBinding("tile_lines", bounds.tile_2d_issue_delay, probe=_delay()),
+            BoundBinding("indexed", index_bounds.indexed_issue_delay, probe=_delay()),
             BoundBinding("load", pipeline_bounds.full_load,
                          probe=Probe(start=f"past({_FOLLOWED})", starts="declared.requests",
                                      end=f"{_OPENS} & past(held({_FOLLOWED}, {_OPENS}))",

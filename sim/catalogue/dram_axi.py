@@ -1,5 +1,7 @@
 """The DRAM controller after an AXI4 port: by itself, and with a DFI PHY."""
 
+import functools
+
 from cyclebound.golden.dram import axi_bounds as bounds
 from cyclebound.golden.dram import axi_dfi_bounds as dfi_bounds
 from cyclebound.hdl.dram.axi_dfi_controller import AxiDfiController
@@ -16,9 +18,9 @@ from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiPortProof, A
 from cyclebound.tb.probe import Probe
 
 # Cycles in which the client is not ready do not count.
-_READ = {"start": "s_axi_arvalid & s_axi_arready",
-         "end": "s_axi_rvalid & s_axi_rready & s_axi_rlast",
-         "ticks": "(s_axi_rvalid == 0) | s_axi_rready", "unit": "unstalled cycles"}
+_read = functools.partial(
+    Probe, start="s_axi_arvalid & s_axi_arready", end="s_axi_rvalid & s_axi_rready & s_axi_rlast",
+    ticks="(s_axi_rvalid == 0) | s_axi_rready", unit="unstalled cycles")
 # WLAST may be astray: which word is the last, AWLEN says, and whether it is of this class.
 _WORD = "s_axi_wvalid & s_axi_wready"
 _WRITE = Probe(start=f"{_WORD} & declared.last",
@@ -57,12 +59,12 @@ BLOCKS = (
                              "traffic", "traffic_with_stalls", "refreshes")),
         ),
         bounds=(
-            BoundBinding("read", bounds.axi_read, probe=Probe(
-                request={"transfers": "s_axi_arlen + 1", "size": "s_axi_arsize"}, **_READ)),
+            BoundBinding("read", bounds.axi_read, probe=_read(
+                request={"transfers": "s_axi_arlen + 1", "size": "s_axi_arsize"})),
             BoundBinding("write", bounds.axi_write, probe=_WRITE),
-            BoundBinding("read_alone", bounds.axi_read_alone, probe=Probe(**_READ)),
+            BoundBinding("read_alone", bounds.axi_read_alone, probe=_read()),
             BoundBinding("write_alone", bounds.axi_write_alone, probe=_WRITE),
-            BoundBinding("read_refused", bounds.axi_refused_read, probe=Probe(**_READ)),
+            BoundBinding("read_refused", bounds.axi_refused_read, probe=_read()),
             BoundBinding("write_refused", bounds.axi_refused_write, probe=_WRITE),
         ),
         properties=(
@@ -100,12 +102,12 @@ BLOCKS = (
         },
         testbenches=(Testbench("axi", "cyclebound.tb.dram.axi_dfi_controller", quick=()),),
         bounds=(
-            BoundBinding("read", dfi_bounds.axi_dfi_read, probe=Probe(
-                request={"transfers": "s_axi_arlen + 1", "size": "s_axi_arsize"}, **_READ)),
+            BoundBinding("read", dfi_bounds.axi_dfi_read, probe=_read(
+                request={"transfers": "s_axi_arlen + 1", "size": "s_axi_arsize"})),
             BoundBinding("write", dfi_bounds.axi_dfi_write, probe=_WRITE),
-            BoundBinding("read_alone", dfi_bounds.axi_dfi_read_alone, probe=Probe(**_READ)),
+            BoundBinding("read_alone", dfi_bounds.axi_dfi_read_alone, probe=_read()),
             BoundBinding("write_alone", dfi_bounds.axi_dfi_write_alone, probe=_WRITE),
-            BoundBinding("read_refused", dfi_bounds.axi_dfi_refused_read, probe=Probe(**_READ)),
+            BoundBinding("read_refused", dfi_bounds.axi_dfi_refused_read, probe=_read()),
             BoundBinding("write_refused", dfi_bounds.axi_dfi_refused_write, probe=_WRITE),
         ),
         checker=AxiRules,

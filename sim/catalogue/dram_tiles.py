@@ -19,8 +19,8 @@ from cyclebound.tb.dram.stride_sequencer_properties import (
 )
 from cyclebound.tb.probe import Probe
 
-_WHOLE = {"start": "tile.valid & tile.ready",
-          "end": "bursts.valid & bursts.ready & bursts.payload.last"}
+_whole = partial(Probe, start="tile.valid & tile.ready",
+                           end="bursts.valid & bursts.ready & bursts.payload.last")
 _START = {"start": "tile.payload.address & 15"}
 _SHAPE = {"words": "tile.payload.words", "gap": "tile.payload.period - tile.payload.words",
           "count": "tile.payload.count"}
@@ -42,9 +42,9 @@ BLOCKS = (
         ),
         bounds=(
             BoundBinding("tile", bounds.stride_sequencer, exhaustive=True,
-                         probe=Probe(request=_START | _SHAPE, **_WHOLE)),
+                         probe=_whole(request=_START | _SHAPE)),
             BoundBinding("tile_anywhere", bounds.stride_sequencer_anywhere,
-                         probe=Probe(request=_SHAPE, **_WHOLE)),
+                         probe=_whole(request=_SHAPE)),
         ),
         properties=(
             Property(

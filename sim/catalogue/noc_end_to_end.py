@@ -1,5 +1,7 @@
 """From a core to DDR3 (memory-composition, V)."""
 
+import functools
+
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Picture, Testbench
@@ -21,7 +23,7 @@ def _later(event: str, cycles: int = 1) -> str:
     return event
 
 
-_NETWORK = {"ticks": "network", "unit": "network cycles"}
+_probe = functools.partial(Probe, ticks="network", unit="network cycles")
 
 BLOCKS = (
     Block(
@@ -39,12 +41,12 @@ BLOCKS = (
                       max_cycles=50_000_000, searches=True),
         ),
         bounds=(
-            BoundBinding("fill", bounds.fill, probe=Probe(
-                start=_WRITING, end=_later("filled"), **_NETWORK, classed=True)),
-            BoundBinding("first_packet", bounds.first_packet, probe=Probe(
-                start=_later("filled", 2), end=_later(_READ), **_NETWORK, classed=True)),
-            BoundBinding("flow", bounds.flow, probe=Probe(
-                start=_later(_READ, 2), end="arrived", ends="packets", **_NETWORK,
+            BoundBinding("fill", bounds.fill, probe=_probe(
+                start=_WRITING, end=_later("filled"), classed=True)),
+            BoundBinding("first_packet", bounds.first_packet, probe=_probe(
+                start=_later("filled", 2), end=_later(_READ), classed=True)),
+            BoundBinding("flow", bounds.flow, probe=_probe(
+                start=_later(_READ, 2), end="arrived", ends="packets",
                 classed=True)),
             BoundBinding("total", bounds.total, probe=Probe(
                 start=_WRITING, end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)",

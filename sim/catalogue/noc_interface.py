@@ -1,5 +1,7 @@
 """The network interface."""
 
+import functools
+
 from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.network_interface import NetworkInterface
 from cyclebound.sim.describe.block import (
@@ -17,11 +19,11 @@ from cyclebound.tb.noc.network_interface_properties import (
 )
 from cyclebound.tb.probe import Probe, taken
 
-_TRANSACTION = {
-    "start": taken("transactions"), "in_flight": 2, "classed": True,
-    "request": {"words": "transactions.payload.words", "period": "window.period",
-                "length": "window.length", "crossing": "window.crossing",
-                "offset": "window.offset"}}
+_transaction = functools.partial(
+    Probe, start=taken("transactions"), in_flight=2, classed=True,
+    request={"words": "transactions.payload.words", "period": "window.period",
+             "length": "window.length", "crossing": "window.crossing",
+             "offset": "window.offset"})
 _PROVED = ({"width": 8, "payload": 4}, {"width": 8, "payload": 64})
 
 BLOCKS = (
@@ -37,9 +39,9 @@ BLOCKS = (
                                least={"payload": 3}),),
         bounds=(
             # of transactions of one packet
-            BoundBinding("first_header", bounds.first_header, probe=Probe(
-                end=taken("injected") + " & injected.payload.first", **_TRANSACTION)),
-            BoundBinding("injection", bounds.injection, probe=Probe(end="sent", **_TRANSACTION)),
+            BoundBinding("first_header", bounds.first_header, probe=_transaction(
+                end=taken("injected") + " & injected.payload.first")),
+            BoundBinding("injection", bounds.injection, probe=_transaction(end="sent")),
             # a packet; testbenches let each end a transaction
             BoundBinding("reception", bounds.reception, probe=Probe(
                 start=taken("arriving") + " & arriving.payload.last",

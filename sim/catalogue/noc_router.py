@@ -1,5 +1,7 @@
 """The wormhole router."""
 
+import functools
+
 from cyclebound.golden.noc import bounds
 from cyclebound.hdl.noc.wormhole_router import WormholeRouter
 from cyclebound.sim.describe.block import (
@@ -20,11 +22,11 @@ from cyclebound.tb.probe import Probe, taken
 
 # A packet, from its header's transfer to its last flit's. Testbenches mark each flit of a packet,
 # in bits 8 to 10 as it leaves, with the input that it came by.
-_THROUGH = {
-    "start": f"{taken('sinks[i]')} & sinks[i].payload.first",
-    "end": f"any({taken('sources[o]')} & sources[o].payload.last"
-           " & (sources[o].payload.data[8:11] == i) for o in sources)",
-    "over": {"i": "sinks"}, "in_flight": 16}
+_through = functools.partial(
+    Probe, start=f"{taken('sinks[i]')} & sinks[i].payload.first",
+    end=f"any({taken('sources[o]')} & sources[o].payload.last"
+        " & (sources[o].payload.data[8:11] == i) for o in sources)",
+    over={"i": "sinks"}, in_flight=16)
 
 _SMALL = {"width": 8, "depth": 3, "delta": 2, "routing": "source", "longest": 3, "ports": 5}
 
@@ -48,10 +50,10 @@ BLOCKS = (
             "cycle", "cyclebound.tb.noc.wormhole_router", quick=("three",),
             least={"width": 14, "ports": 3}),),  # it tags flits in bits 8 to 13
         bounds=(
-            BoundBinding("alone", bounds.t_noc, probe=Probe(**_THROUGH)),
+            BoundBinding("alone", bounds.t_noc, probe=_through()),
             # a packet's turn: it can be the head of its input, or could, if it had been taken
             BoundBinding("hop", bounds.packet_hop,
-                         probe=Probe(**_THROUGH, in_turn=True, ahead="delta + 1")),
+                         probe=_through(in_turn=True, ahead="delta + 1")),
         ),
         properties=(
             Property(

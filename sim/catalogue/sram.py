@@ -1,5 +1,7 @@
 """Blocks of on-chip memory."""
 
+import functools
+
 from cyclebound.golden.sram import bounds
 from cyclebound.hdl.sram.banked_memory import BankedMemory
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
@@ -23,9 +25,10 @@ from cyclebound.tb.sram.banked_memory_properties import (
 _OFFERED, _READY = "ports[r][b].request.valid", "ports[r][b].request.ready"
 _READ = f"{_OFFERED} & (ports[r][b].request.payload.write == 0)"
 # One requester's words in one bank, back to back; how many, it says beforehand.
-_TRANSACTION = {"starts": "declared.words", "ends": "declared.words",
-                "over": {"r": "requesters", "b": "banks"},
-                "request": {"first": "observer.first[r][b]"}, "observer": BankedMemoryObserver}
+_transaction = functools.partial(
+    Probe, starts="declared.words", ends="declared.words",
+    over={"r": "requesters", "b": "banks"},
+    request={"first": "observer.first[r][b]"}, observer=BankedMemoryObserver)
 _EXHAUSTS = "others that ask in every cycle, where the bound lets them pause"
 
 
@@ -78,15 +81,13 @@ BLOCKS = (
         bounds=(
             BoundBinding("transaction", bounds.eq1, proved_by=("arbitration",), exhaustive=True,
                          exhausts=_EXHAUSTS,
-                         probe=Probe(start=f"{_OFFERED} & ~past({_OFFERED} & ~{_READY})",
+                         probe=_transaction(start=f"{_OFFERED} & ~past({_OFFERED} & ~{_READY})",
                                      end=f"{_OFFERED} & {_READY}",
-                                     conditions={"asking": "observer.asking[r][b]"},
-                                     **_TRANSACTION)),
+                                     conditions={"asking": "observer.asking[r][b]"})),
             BoundBinding("read", bounds.read_completion, exhaustive=True, exhausts=_EXHAUSTS,
-                         probe=Probe(start=f"{_READ} & ~past({_READ} & ~{_READY})",
+                         probe=_transaction(start=f"{_READ} & ~past({_READ} & ~{_READY})",
                                      end="ports[r][b].response.valid", in_flight=2,
-                                     conditions={"asking": "observer.asked[r][b]"},
-                                     **_TRANSACTION)),
+                                     conditions={"asking": "observer.asked[r][b]"})),
         ),
         properties=(
             Property(

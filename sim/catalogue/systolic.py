@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from cyclebound.golden.systolic import bounds, no_local_reuse, overlapped_output, row_stationary
 from cyclebound.golden.systolic.mapping import Dataflow, map_product
@@ -54,7 +55,7 @@ _ON_HARNESS = ("every_shape", "products_back_to_back", "stalls_and_backpressure"
 _LONG = 50_000_000  # cycles of the tests of a long run, at most
 
 
-def until(begins: str, starts: str, ends_with: str, ends: str, **more: object) -> Probe:
+def until(begins: str, starts: str, ends_with: str, ends: str, **more: Any) -> Probe:
     """From the first of a product's declared number of events to the last of others.
 
     Nothing is counted while no product is declared.
@@ -64,7 +65,7 @@ def until(begins: str, starts: str, ends_with: str, ends: str, **more: object) -
 
 
 def on_harness(name: str, harness: Make, *, tests: tuple[str, ...] = _ON_HARNESS,
-               **more: object) -> Testbench:
+               **more: Any) -> Testbench:
     """A testbench in which hardware makes and measures the products.
 
     With other ``tests`` than the usual ones it takes minutes.
@@ -73,6 +74,10 @@ def on_harness(name: str, harness: Make, *, tests: tuple[str, ...] = _ON_HARNESS
         more = {"thorough": True, "max_cycles": _LONG, **more}
     return Testbench(name, "cyclebound.tb.systolic.array_harness", tests=tests, top=harness,
                      probed=lambda top: top.array, **more)
+
+
+def _length(shape: Mapping[str, int], instance: Mapping[str, Any]) -> int:
+    return bounds.completion(rows=instance["rows"], columns=instance["columns"], **shape)
 
 
 # From the first MAC to the last: PE (0, 0) begins, and the PE farthest from it ends.
@@ -96,14 +101,14 @@ _OPERANDS = {  # what is assumed of them
 
 
 def product_proof(name: str, shape: Mapping[str, int], checker: Make, dataflow: Dataflow,
-                  whats: tuple[str, ...], instances: Iterable[Mapping[str, object]],
-                  length: Callable[[Mapping[str, object]], int], induction: int) -> Property:
+                  whats: tuple[str, ...], instances: Iterable[Mapping[str, Any]],
+                  length: Callable[[Mapping[str, Any]], int], induction: int) -> Property:
     """That products of one shape take no longer than their bounds, by what the probes count.
 
     ``length`` says of an instance how many cycles a product has.
     """
-    def kind(instance: Mapping[str, object]) -> dict[str, int]:
-        size = {parameter: instance[parameter] for parameter in ("rows", "columns")}
+    def kind(instance: Mapping[str, Any]) -> dict[str, int]:
+        size: dict[str, int] = {name: instance[name] for name in ("rows", "columns")}
         return kind_of(map_product(dataflow, **size, **shape), size["rows"], **shape)
 
     return Property(
@@ -195,8 +200,7 @@ BLOCKS = (
                 name, shape, OutputStationaryBoundProof, Dataflow.OUTPUT,
                 ("macs", "product", *(["fold"] if name in _ONE_FOLD else [])),
                 ({"rows": 2, "columns": 3},),
-                lambda instance, shape=shape: bounds.completion(
-                    rows=instance["rows"], columns=instance["columns"], **shape),
+                functools.partial(_length, shape),
                 # the next product begins so many cycles before this one's last row leaves
                 induction=6) for name, shape in _PROVED.items()),
         ),

@@ -1,5 +1,9 @@
 """Systolic arrays in which an operand stays, and those in floating point."""
 
+import functools
+from collections.abc import Mapping
+from typing import Any
+
 from cyclebound.golden.systolic import float_output_stationary, float_weight_stationary
 from cyclebound.golden.systolic import stationary_bounds as bounds
 from cyclebound.golden.systolic.mapping import Dataflow
@@ -86,6 +90,12 @@ _ONE_FOLD = tuple(name for name, shape in _PROVED.items() if shape["k"] <= 2)
 _ONE_FOLD_OF_INPUTS = {"m": 3, "k": 2, "n": 3}
 
 
+def _length(shape: Mapping[str, int], instance: Mapping[str, Any]) -> int:
+    return bounds.weight_completion(
+        rows=instance["rows"], columns=instance["columns"],
+        double_buffer=instance["double_buffer"], **shape)
+
+
 BLOCKS = (
     Block(
         name="systolic.weight_stationary",
@@ -157,9 +167,7 @@ BLOCKS = (
                 ("steps", "product", *(["fold"] if name in _ONE_FOLD else [])),
                 tuple({"rows": 2, "columns": 3, "double_buffer": double_buffer}
                       for double_buffer in (True, False)),
-                lambda instance, shape=shape: bounds.weight_completion(
-                    rows=instance["rows"], columns=instance["columns"],
-                    double_buffer=instance["double_buffer"], **shape),
+                functools.partial(_length, shape),
                 induction=2) for name, shape in _PROVED.items()),
         ),
         checker=WeightStationaryCheck,

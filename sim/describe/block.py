@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from amaranth.lib import wiring
 
@@ -57,8 +57,8 @@ class Configuration:
         Takes the values of a combination, by name; whether it is a case. None: all are.
     """
 
-    parameters: Mapping[str, object]
-    domain: Domain | Callable[[Mapping[str, object]], Domain] = field(default_factory=dict)
+    parameters: Mapping[str, Any]
+    domain: Domain | Callable[[Mapping[str, Any]], Domain] = field(default_factory=dict)
     possible: Callable[..., bool] | None = None
 
     @property
@@ -180,7 +180,7 @@ class BoundBinding:
     exhaustive: bool = False
     exhausts: str = ""
     configurations: tuple[str, ...] = ()
-    signals: Callable[[Mapping[str, object]], Sequence[str]] | None = None
+    signals: Callable[[Mapping[str, Any]], Sequence[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -241,12 +241,12 @@ class Property:
     name: str
     says: str
     checker: Callable[[wiring.Component], wiring.Component]
-    instances: tuple[Mapping[str, object], ...]
+    instances: tuple[Mapping[str, Any], ...]
     independent: Mapping[str, str] = field(default_factory=dict)
-    declares: Mapping[str, Callable[[Mapping[str, object]], Mapping[str, int | None]]] = field(
+    declares: Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, int | None]]] = field(
         default_factory=dict)
     at: Mapping[str, int] = field(default_factory=dict)
-    depth: int | Callable[[Mapping[str, object]], int] = 12
+    depth: int | Callable[[Mapping[str, Any]], int] = 12
     induction: int | None = 12
     top: Make | None = None
     anywhere: bool = False
@@ -254,14 +254,14 @@ class Property:
     flat: bool = False
     quick: int | None = None
     assumes: Mapping[str, str] = field(default_factory=dict)
-    covered: Mapping[str, object] | Callable[
-        [Mapping[str, object]], Mapping[str, object] | None] | None = None
+    covered: Mapping[str, Any] | Callable[
+        [Mapping[str, Any]], Mapping[str, Any] | None] | None = None
 
-    def covered_of(self, instance: Mapping[str, object]) -> Mapping[str, object] | None:
+    def covered_of(self, instance: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The instance in which an instance's `Cover`s are looked for; None: in itself."""
         return self.covered(instance) if callable(self.covered) else self.covered
 
-    def depth_of(self, instance: Mapping[str, object]) -> int:
+    def depth_of(self, instance: Mapping[str, Any]) -> int:
         """Cycles of the bounded check of an instance."""
         return self.depth(instance) if callable(self.depth) else self.depth
 
@@ -296,8 +296,8 @@ class Exploration:
     says: str
     what: str
     environment: Callable[[wiring.Component], wiring.Component]
-    kinds: Callable[[Mapping[str, object], Mapping[str, int]], Mapping[str, int] | None]
-    instances: tuple[Mapping[str, object], ...]
+    kinds: Callable[[Mapping[str, Any], Mapping[str, int]], Mapping[str, int] | None]
+    instances: tuple[Mapping[str, Any], ...]
     quick: int = 0
 
 
@@ -354,7 +354,7 @@ class Picture:
     name: str
     caption: str
     draw: str
-    arguments: Mapping[str, object] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     kept: str = ""
     testbenches: tuple[str, ...] = ()
     thorough: bool = False
@@ -475,7 +475,7 @@ class Block:
         argument = inspect.signature(self.maker).parameters.get(parameter)
         return inspect.Parameter.empty if argument is None else argument.default
 
-    def make(self, parameters: Mapping[str, object]) -> wiring.Component:
+    def make(self, parameters: Mapping[str, Any]) -> wiring.Component:
         """The component with these parameters. Raises `UserError` with the component's message."""
         try:
             accepted = inspect.signature(self.maker).parameters
