@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["BlockRun", "Gpu", "Operation", "OperationRun", "Run", "Stream", "simulate"]
+__all__ = ["BlockRun", "Gpu", "Operation", "OperationRun", "Stream", "StreamsRun", "simulate"]
 
 _LARGEST = 10**12
 _MOST_BLOCKS = 100_000  # of a simulation
@@ -190,7 +190,7 @@ class OperationRun:
 
 
 @dataclass(frozen=True)
-class Run:
+class StreamsRun:
     """All that happened: operations in the order of their launches, and blocks."""
 
     operations: tuple[OperationRun, ...]
@@ -209,7 +209,7 @@ class _State:
 def simulate(gpu: Gpu, streams: Sequence[Stream],
              releases: Mapping[str, Sequence[Sequence[int]]] | None = None, *,
              place: Callable[[list[int]], int] = min,
-             time_of: Callable[[Operation, int], int] | None = None) -> Run:
+             time_of: Callable[[Operation, int], int] | None = None) -> StreamsRun:
     """Run streams until all operations have ended.
 
     Raises `ValueError` for streams that the device cannot run (`check_streams`), for releases that
@@ -251,7 +251,7 @@ def simulate(gpu: Gpu, streams: Sequence[Stream],
             waiting[run.stream.name].append(run)
         _join(state, waiting, null, now)
         _assign(state, active, blocks, now, place, time_of)
-    return Run(tuple(sorted(runs, key=lambda run: run.order)), tuple(blocks))
+    return StreamsRun(tuple(sorted(runs, key=lambda run: run.order)), tuple(blocks))
 
 
 def _launches(streams: Sequence[Stream], releases: Mapping[str, Sequence[Sequence[int]]] | None

@@ -27,10 +27,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["ABSENT", "FIELDS", "KIND_FIELDS", "LIMITS", "OPCODES", "SCALAR_SPECIAL",
-           "STACK_KINDS", "TABLE", "VECTOR_SPECIAL", "WRITABLE_SCALAR_SPECIAL",
-           "WRITABLE_VECTOR_SPECIAL", "File", "Instruction", "Kind", "Number", "Operand",
-           "Operation", "Slot", "Timing", "Unit", "decode", "encode", "illegal"]
+__all__ = [
+    "ABSENT",
+    "FIELDS",
+    "KIND_FIELDS",
+    "LIMITS",
+    "OPCODES",
+    "SCALAR_SPECIAL",
+    "STACK_KINDS",
+    "TABLE",
+    "VECTOR_SPECIAL",
+    "WRITABLE_SCALAR_SPECIAL",
+    "WRITABLE_VECTOR_SPECIAL",
+    "File",
+    "Instruction",
+    "Kind",
+    "Number",
+    "Operand",
+    "OperandSlot",
+    "Operation",
+    "Timing",
+    "Unit",
+    "decode",
+    "encode",
+    "illegal",
+]
 
 
 class Kind(enum.Enum):
@@ -100,7 +121,7 @@ class Timing(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Slot:
+class OperandSlot:
     """A place for an operand.
 
     Attributes
@@ -142,7 +163,7 @@ class Operation:
 
     name: str
     subops: tuple[str, ...]
-    slots: tuple[Slot, ...]
+    slots: tuple[OperandSlot, ...]
     unit: Unit
     timing: Timing
     meaning: str
@@ -162,7 +183,7 @@ class Operation:
         """An access from registers to DRAM or scratchpad, or from scratchpad to DRAM."""
         return self.access and self.name.startswith("st")
 
-    def slot(self, field: str) -> Slot | None:
+    def slot(self, field: str) -> OperandSlot | None:
         return next((slot for slot in self.slots if slot.field == field), None)
 
 
@@ -188,17 +209,17 @@ _SLOT = re.compile(r"(?P<written>\+?)(?P<field>[DABCXY]):(?P<kinds>[A-Za-z/]+)"
                    r"(?:\((?P<number>\w*)\))?(?P<optional>\?)?(?:=(?P<default>\d+))?")
 
 
-def _slots(text: str) -> tuple[Slot, ...]:
+def _slots(text: str) -> tuple[OperandSlot, ...]:
     """Slots from a row's text: ``+D:V A:V B:V/S/I(float) C:V``; ``+`` is a destination."""
     slots = []
     for word in text.split():
         match = _SLOT.fullmatch(word)
         assert match is not None, word  # a misprint in the table below
-        slots.append(Slot(match["field"], tuple(_KINDS[kind] for kind in match["kinds"].split("/")),
-                          _NUMBERS[match["number"] or ""],
-                          bool(match["optional"] or match["default"]),
-                          None if match["default"] is None else int(match["default"]),
-                          bool(match["written"])))
+        kinds = tuple(_KINDS[kind] for kind in match["kinds"].split("/"))
+        slots.append(OperandSlot(match["field"], kinds, _NUMBERS[match["number"] or ""],
+                                 bool(match["optional"] or match["default"]),
+                                 None if match["default"] is None else int(match["default"]),
+                                 bool(match["written"])))
     return tuple(slots)
 
 
@@ -426,7 +447,7 @@ ABSENT = 31
 """The bit that says that an optional operand without a default is not there."""
 
 
-def _kind_field(slot: Slot) -> tuple[int, int]:
+def _kind_field(slot: OperandSlot) -> tuple[int, int]:
     """Lowest bit and width of the field that names the operand's kind, of several."""
     field = KIND_FIELDS[slot.field]
     assert field is not None, slot

@@ -38,9 +38,9 @@ __all__ = [
     "FAST_SCRIPT",
     "PART_SELECTS",
     "SCRIPT",
-    "Claim",
     "Field",
     "FlatTop",
+    "KindClaim",
     "ProofTop",
     "SharedModules",
     "fields_json",
@@ -265,8 +265,8 @@ class FlatTop(Elaboratable):
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A bound of a block for one kind of request, as a proof claims it.
+class KindClaim:
+    """A claim of a block, bound or prediction, for one kind of request, as a proof asserts it.
 
     Attributes
     ----------
@@ -306,14 +306,14 @@ class ProofTop(FlatTop):
 
     Parameters
     ----------
-    claims : sequence of Claim
+    claims : sequence of KindClaim
         Bounds: what their probes count is asserted not to exceed them, and of a prediction, to be
         just that where a request ends. A checker with a method
         ``explain(m, probes)`` may say more of those `ProbeCounter`s, by what they count.
     """
 
     def __init__(self, component: wiring.Component, checker: wiring.Component | None,
-                 claims: Sequence[Claim] = ()):
+                 claims: Sequence[KindClaim] = ()):
         super().__init__(component, checker)
         self._domain = ClockDomain("sync")
         self._claims = tuple(claims)

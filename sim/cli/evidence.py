@@ -166,21 +166,21 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
         if changes or solvers is not None:
             proofs = []
             wanted = variants.proofs_with(the_block, changes) if changes else [
-                (claim, instance) for claim in the_block.properties
-                for instance in claim.instances]
+                (prop, instance) for prop in the_block.properties
+                for instance in prop.instances]
             by = (proving.prove if names is None else
                   functools.partial(proving.prove_with, names))
-            for number, (claim, parameters) in enumerate(wanted):
+            for number, (prop, parameters) in enumerate(wanted):
                 report("proofs", number, len(wanted))
                 try:
-                    proof = by(the_block, claim, parameters)
+                    proof = by(the_block, prop, parameters)
                     if certify:
                         proof = certifying.certified(
-                            proof, the_block, claim,
-                            keep=keep and keep / f"{the_block.name}.{claim.name}.{number + 1}")
+                            proof, the_block, prop,
+                            keep=keep and keep / f"{the_block.name}.{prop.name}.{number + 1}")
                     proofs.append(proof)
                 except UserError as error:
-                    proofs.append(proving.Proof(the_block.name, claim.name, claim.says,
+                    proofs.append(proving.Proof(the_block.name, prop.name, prop.says,
                                                 dict(parameters),
                                                 detail=str(error)))
         else:

@@ -152,9 +152,9 @@ def _claims(block: "blocks.Block", configuration: str | None,
                "block": block.name, "bound": observed.bound.name,
                "claim": observed.bound.kind, "what": observed.what,
                "environment": observed.bound.environment,
-               "assumed": [*dict.fromkeys(says for claim in block.properties
-                                          if claim.name in observed.proved_by
-                                          for says in claim.assumes)],
+               "assumed": [*dict.fromkeys(says for prop in block.properties
+                                          if prop.name in observed.proved_by
+                                          for says in prop.assumes)],
                "symbols": _symbols(observed.bound),
                "first": observed.probe.start if observed.probe else None,
                "last": observed.probe.end if observed.probe else None,
@@ -202,9 +202,9 @@ def _values(block: "blocks.Block", observed: "blocks.BoundBinding") -> list[dict
 def declared_kinds(block: "blocks.Block", parameters: Mapping[str, object], what: str
                    ) -> list[Mapping[str, object]]:
     """The kinds of request that proofs declare for hardware of these parameters."""
-    return [declares(parameters) for claim in block.properties
-            if parameters.keys() >= set().union(*map(set, claim.instances[:1]))
-            for bound, declares in claim.declares.items() if bound == what]
+    return [declares(parameters) for prop in block.properties
+            if parameters.keys() >= set().union(*map(set, prop.instances[:1]))
+            for bound, declares in prop.declares.items() if bound == what]
 
 
 def _symbols(claim: Bound) -> dict[str, str]:

@@ -16,7 +16,7 @@ from cyclebound.sim.base.print_table import print_table
 from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, Settings, app, console, progress_bars
 from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.systolic.files import load_array
-from cyclebound.sim.families.systolic.run import Run, run_model
+from cyclebound.sim.families.systolic.run import NetworkRun, run_model
 
 systolic = Commands(no_args_is_help=True, help=GROUPS["systolic"][1])
 app.add_typer(systolic, name="systolic")
@@ -126,7 +126,7 @@ def _memory(delay: int, interval: int) -> Memory:
         raise UserError(f"--{error}") from error
 
 
-def _rows(done: Run) -> list[dict[str, Any]]:
+def _rows(done: NetworkRun) -> list[dict[str, Any]]:
     from cyclebound.sim.pictures.roofline import point_of
 
     rows: list[dict[str, Any]] = []
@@ -139,13 +139,13 @@ def _rows(done: Run) -> list[dict[str, Any]]:
     return rows
 
 
-def _plain(done: Run) -> dict[str, object]:
+def _plain(done: NetworkRun) -> dict[str, object]:
     return {"model": done.model.name, "layers": _rows(done), "predicted": done.planned,
             "cycles": done.cycles, "held": done.held, "wrong": done.wrong,
             "scale_error": done.model.error}
 
 
-def _show(done: Run, output: Path | None) -> None:
+def _show(done: NetworkRun, output: Path | None) -> None:
     table = Table(title=f"{done.model.name}: {len(done.plans)} layers", title_justify="left")
     for number, heading in enumerate(("layer", "commands", "cycles", "of these, for memory", "MACs",
                                       "MACs per byte", "MACs per cycle", "of the roof")):

@@ -476,9 +476,9 @@ def _refuted(block: Block, binding: BoundBinding, configuration: Configuration,
                 and proof.block == block.name and proof.status == "failed"
                 and _plain(proof.parameters) == _plain(configuration.parameters)):
             return f"exploration {proof.property}: {proof.detail}"
-    for proof, claim, _ in _proofs_of(block, binding, configuration, proofs, "failed"):
+    for proof, prop, _ in _proofs_of(block, binding, configuration, proofs, "failed"):
         if proof.trace is not None and f"{binding.what}: a request takes" in proof.detail:
-            return f"property {claim.name} has a counterexample: {proof.detail}"
+            return f"property {prop.name} has a counterexample: {proof.detail}"
     return ""
 
 
@@ -487,40 +487,40 @@ def _proofs_of(block: Block, binding: BoundBinding, configuration: Configuration
                ) -> Iterator[tuple[Proof, Property, dict[str, object]]]:
     """Proofs of the bound with this configuration's parameters, which are told beside them."""
     for proof in proofs:
-        claim = next((p for p in block.properties if p.name == proof.property), None)
-        if (claim is None or proof.block != block.name or proof.status != status
-                or claim.name not in binding.proved_by):
+        prop = next((p for p in block.properties if p.name == proof.property), None)
+        if (prop is None or proof.block != block.name or proof.status != status
+                or prop.name not in binding.proved_by):
             continue
-        same = [name for name in configuration.parameters if name not in claim.independent]
+        same = [name for name in configuration.parameters if name not in prop.independent]
         if any(_plain(proof.parameters.get(name)) != _plain(configuration.parameters[name])
                for name in same):
             continue
         # what the configuration leaves to the component has its default, in the proof too
         if any(_plain(value) != _plain(block.default_of(name))
                for name, value in proof.parameters.items()
-               if name not in claim.independent and name not in configuration.parameters):
+               if name not in prop.independent and name not in configuration.parameters):
             continue
-        if claim.top is not None and not _is_the_block(block, claim, proof.parameters):
+        if prop.top is not None and not _is_the_block(block, prop, proof.parameters):
             continue
-        yield proof, claim, {name: configuration.parameters[name] for name in same}
+        yield proof, prop, {name: configuration.parameters[name] for name in same}
 
 
 _TOPS: dict[tuple, bool] = {}
 
 
-def _is_the_block(block: Block, claim: Property, parameters: Mapping[str, object]) -> bool:
+def _is_the_block(block: Block, prop: Property, parameters: Mapping[str, object]) -> bool:
     """Whether the component under proof is the block itself with these parameters: the same RTLIL.
 
     What is proved of another one, or of a part of the block, is no proof of what the block's probe
     counts.
     """
-    key = block.component, claim.top, json.dumps(parameters, sort_keys=True, default=repr)
+    key = block.component, prop.top, json.dumps(parameters, sort_keys=True, default=repr)
     if key not in _TOPS:
         components = []
         try:
             components.append(block.make(parameters))
-            assert claim.top is not None  # else there is nothing to compare
-            components.append(claim.top(**parameters))
+            assert prop.top is not None  # else there is nothing to compare
+            components.append(prop.top(**parameters))
             _TOPS[key] = len({to_rtlil(one, name="top") for one in components}) == 1
         except Exception:  # the block cannot have these parameters, so it is another
             _TOPS[key] = False
@@ -537,7 +537,7 @@ def _proved(block: Block, binding: BoundBinding, configuration: Configuration,
     kinds: set[str] = set()
     words: list[str] = []
     assumes: list[str] = []
-    for proof, claim, those in _proofs_of(block, binding, configuration, proofs, "proved"):
+    for proof, prop, those in _proofs_of(block, binding, configuration, proofs, "proved"):
         for what, kind, limit in proof.claims:
             try:
                 value = _allowed(block, binding, configuration, kind)
@@ -546,7 +546,7 @@ def _proved(block: Block, binding: BoundBinding, configuration: Configuration,
             if what == binding.what and value == limit:
                 kinds.add(_key(binding, kind))
                 shown = proof.certificate.get("status") == "certified"
-                words.append(f"{claim.name}{' (certified)' * shown} for "
+                words.append(f"{prop.name}{' (certified)' * shown} for "
                              f"{_words(those | kind) or 'no parameters'}")
                 assumes += map(said, proof.assumes)
     return kinds, list(dict.fromkeys(words)), list(dict.fromkeys(assumes))

@@ -3,14 +3,14 @@
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from cyclebound.golden.gpu.streams import Gpu, Run
+from cyclebound.golden.gpu.streams import Gpu, StreamsRun
 
 __all__ = ["figure"]
 
 _COLOURS = ("#4477aa", "#cc6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999933", "#882255")
 
 
-def figure(gpu: Gpu, run: Run) -> Figure:
+def figure(gpu: Gpu, run: StreamsRun) -> Figure:
     """The dispatch of all blocks; triangles mark launches, bars below the copies."""
     end = max(ran.end for ran in run.operations)
     chart = Figure(figsize=(11, 1.2 + 1.5 * gpu.sms), layout="constrained")

@@ -36,7 +36,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.regression.results import Results
 from cyclebound.tools.dataflow.partition import map_parts
-from cyclebound.tools.dataflow.run import Run, run_graphs
+from cyclebound.tools.dataflow.run import FabricRun, run_graphs
 from cyclebound.tools.dataflow.segments import compile_segments
 
 __all__ = ["KernelCycles", "draw_depths", "grid_of", "picture_of", "read_depths", "run_depths",
@@ -49,7 +49,7 @@ _NAMES = {Kind.LOAD_STORE: "load/store", Kind.INTEGER_DIVIDE: "integer division"
 
 
 def run_kernel(name: str, *, depth: int, threads: int = THREADS, balance: bool = True,
-               **memory) -> Run:
+               **memory) -> FabricRun:
     """A kernel on the golden 5x5 fabric."""
     kernel = KERNELS[name]
     rng = np.random.default_rng(1)

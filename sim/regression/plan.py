@@ -13,8 +13,17 @@ from cyclebound.sim.describe.block import WALL_LIMIT, Block, Configuration, Test
 from cyclebound.sim.describe.variant import UNCHANGED, Changes
 from cyclebound.sim.run.job import Job
 
-__all__ = ["LEVELS", "Claim", "Plan", "check", "jobs_of", "left_out", "left_to_full",
-           "mutated_blocks", "proofs_of"]
+__all__ = [
+    "LEVELS",
+    "Plan",
+    "ProofJob",
+    "check",
+    "jobs_of",
+    "left_out",
+    "left_to_full",
+    "mutated_blocks",
+    "proofs_of",
+]
 
 LEVELS = ("quick", "full")
 
@@ -175,7 +184,7 @@ def jobs_of(plan: Plan) -> list[Job]:
 
 
 @dataclass(frozen=True)
-class Claim:
+class ProofJob:
     """A property, or an exploration, of a block for one set of parameters."""
 
     block: str
@@ -183,16 +192,16 @@ class Claim:
     parameters: Mapping[str, object]
 
 
-def proofs_of(plan: Plan) -> list[Claim]:
+def proofs_of(plan: Plan) -> list[ProofJob]:
     """The properties that the plan proves, and its explorations, with each set of parameters."""
     if not plan.proofs:
         return []
     part, parts = plan.shard
-    claims = [Claim(block.name, claim.name, plan.changes.labelled(parameters))
-              for block in plan.blocks
-              for claim in block.shown
-              for parameters in claim.instances[:None if plan.level == "full" else claim.quick]]
-    return claims[part - 1::parts]
+    jobs = [ProofJob(block.name, shown.name, plan.changes.labelled(parameters))
+            for block in plan.blocks
+            for shown in block.shown
+            for parameters in shown.instances[:None if plan.level == "full" else shown.quick]]
+    return jobs[part - 1::parts]
 
 
 def mutated_blocks(plan: Plan) -> list[Block]:

@@ -39,8 +39,8 @@ from cyclebound.sim.regression.baseline import (
     weighed_proofs,
 )
 from cyclebound.sim.regression.plan import (
-    Claim,
     Plan,
+    ProofJob,
     check,
     jobs_of,
     left_out,
@@ -53,7 +53,7 @@ from cyclebound.sim.run.job import Job, Outcome
 from cyclebound.sim.run.outcomes import outcome_of_job
 from cyclebound.sim.run.pool import Report, completed, pool_of
 
-__all__ = ["Interrupted", "Tell", "drawings_of", "judge_places", "prove_blocks", "prove_claim",
+__all__ = ["Interrupted", "Tell", "drawings_of", "judge_places", "prove_blocks", "prove_job",
            "regress"]
 
 Tell = Callable[[Verdict | Proof | Outcome | CrossChecked], None]
@@ -63,7 +63,7 @@ class Interrupted(Exception):
     """Ctrl-C: everything is stopped, and what had finished is kept."""
 
 
-def prove_claim(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANGED,
+def prove_job(job: ProofJob, pages: tuple[str, ...], changes: Changes = UNCHANGED,
                 since: float = 0.0, certify: bool = False, keep: Path | None = None) -> Proof:
     """For a worker: one proof; every failure is handed back.
 
@@ -71,18 +71,18 @@ def prove_claim(claim: Claim, pages: tuple[str, ...], changes: Changes = UNCHANG
     has its certificate; ``keep`` is as of `cyclebound.sim.proof.certify.certified`.
     """
     with made_since(since):
-        return _proof_of(claim, pages, changes, certify, keep)
+        return _proof_of(job, pages, changes, certify, keep)
 
 
-def _proof_of(claim: Claim, pages: tuple[str, ...], changes: Changes, certify: bool,
+def _proof_of(job: ProofJob, pages: tuple[str, ...], changes: Changes, certify: bool,
               keep: Path | None) -> Proof:
-    block = catalogue.load(pages).find(claim.block)
-    wanted = next(p for p in block.shown if p.name == claim.name)
-    made_from, parameters = None, changes.local(claim.parameters)
+    block = catalogue.load(pages).find(job.block)
+    wanted = next(p for p in block.shown if p.name == job.name)
+    made_from, parameters = None, changes.local(job.parameters)
     if not pages:
         by = prove if isinstance(wanted, Property) else explore
         made_from = identity((catalogue.load().page_of(block.name), by.__module__),
-                             asdict(claim), asdict(changes))
+                             asdict(job), asdict(changes))
     try:
         if not isinstance(wanted, Property):
             proof = explore(block, wanted, parameters, identity=made_from)
@@ -90,12 +90,12 @@ def _proof_of(claim: Claim, pages: tuple[str, ...], changes: Changes, certify: b
             proof = prove(block, wanted, parameters, identity=made_from)
             if certify:
                 proof = certified(proof, block, wanted, identity=made_from, keep=keep)
-        return replace(proof, parameters=dict(claim.parameters))
+        return replace(proof, parameters=dict(job.parameters))
     except UserError as error:
         detail = str(error)
     except Exception:  # a worker must hand every failure back, whatever it is
         detail = traceback.format_exc(limit=8)
-    return Proof(claim.block, claim.name, wanted.says, dict(claim.parameters), detail=detail)
+    return Proof(job.block, job.name, wanted.says, dict(job.parameters), detail=detail)
 
 
 def _figures(block: str, only_cached: bool, pages: tuple[str, ...], changes: Changes,
@@ -141,14 +141,14 @@ def prove_blocks(blocks: list[Block], *, pages: tuple[str, ...] = (), workers: i
                  report: Report, certify: bool = False, keep: Path | None = None) -> list[Proof]:
     """Prove all properties of these blocks, in parallel; in the catalogue's order.
 
-    ``certify`` and ``keep`` are as of `prove_claim`; each proof has a folder in ``keep``.
+    ``certify`` and ``keep`` are as of `prove_job`; each proof has a folder in ``keep``.
     """
     plan = Plan(blocks, Path(), level="full")
     with pool_of(workers or os.cpu_count() or 1, None) as pool:
         futures = {pool.submit(
-            prove_claim, claim, pages, UNCHANGED, 0.0, certify,
-            keep and keep / f"{claim.block}.{claim.name}.{number}"): None
-            for number, claim in enumerate(proofs_of(plan), 1)}
+            prove_job, job, pages, UNCHANGED, 0.0, certify,
+            keep and keep / f"{job.block}.{job.name}.{number}"): None
+            for number, job in enumerate(proofs_of(plan), 1)}
         for _ in completed(futures, "proofs", report):
             pass
         return [future.result() for future in futures]
@@ -201,10 +201,10 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     announce(place)
             with pool_of(plan.workers, plan.scheduler) as pool:
                 # proofs after simulations: many, and short, they leave no worker idle at the end
-                futures: dict[concurrent.futures.Future[Outcome | Proof], Job | Claim] = {
+                futures: dict[concurrent.futures.Future[Outcome | Proof], Job | ProofJob] = {
                     pool.submit(outcome_of_job, job, since): job for job in todo}
-                futures |= {pool.submit(prove_claim, claim, plan.pages, plan.changes, since,
-                                        plan.certify): claim for claim in proofs_of(plan)}
+                futures |= {pool.submit(prove_job, job, plan.pages, plan.changes, since,
+                                        plan.certify): job for job in proofs_of(plan)}
                 mutated = {pool.submit(_mutated, block.name, plan.folder.resolve(), plan.pages):
                            None for block in mutated_blocks(plan)}
                 tables = {pool.submit(cross_check, name): None
@@ -255,8 +255,8 @@ def _guard(plan: Plan, job: Job) -> str:
     return guard_of(block, job.configuration, block.testbench(job.testbench))
 
 
-def _step(asked: Job | Claim) -> str:
-    return "proofs" if isinstance(asked, Claim) else "simulations"
+def _step(asked: Job | ProofJob) -> str:
+    return "proofs" if isinstance(asked, ProofJob) else "simulations"
 
 
 def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> None:

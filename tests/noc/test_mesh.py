@@ -135,7 +135,7 @@ def test_who_is_not_there_has_no_bound():
 
 # The model against the bound
 
-class Run:
+class RandomTraffic:
     """Random routes without cycles, random lengths, on the model; latencies by stream."""
 
     def __init__(self, mesh, routes, lengths, *, delta, depth, cycles, seed):
@@ -199,7 +199,7 @@ def random_network(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_no_packet_of_the_model_takes_longer(seed):
     mesh, routes, lengths, delta, depth = random_network(seed)
-    run = Run(mesh, routes, lengths, delta=delta, depth=depth, cycles=700, seed=seed)
+    run = RandomTraffic(mesh, routes, lengths, delta=delta, depth=depth, cycles=700, seed=seed)
     streams = {name: Stream(routes[name], max(both), min(both)) for name, both in lengths.items()}
     bound = Traversal(mesh, streams, delta=delta, depth=depth)
     assert all(worst <= bound.bound(name) for name, worst in run.worst.items())
@@ -210,8 +210,8 @@ def test_no_packet_of_the_model_takes_longer(seed):
 def test_no_packet_takes_longer_if_all_are_alike(seed):
     mesh, routes, _, delta, depth = random_network(seed)
     flits = random.Random(seed).randint(2, 14)
-    run = Run(mesh, routes, dict.fromkeys(routes, (flits,)), delta=delta, depth=depth, cycles=700,
-              seed=seed)
+    run = RandomTraffic(mesh, routes, dict.fromkeys(routes, (flits,)), delta=delta, depth=depth,
+                        cycles=700, seed=seed)
     bound = AlikeTraversal(mesh, routes, flits=flits, delta=delta, depth=depth)
     assert all(worst <= bound.bound(name) for name, worst in run.worst.items())
     assert sum(worst > 0 for worst in run.worst.values()) >= len(routes) / 2
@@ -222,7 +222,8 @@ def test_a_hotspot_reaches_the_bound(flits):
     """All tiles send to one corner: every worst case is met, however packets fit a FIFO."""
     mesh = Mesh(2, 2)
     routes = {str(n): xy_route(mesh, tile, (0, 0)) for n, tile in enumerate(mesh.tiles) if n}
-    run = Run(mesh, routes, dict.fromkeys(routes, (flits,)), delta=2, depth=4, cycles=400, seed=1)
+    run = RandomTraffic(mesh, routes, dict.fromkeys(routes, (flits,)), delta=2, depth=4, cycles=400,
+                        seed=1)
     bound = AlikeTraversal(mesh, routes, flits=flits, delta=2, depth=4)
     assert run.worst == {name: bound.bound(name) for name in routes}
     general = Traversal(mesh, {name: Stream(route, flits) for name, route in routes.items()},
@@ -232,7 +233,8 @@ def test_a_hotspot_reaches_the_bound(flits):
 
 def test_figure_3_stops_the_model():
     lengths = dict.fromkeys(FIGURE_3, (8,))
-    run = Run(Mesh(2, 2), FIGURE_3, lengths, delta=2, depth=4, cycles=300, seed=1)
+    run = RandomTraffic(Mesh(2, 2), FIGURE_3, lengths, delta=2, depth=4, cycles=300, seed=1)
     assert not any(run.worst.values())
     xy = {name: xy_route(Mesh(2, 2), route[0], route[-1]) for name, route in FIGURE_3.items()}
-    assert all(Run(Mesh(2, 2), xy, lengths, delta=2, depth=4, cycles=300, seed=1).worst.values())
+    run = RandomTraffic(Mesh(2, 2), xy, lengths, delta=2, depth=4, cycles=300, seed=1)
+    assert all(run.worst.values())

@@ -18,7 +18,7 @@ from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_arbiter import PacketArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.build.elaborate import Claim, ProofTop, port_fields
+from cyclebound.sim.build.elaborate import KindClaim, ProofTop, port_fields
 from cyclebound.sim.proof.prove import claims_of
 from cyclebound.tb.noc import mesh_properties as properties
 from cyclebound.tb.noc.mesh_properties import MeshTraversalProof
@@ -45,7 +45,7 @@ def played(flits, source, *, less=0, idle=0.0, cycles=160, number=HOTSPOT, **cha
     """
     mesh = Mesh(**CORNER | changed)
     top = ProofTop(mesh, MeshTraversalProof(mesh, number=number, flits=flits, source=source), [
-        Claim("traversal", PROBE, {}, bound_of(flits, source, number) - less,
+        KindClaim("traversal", PROBE, {}, bound_of(flits, source, number) - less,
               at={"n": source})])
     places = {field.name: field.offset for field in port_fields(mesh, In)}
     rng, width = random.Random(flits), CORNER["width"]

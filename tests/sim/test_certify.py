@@ -31,8 +31,8 @@ from cyclebound.sim.proof.cadical import numbered
 from cyclebound.sim.proof.certify import certified
 from cyclebound.sim.proof.prove import Certificate, Proof, design_of, script_of
 from cyclebound.sim.regression.live import line_of
-from cyclebound.sim.regression.plan import Claim, Plan, check
-from cyclebound.sim.regression.regress import prove_claim
+from cyclebound.sim.regression.plan import Plan, ProofJob, check
+from cyclebound.sim.regression.regress import prove_job
 from cyclebound.sim.regression.results import Results
 from cyclebound.sim.regression.table import print_run, read
 from cyclebound.sim.report.report import write_report
@@ -566,19 +566,19 @@ def test_a_bit_of_several_names_has_the_first_value_that_one_of_them_says(tmp_pa
 
 @pytest.mark.thorough
 def test_a_worker_certifies_what_it_proves():
-    wanted = Claim("noc.arbiter", "fair", {"count": 2})
-    plain, found = (prove_claim(wanted, (), certify=certify) for certify in (False, True))
+    wanted = ProofJob("noc.arbiter", "fair", {"count": 2})
+    plain, found = (prove_job(wanted, (), certify=certify) for certify in (False, True))
     assert (plain.certificate, found.status) == ({}, "proved")
     assert found.certificate["status"] == "certified"
 
 
 def test_a_worker_hands_back_that_a_certificate_is_refused(monkeypatch):
-    wanted = Claim("noc.arbiter", "fair", {"count": 2})
+    wanted = ProofJob("noc.arbiter", "fair", {"count": 2})
     monkeypatch.setattr("cyclebound.sim.regression.regress.prove",
                         lambda block, claim, parameters, identity: dataclasses.replace(
                             FAIR, parameters=parameters))
     solver(monkeypatch, _LIE.format(proof=""))
-    found = prove_claim(wanted, (), certify=True)
+    found = prove_job(wanted, (), certify=True)
     assert (found.status, found.certificate) == ("failed", {})
     assert found.detail.startswith("noc.arbiter: property fair: its certificate is refused: base.")
 

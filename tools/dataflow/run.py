@@ -22,11 +22,11 @@ from cyclebound.golden.dataflow.wcet import estimate
 from cyclebound.tools.dataflow.partition import map_parts
 from cyclebound.tools.dataflow.placement import MOVES
 
-__all__ = ["Run", "map_graphs", "run_graphs"]
+__all__ = ["FabricRun", "map_graphs", "run_graphs"]
 
 
 @dataclass
-class Run:
+class FabricRun:
     """A kernel's run, over all its configurations.
 
     Attributes
@@ -66,7 +66,8 @@ def map_graphs(graphs: Sequence[Graph], grid: Grid, *, depth: int, balance: bool
 
 def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndarray], *,
                threads: int, depth: int, balance: bool = True, seed: int = 1, moves: int = MOVES,
-               tid_width: int = TID_WIDTH, address_width: int = ADDRESS_WIDTH, **memory) -> Run:
+               tid_width: int = TID_WIDTH, address_width: int = ADDRESS_WIDTH, **memory
+               ) -> FabricRun:
     """Map graphs, in parts where they are too large, and run them one after the other.
 
     Parameters
@@ -92,8 +93,8 @@ def run_graphs(graphs: Sequence[Graph], grid: Grid, arrays: Mapping[str, np.ndar
     that is not of words.
     """
     check_run(threads=threads, depth=depth, tid_width=tid_width, address_width=address_width)
-    run = Run(parts=map_graphs(graphs, grid, depth=depth, balance=balance, seed=seed,
-                               moves=moves))
+    run = FabricRun(parts=map_graphs(graphs, grid, depth=depth, balance=balance, seed=seed,
+                                     moves=moves))
     arrays = with_spills([name for part in run.parts for name in part.arrays], arrays, threads)
     layout = Layout.of(arrays)
     words = layout.words(arrays)

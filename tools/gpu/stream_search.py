@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cyclebound.golden.gpu.stream_bounds import StreamBounds
-from cyclebound.golden.gpu.streams import Gpu, Operation, Run, Stream, simulate
+from cyclebound.golden.gpu.streams import Gpu, Operation, Stream, StreamsRun, simulate
 
 __all__ = ["Attack", "Finding", "attack_run", "search"]
 
@@ -49,7 +49,7 @@ class Finding:
     tried: int
 
 
-def attack_run(gpu: Gpu, streams: Sequence[Stream], attack: Attack) -> Run:
+def attack_run(gpu: Gpu, streams: Sequence[Stream], attack: Attack) -> StreamsRun:
     """The run of a scenario in the simulator."""
     dice = random.Random(attack.seed)
 

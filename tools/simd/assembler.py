@@ -27,8 +27,8 @@ from cyclebound.golden.simd.isa import (
     Kind,
     Number,
     Operand,
+    OperandSlot,
     Operation,
-    Slot,
     encode,
     illegal,
 )
@@ -443,7 +443,7 @@ def _words(line: str) -> list[_Word]:
     return words
 
 
-def _kinds(slot: Slot) -> str:
+def _kinds(slot: OperandSlot) -> str:
     words = {Kind.VECTOR: "a vector register", Kind.SCALAR: "a scalar register",
              Kind.PREDICATE: "a predicate", Kind.VECTOR_SPECIAL: "a vc register",
              Kind.SCALAR_SPECIAL: "an sc register", Kind.LABEL: "a label",
@@ -451,7 +451,7 @@ def _kinds(slot: Slot) -> str:
     return " or ".join(words[kind] for kind in slot.kinds)
 
 
-def _operand(slot: Slot, word: _Word) -> Operand | _Word:
+def _operand(slot: OperandSlot, word: _Word) -> Operand | _Word:
     """A word as an operand of a slot; a label stays a word. Raises `_Refused`."""
     wrong = _Refused(word, "operand", f"{_kinds(slot)} is needed, not {word.text!r}")
     register = _register(word)
@@ -516,7 +516,7 @@ _RANGES = {Number.OFFSET: (-(1 << 15), (1 << 15) - 1), Number.BUFFER: (0, BUFFER
            Number.SCRATCHPAD_BUFFER: (0, BUFFERS - 1), Number.COUNT: (0, (1 << 31) - 1)}
 
 
-def _value(slot: Slot, word: _Word, immediate: _Immediate) -> int:
+def _value(slot: OperandSlot, word: _Word, immediate: _Immediate) -> int:
     """The value to encode, checked against what the slot means by it."""
     if slot.number in _RANGES:
         least, most = _RANGES[slot.number]

@@ -11,7 +11,7 @@ from cyclebound.golden.simd.isa import (
     Kind,
     Number,
     Operand,
-    Slot,
+    OperandSlot,
 )
 from cyclebound.golden.simd.program import Buffer, Program
 
@@ -31,7 +31,7 @@ def text_of(instruction: Instruction, labels: Mapping[int, str] | None = None) -
     return f"{name} {', '.join(operands)}".rstrip()
 
 
-def _operand(slot: Slot, operand: Operand, labels: Mapping[int, str]) -> str:
+def _operand(slot: OperandSlot, operand: Operand, labels: Mapping[int, str]) -> str:
     value = operand.value
     if operand.kind is Kind.LABEL:
         return labels.get(value, f"at_{value}")

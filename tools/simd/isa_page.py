@@ -8,8 +8,8 @@ from cyclebound.golden.simd.isa import (
     WRITABLE_SCALAR_SPECIAL,
     WRITABLE_VECTOR_SPECIAL,
     Number,
+    OperandSlot,
     Operation,
-    Slot,
     Timing,
 )
 
@@ -41,7 +41,7 @@ set. Destinations in V, P and vc change in active lanes only; S and sc always.
 """
 
 
-def _slot(slot: Slot) -> str:
+def _slot(slot: OperandSlot) -> str:
     kinds = "/".join(kind.value for kind in slot.kinds)
     meant = {Number.BUFFER: " buffer", Number.SCRATCHPAD_BUFFER: " scratchpad buffer",
              Number.OFFSET: " offset", Number.COUNT: " count"}.get(slot.number, "")

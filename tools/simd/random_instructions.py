@@ -13,8 +13,8 @@ from cyclebound.golden.simd.isa import (
     TABLE,
     VECTOR_SPECIAL,
     Kind,
+    OperandSlot,
     Operation,
-    Slot,
     Unit,
 )
 from cyclebound.golden.simd.machine import Machine
@@ -54,7 +54,7 @@ class _Writer:
     def _word(self) -> str:
         return f"{self._rng.choice((*_WORDS, self._rng.getrandbits(32))):#x}"
 
-    def _operand(self, slot: Slot) -> str:
+    def _operand(self, slot: OperandSlot) -> str:
         kind = self._rng.choice(slot.kinds)
         if kind is Kind.IMMEDIATE:
             return str(self._rng.randrange(_BUFFERS)) if slot.number.name == "BUFFER" \

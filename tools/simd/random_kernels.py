@@ -13,7 +13,7 @@ from cyclebound.golden.simd.machine import Grid, Machine
 from cyclebound.tools.simd.random_rows import Rows
 from cyclebound.tools.simd.random_shapes import Shapes
 
-__all__ = ["CONDITIONS", "DATA", "DECISIONS", "INDEXED", "PATHS", "SOURCE", "TABLE", "Access",
+__all__ = ["CONDITIONS", "DATA", "DECISIONS", "INDEXED", "PATHS", "SOURCE", "TABLE", "Accesses",
            "Branch", "Call", "Exit", "If", "Leave", "Loop", "Mix", "Move", "Node", "Op",
            "RandomKernel", "kernel_for", "random_kernel", "source_of"]
 
@@ -122,13 +122,13 @@ class Leave:
 
 
 @dataclass(frozen=True)
-class Access:
+class Accesses:
     """Accesses of any shape, one or several, with what sets their registers, as written."""
 
     lines: tuple[str, ...]
 
 
-Node = Op | If | Loop | Call | Exit | Move | Branch | Leave | Access
+Node = Op | If | Loop | Call | Exit | Move | Branch | Leave | Accesses
 
 _WAYS = ("load", "store", "snoop", "gather", "scatter", "put", "get", "pick")
 # tile from SOURCE, to DATA; snoopy from TABLE, index by index; index by index to INDEXED; to the
@@ -201,9 +201,9 @@ class _Maker:
             ways = _WAYS if self._mix.snoopy else _WITHOUT_SNOOPY
             return Move(rng.choice(ways), value, rng.randrange(_VALUES), rng.randint(-70, 70))
         if kind == "access" and self._shapes is not None:
-            return Access(self._shapes.access(self._counters[-1] if self._counters else None))
+            return Accesses(self._shapes.access(self._counters[-1] if self._counters else None))
         if kind == "far" and self._rows is not None:
-            return Access(self._rows.access())
+            return Accesses(self._rows.access())
         if kind == "if":
             other = self._inside(depth + 1, 3) if rng.random() < 0.5 else ()
             return If(condition, value, self._inside(depth + 1, 3), other)
@@ -341,7 +341,7 @@ class _Writer:
         if node.other:
             self._say(f"{end}:")
 
-    def _access(self, node: Access, depth: int) -> None:
+    def _accesses(self, node: Accesses, depth: int) -> None:
         self._say(*node.lines)
 
     def _leave(self, node: Leave, depth: int) -> None:

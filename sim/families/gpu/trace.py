@@ -1,11 +1,11 @@
 """A run of streams as a trace that Perfetto and Chrome open (trace event format, JSON)."""
 
-from cyclebound.golden.gpu.streams import Run
+from cyclebound.golden.gpu.streams import StreamsRun
 
 __all__ = ["trace_of"]
 
 
-def trace_of(run: Run) -> dict[str, object]:
+def trace_of(run: StreamsRun) -> dict[str, object]:
     """Blocks by SM, operations by stream; one unit of time is shown as a microsecond."""
     events: list[dict[str, object]] = []
     streams = list(dict.fromkeys(ran.stream.name for ran in run.operations))

@@ -27,7 +27,7 @@ from cyclebound.sim.families.systolic.files import load_model
 from cyclebound.sim.families.systolic.models import Model, fits
 from cyclebound.sim.run.job import Job, simulate
 
-__all__ = ["ENGINES", "Run", "run_model"]
+__all__ = ["ENGINES", "NetworkRun", "run_model"]
 
 ENGINES = ("plan", "model", "rtl")
 _PROGRESS, _RESULT = "progress.txt", "memory.npy"
@@ -35,7 +35,7 @@ Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Run:
+class NetworkRun:
     """The result of a network's run.
 
     Attributes
@@ -73,7 +73,7 @@ class Run:
 def run_model(model: str | Path | Model, x: NDArray[np.generic] | None = None, *,
               device: Device | None = None, memory: Memory | None = None, engine: str = "model",
               folder: str | Path | None = None, progress: Report | None = None,
-              wall_limit: float = 24 * 3600.0) -> Run:
+              wall_limit: float = 24 * 3600.0) -> NetworkRun:
     """A layer or network of a user's own.
 
     Parameters
@@ -123,7 +123,7 @@ def run_model(model: str | Path | Model, x: NDArray[np.generic] | None = None, *
         raise UserError(str(error)) from error
     tell("plan", len(model.layers), len(model.layers))
     planned = program_cycles(program.commands, device.size, memory)
-    done = Run(model, program.plans, memory, planned)
+    done = NetworkRun(model, program.plans, memory, planned)
     if engine == "plan":
         return done
     if engine == "model":
