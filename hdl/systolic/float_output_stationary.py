@@ -114,6 +114,7 @@ class FloatOutputStationaryArray(wiring.Component):
                                        for j in range(self.columns)))
         self._valid, self._first, self._finish = valid, first, finish
         self._begins, self._ends, self._draining = begins, ends, draining
+        self._turn, self._wanted = turn, wanted
 
     def _skewed(self, m):
         """Operands as rows and columns get them: each a cycle after the one before."""
@@ -172,6 +173,7 @@ class FloatOutputStationaryArray(wiring.Component):
         count = STAGES * self.rows  # rows that leave
         settling = Signal(self.rows + self.columns - 1 + STAGES)
         left_over = Signal(range(count + 1))
+        self._settling, self._left_over = settling, left_over
         m.d.sync += settling.eq(Cat(self._ends, settling))
         with m.If(self._begins):
             m.d.sync += self._draining.eq(1)

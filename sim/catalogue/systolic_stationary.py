@@ -31,7 +31,11 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
-from cyclebound.tb.streams_properties import FoldRowsCheck, RowForRowCheck
+from cyclebound.tb.streams_properties import RowForRowCheck
+from cyclebound.tb.systolic.float_output_stationary_properties import (
+    FloatTurnsCheck,
+    FloatTurnsProof,
+)
 from cyclebound.tb.systolic.input_stationary_properties import (
     InputStationaryBoundProof,
     InputStationaryCheck,
@@ -273,7 +277,19 @@ BLOCKS = (
             BoundBinding("product", float_output_stationary.turns_completion, TO_LAST_ROW,
                          exhaustive=True),
         ),
-        checker=FoldRowsCheck,
+        properties=(Property(
+            name="turns",
+            quick=0,
+            says="operands are refused only where it is another fold's turn, or where a set of "
+                 "folds would end while rows of the one before are to leave; the rows of a set "
+                 "leave once, from s + r + c cycles after its last operands, and no sum is "
+                 "captured while they do; the folds of a set end in turn",
+            checker=FloatTurnsProof,
+            instances=({"rows": 1, "columns": 1}, {"rows": 2, "columns": 2}),
+            depth=24,
+            induction=2,
+        ),),
+        checker=FloatTurnsCheck,
         fpga=FpgaTarget("2x2"),
         signals=("top.dut.left__valid", "top.dut.left__ready", "top.dut.active",
                  "top.dut.results__valid", "top.dut.results__payload"),
