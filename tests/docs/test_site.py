@@ -60,7 +60,8 @@ def address(site):
 @pytest.mark.thorough
 @pytest.mark.parametrize(("words", "page", "text"), [
     ("tile_issue_delay", "modules/golden.dram.html", "tile_issue_delay"),
-    ("round robin", "modules/golden.noc.html", "arbiter"),
+    ("round_robin_wait", "modules/golden.noc.html", "N_req"),
+    ("traversal", "modules/golden.noc.html", "cyclebound.golden.noc.bounds.traversal(rows"),
     ("precharge", "dram.html", "precharge"),
     ("resume", "commands.html", "resum"),
     ("work-group", "simd.html", "work-group"),

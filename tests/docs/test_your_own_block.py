@@ -16,7 +16,7 @@ pytestmark = pytest.mark.system
 def own(tmp_path_factory):
     """The page's files, in a folder of their own."""
     sections = re.findall(r"^## \d\. .*?`(\w+\.py)`$.*?^```python\n(.*?)^```$",
-                          PAGE.read_text().partition("\n# A block in Verilog")[0],
+                          PAGE.read_text().partition("\n## A block in Verilog")[0],
                           re.MULTILINE | re.DOTALL)
     assert [name for name, _ in sections] == ["divider.py", "divider_model.py", "divider_tb.py",
                                               "divider_page.py"]
