@@ -337,23 +337,22 @@ BLOCKS = (
         bounds=(
             BoundBinding("transfer", scratchpad_bounds.scratchpad_transfer, exhaustive=True,
                          probe=_TRANSFER, proved_by=tuple(map(_tile_name, _TILES))),
-            BoundBinding("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER,
-                         proved_by=tuple(map(_tile_name, _TILES))),
+            BoundBinding("tile", scratchpad_bounds.scratchpad_tile, probe=_TRANSFER),
         ),
         properties=tuple(Property(
             name=_tile_name(shape),
             quick=0,
-            says="a tile of {words} words a line, {gap} between lines, {count} lines{} moves, in "
-                 "either direction, all of its words once, without a pause, in as many cycles as "
-                 "is predicted, by the count of each probe".format(
+            says="a tile of {words} words a line, {gap} between lines, {count} lines{} that is "
+                 "prepared while nothing moves, in either direction, moves with all of its words "
+                 "once, without a pause, in as many cycles as is predicted".format(
                      ", each of which begins a line of the bus," if shape["restart"] else "",
                      **shape),
             checker=functools.partial(ScratchpadTileProof, **shape),
-            declares=dict.fromkeys(("transfer", "tile"), functools.partial(_shape_of, shape)),
+            declares={"transfer": functools.partial(_shape_of, shape)},
             assumes={f"a tile of another {name}": "a tile of" for name in (
                 "words", "period", "count", "restart")}
-            | {"the tile turns round": "in either direction", "it begins unprepared": "a tile",
-               "it is prepared during a transfer": "a tile"},
+            | {"the tile turns round": "either direction", "it begins unprepared": "is prepared",
+               "it is prepared during a transfer": "while nothing moves"},
             instances=({"bus": 4, "words": 8}, {"bus": 4, "words": 16}),
             independent={"words": "no flag or counter of a transfer depends on a word"},
             depth=8,
