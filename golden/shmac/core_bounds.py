@@ -87,7 +87,11 @@ def load() -> int:
 
 @prediction(formula="1 + 1 + 1", source=_SOURCE)
 def store() -> int:
-    """Core cycles of a store: as a load; its access ends when the request is taken."""
+    """Core cycles of a store.
+
+    Derivation: as `load`; its access ends when the request is taken, and only then the next
+    instruction is fetched, so that it sees what was stored.
+    """
     return 3
 
 
