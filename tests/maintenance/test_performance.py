@@ -160,9 +160,10 @@ def release(monkeypatch, tmp_path):
     """A benchmark of a release, and a section that measures a ratio of 10 and one of 3."""
     file = tmp_path / "benchmark.json"
     monkeypatch.setattr(performance, "BENCHMARK", file)
-    monkeypatch.setitem(performance.SECTIONS, "signals", lambda options: [
-        {"each cycle": "one bus", "ratio": 10.0}, {"each cycle": "a signal each", "ratio": 3.0}])
-    performance.SECTIONS["signals"].__doc__ = "Ways."
+    monkeypatch.setitem(performance.SECTIONS, "blocks", lambda options: [
+        {"block": "noc.a", "configuration": "c", "ratio": 10.0},
+        {"block": "noc.b", "configuration": "c", "ratio": 3.0}])
+    performance.SECTIONS["blocks"].__doc__ = "Ways."
 
     def write(**ratios):
         file.write_text(json.dumps({"machine": "", "ratios": ratios}))
@@ -171,20 +172,22 @@ def release(monkeypatch, tmp_path):
     return write
 
 
+A, B = (f"blocks: noc.{name} c: harness / cycle" for name in "ab")
+
+
 def test_a_ratio_that_fell_is_named(release):
-    release(**{"signals: one bus": 12.4, "signals: a signal each": 3.8})
-    with pytest.raises(SystemExit, match=r"signals: a signal each: 3, 79% of the 3\.8 of the rel"):
-        main(["signals", "--benchmark"])
-    release(**{"signals: one bus": 12.4})
-    with pytest.raises(SystemExit, match=r"signals: a signal each: 3, not in the benchmark"):
-        main(["signals", "--benchmark"])
+    release(**{A: 12.4, B: 3.8})
+    with pytest.raises(SystemExit, match=rf"{B}: 3, 79% of the 3\.8 of the release"):
+        main(["blocks", "--benchmark"])
+    release(**{A: 12.4})
+    with pytest.raises(SystemExit, match=f"{B}: 3, not in the benchmark"):
+        main(["blocks", "--benchmark"])
 
 
 def test_ratios_that_are_kept_pass_and_are_taken_over(release):
-    file = release(**{"signals: one bus": 12.4, "signals: a signal each": 3.7, "blocks: x": 9})
-    main(["signals", "--benchmark", "--accept"])
-    assert json.loads(file.read_text())["ratios"] == {
-        "signals: one bus": 10, "signals: a signal each": 3, "blocks: x": 9}
+    file = release(**{A: 12.4, B: 3.7, "simd: x": 9})
+    main(["blocks", "--benchmark", "--accept"])
+    assert json.loads(file.read_text())["ratios"] == {A: 10, B: 3, "simd: x": 9}
 
 
 def test_a_benchmark_of_nothing_is_an_error(monkeypatch):

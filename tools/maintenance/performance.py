@@ -433,9 +433,9 @@ def markdown(rows: list[Row]) -> str:
 # Benchmarks: the ratios of a release, against which those of now are held
 
 def ratios(section: str, rows: list[Row]) -> dict[str, float]:
-    """What of a section's rows can be compared between machines: sides of one run."""
+    """What of a section's rows can be compared between machines: sides that ran in turns. (Those
+    of ``signals`` run one after the other, and differed by half between two runs.)"""
     named: dict[str, Callable[[Row], Row]] = {
-        "signals": lambda row: {str(row["each cycle"]): row["ratio"]},
         "blocks": lambda row: {f"{row['block']} {row['configuration']}: harness / cycle":
                                row["ratio"]},
         "simd": lambda row: {f"{row['kernel']}: {pair}": row[pair]
@@ -514,8 +514,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _held(options: argparse.Namespace, measured: dict[str, float]) -> None:
     """Hold the ratios to those of the last release, or put them in their place."""
     if not measured:
-        raise SystemExit("performance: none of these sections has a ratio; signals, blocks and "
-                         "simd have")
+        raise SystemExit("performance: none of these sections has a ratio; blocks and simd have")
     release = json.loads(BENCHMARK.read_text()) if BENCHMARK.exists() else {"ratios": {}}
     if options.benchmark and (lines := slower(measured, release["ratios"])):
         raise SystemExit("\n".join(["performance: slower than the release:", *lines]))
