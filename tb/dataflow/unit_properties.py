@@ -114,7 +114,7 @@ class _ThreadCheck(Watcher):
             here &= ~needed[k] | (inside != 0)
         certain, result = expected(*values)
         m.d.sync += [
-            Assert(~shown | used, f"{name}: a result that nobody asked for"),
+            Assert(~shown | used, f"{name}: an unrequested result"),
             Assert(~shown | here, f"{name}: a result without its tokens"),
             Assert(~(shown & here & sure & certain) | (stream.payload.data == result),
                    f"{name}: not what the tokens make"),
@@ -233,7 +233,7 @@ class LoadStoreUnitCheck(_ThreadCheck):
         goes = Mux(request.valid & request.ready, 1 << request.payload.tag, 0)
         m.d.sync += [
             asked.eq(asked & ~comes | goes),
-            owes((comes & ~asked) == 0, "memory answers what nobody asked for"),
+            owes((comes & ~asked) == 0, "memory answers without a request"),
             Assert((goes & asked & ~comes) == 0, "an entry makes a second request"),
         ]
         return m

@@ -123,7 +123,7 @@ class TileGridCheck(Watcher):
                 stores.eq(stores + fresh - landed),
                 # a write's request may be taken, and the write over, in its first cycle
                 Assert(~operated | asked | asks,
-                       f"tile {number}: an operation that nobody asked for"),
+                       f"tile {number}: an unrequested operation"),
                 Assert(~writes | asks, f"tile {number}: a write without a request"),
                 Assert(~landed | (stores != 0), f"tile {number}: a write lands that none is"),
                 Cover(operated, f"tile {number}: an operation"),

@@ -130,10 +130,10 @@ class HostCheck(Watcher):
         m.d.sync += [may_map.eq(maps & self.idle & ~self.word[_CHIP]),
                      waits.eq(self.mapping.valid & ~self.mapping.ready)]
         m.d.sync += [
-            Assert(~self.start.valid | (starts & self.idle), "a start that nobody asked for"),
+            Assert(~self.start.valid | (starts & self.idle), "an unrequested start"),
             Assert(~self.chip.valid | (maps & self.idle & self.word[_CHIP]),
                    "a buffer on chip that nobody mapped"),
-            Assert(~fresh | may_map, "a mapping that nobody asked for"),
+            Assert(~fresh | may_map, "an unrequested mapping"),
             Assert(~self.chip.valid | (self.chip.payload.number == self.word[:5]),
                    "another buffer on chip"),
             Assert(~self.mapping.valid | ((self.mapping.payload.buffer == self.word[:5])

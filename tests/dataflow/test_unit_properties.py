@@ -113,7 +113,7 @@ def test_checker_fires(only, name, change, says):
     ("special_unit", lambda inner, outer, cycle: outer.operands[1].ready.eq(1),
      "operand 1: taken and not needed"),
     ("control_unit", lambda inner, outer, cycle: outer.results[1].valid.eq(
-        inner.results[0].valid), "result 1: a result that nobody asked for"),
+        inner.results[0].valid), "result 1: an unrequested result"),
     ("load_store_unit", lambda inner, outer, cycle: outer.request.payload.address.eq(
         inner.request.payload.address + 4), "an access outside of the buffer"),
     ("load_store_unit", lambda inner, outer, cycle: outer.request.payload.write.eq(1),
@@ -133,7 +133,7 @@ def test_checker_fires_on_faults_of_one_unit(only, name, fault, says):
 
 @pytest.mark.parametrize(("name", "more", "says"), [
     ("control_unit", {"changes": True}, "owed: configuration changed under a thread"),
-    ("load_store_unit", {"lies": True}, "owed: memory answers what nobody asked for")])
+    ("load_store_unit", {"lies": True}, "owed: memory answers without a request")])
 def test_checker_names_the_neighbour_that_breaks_the_rules(name, more, says):
     with pytest.raises(AssertionError, match=f"^Assumption violated: {says}$"):
         play(name, **more)
