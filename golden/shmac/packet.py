@@ -9,10 +9,13 @@ Every request but a plain write has one response; a plain write has one only if 
 ``write`` and ``error``, and its initiator does not wait for it.
 """
 
+from dataclasses import dataclass
+
+from cyclebound.golden.noc.routes import Tile
 from cyclebound.golden.shmac.address_map import COORDINATE_BITS, LOCAL_BITS
 from cyclebound.golden.shmac.core_port import DATA_BITS, STROBE_BITS
 
-__all__ = ["POSITION", "REQUEST_PACKET", "RESPONSE_PACKET"]
+__all__ = ["POSITION", "REQUEST_PACKET", "RESPONSE_PACKET", "RequestPacket", "ResponsePacket"]
 
 POSITION = {"column": COORDINATE_BITS, "row": COORDINATE_BITS}
 """A tile, with the bits of each coordinate."""
@@ -37,3 +40,43 @@ RESPONSE_PACKET = {
     "data": DATA_BITS,
 }
 """Fields of a response, with their bits."""
+
+
+@dataclass(frozen=True)
+class RequestPacket:
+    """A request, with the fields of `REQUEST_PACKET`; tiles are (row, column)."""
+
+    write: bool = False
+    interrupt: bool = False
+    sync: bool = False
+    initiator: Tile = (0, 0)
+    target: Tile = (0, 0)
+    address: int = 0
+    strobes: int = 0
+    data: int = 0
+
+    @property
+    def answered(self) -> bool:
+        """Whether its initiator waits for a response."""
+        return not self.write or self.sync
+
+    @property
+    def destination(self) -> Tile:
+        """The tile that it is on its way to."""
+        return self.target
+
+
+@dataclass(frozen=True)
+class ResponsePacket:
+    """A response, with the fields of `RESPONSE_PACKET`; tiles are (row, column)."""
+
+    write: bool = False
+    error: bool = False
+    initiator: Tile = (0, 0)
+    target: Tile = (0, 0)
+    data: int = 0
+
+    @property
+    def destination(self) -> Tile:
+        """The tile that it is on its way to."""
+        return self.initiator
