@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # imported by what uses them: half a second of every command
     import networkx as nx
 
 __all__ = ["Channel", "Mesh", "Port", "Route", "Tile", "channels", "check_route", "ports",
-           "route_of", "routes_between", "xy_route"]
+           "route_of", "routes_between", "xy_port", "xy_route"]
 
 Tile = tuple[int, int]
 Route = tuple[Tile, ...]
@@ -97,6 +97,15 @@ class Channel:
         if self.port is Port.LOCAL:
             return f"router {self.tile} to its interface"
         return f"{self.port.name.lower()} link of router {self.tile}"
+
+
+def xy_port(here: Tile, there: Tile) -> Port:
+    """The output for a packet at ``here``: along the row first, then along the column."""
+    if there[1] != here[1]:
+        return Port.EAST if there[1] > here[1] else Port.WEST
+    if there[0] != here[0]:
+        return Port.SOUTH if there[0] > here[0] else Port.NORTH
+    return Port.LOCAL
 
 
 def check_route(mesh: Mesh, route: Sequence[Tile], *, source: Tile | None = None,

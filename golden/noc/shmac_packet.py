@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 
 from cyclebound.golden.noc.packet import COORDINATE_BITS
-from cyclebound.golden.noc.routes import Tile
+from cyclebound.golden.noc.routes import Port, Tile, xy_port
 
 __all__ = [
     "ADDRESS_BITS",
@@ -87,8 +87,7 @@ class ShmacPacket:
 
 def dimension_order(here: Tile, there: Tile, *, response: bool) -> ShmacPort:
     """The output for a packet at ``here``: along the row, along the column, to master or slave."""
-    if there[1] != here[1]:
-        return ShmacPort.EAST if there[1] > here[1] else ShmacPort.WEST
-    if there[0] != here[0]:
-        return ShmacPort.SOUTH if there[0] > here[0] else ShmacPort.NORTH
+    port = xy_port(here, there)
+    if port is not Port.LOCAL:
+        return ShmacPort(port)
     return ShmacPort.MASTER if response else ShmacPort.SLAVE

@@ -1,6 +1,6 @@
-"""Output port of the pipelined successor of SHMAC's router.
+"""Output port of the pipelined routers, whatever their packets are.
 
-Part of that router, whose model, testbench and tests cover it.
+Part of those routers, whose models, testbenches and tests cover it.
 """
 
 from functools import reduce
@@ -11,7 +11,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
-from cyclebound.hdl.noc.shmac_packet import PacketLayout
 
 __all__ = ["PipelinedOutput"]
 
@@ -27,34 +26,35 @@ class PipelinedOutput(wiring.Component):
 
     Parameters
     ----------
-    address_bits, data_bits : int
+    layout : Layout
         Of a packet.
+    inputs : int
+        Of the router.
 
     Members
     -------
-    requests : In(6)
+    requests : In(inputs)
         The inputs that ask for it.
-    packets : In(PacketLayout).array(6)
+    packets : In(``layout``).array(inputs)
         What the inputs had at their heads in the cycle before.
     refused : In(1)
         What is granted in this cycle will not be offered.
-    grant : Out(6)
+    grant : Out(inputs)
         One-hot input whose head leaves in this cycle.
     begins : Out(1)
         There is one.
-    source : Out(stream of PacketLayout)
+    source : Out(stream of ``layout``)
         The packet on offer.
     """
 
-    def __init__(self, *, address_bits, data_bits):
-        layout = PacketLayout(address_bits=address_bits, data_bits=data_bits)
+    def __init__(self, layout, *, inputs):
         super().__init__({
-            "requests": In(6), "packets": In(layout).array(6), "refused": In(1),
-            "grant": Out(6), "begins": Out(1), "source": Out(stream.Signature(layout)),
+            "requests": In(inputs), "packets": In(layout).array(inputs), "refused": In(1),
+            "grant": Out(inputs), "begins": Out(1), "source": Out(stream.Signature(layout)),
         })
-        self.arbiter = RoundRobinArbiter(count=6)
+        self.arbiter = RoundRobinArbiter(count=inputs)
         # the state; a proof has to speak of it
-        self.owner = Signal(6)   # whose packet is in the crossbar
+        self.owner = Signal(inputs)  # whose packet is in the crossbar
         self.moves = Signal()    # and goes to the queue
         self.second = Signal()   # there is a packet after the one on offer
         self.queued = Signal(layout)

@@ -16,6 +16,7 @@ from cyclebound.hdl.noc.handshake_router import (
 )
 from cyclebound.hdl.noc.pipelined_input import PipelinedInput
 from cyclebound.hdl.noc.pipelined_output import PipelinedOutput
+from cyclebound.hdl.noc.shmac_packet import PacketLayout
 
 __all__ = ["PipelinedRouter"]
 
@@ -54,7 +55,8 @@ class PipelinedRouter(wiring.Component):
     @cached_property
     def outputs(self):
         """An output unit for each port, in the order of `ShmacPort`."""
-        return [PipelinedOutput(**self._bits) for _ in ShmacPort]
+        layout = PacketLayout(**self._bits)
+        return [PipelinedOutput(layout, inputs=len(ShmacPort)) for _ in ShmacPort]
 
     def elaborate(self, platform):
         m = Module()

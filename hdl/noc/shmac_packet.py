@@ -7,11 +7,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.shmac_packet import ADDRESS_BITS, DATA_BITS, FLAGS, ShmacPort
+from cyclebound.hdl.noc.dimension_order import compare, outputs_of
 from cyclebound.hdl.noc.router_input import PositionLayout
 
-__all__ = ["PacketLayout", "Verdict", "answered", "compare", "output_of", "wrong_kind"]
+__all__ = ["PacketLayout", "Verdict", "answered", "compared_with", "output_of", "wrong_kind"]
 
 
 class PacketLayout(data.StructLayout):
@@ -28,26 +28,16 @@ def answered(packet):
     return ~packet.write | packet.sync
 
 
-def compare(packet, here):
-    """Four bits: its destination lies east, west, south, north of here."""
-    there = Mux(packet.response, packet.initiator.as_value(), packet.target.as_value())
-    column, row = there[:COORDINATE_BITS], there[COORDINATE_BITS:]
-
-    def less(a, b):
-        """The sign of a difference: where an input of a mesh leads nowhere, ``a`` or ``b`` is a
-        constant, and Verilator's linter would object to a comparison with 0."""
-        return (a - b)[-1]
-
-    return Cat(less(here.column, column), less(column, here.column),
-               less(here.row, row), less(row, here.row))
+def compared_with(packet, here):
+    """`compare` of its destination."""
+    return compare(Mux(packet.response, packet.initiator.as_value(), packet.target.as_value()),
+                   here)
 
 
 def output_of(compared, packet):
     """One-hot output, from what `compare` says: along the row, along the column, or here."""
-    east, west, south, north = compared
-    across, local = east | west, ~compared.any()
-    return Cat(~across & north, east, ~across & south, west,
-               local & packet.response, local & ~packet.response)
+    *links, local = outputs_of(compared)
+    return Cat(*links, local & packet.response, local & ~packet.response)
 
 
 def wrong_kind(port, packet, here):
@@ -101,7 +91,7 @@ class Verdict(wiring.Component):
         packet, here = self.packet, self.position
         # first cycle: compare; second cycle: the output; third cycle: the verdict
         compared = Signal(4)
-        m.d.sync += [compared.eq(compare(packet, here)),
+        m.d.sync += [compared.eq(compared_with(packet, here)),
                      self.output.eq(output_of(compared, packet))]
         wrong = Signal()
         m.d.sync += wrong.eq(wrong_kind(self.port, packet, here))

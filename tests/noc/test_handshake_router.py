@@ -20,7 +20,7 @@ from cyclebound.hdl.noc.handshake_router import HandshakeRouter
 from cyclebound.hdl.noc.pipelined_input import PipelinedInput
 from cyclebound.hdl.noc.pipelined_output import PipelinedOutput
 from cyclebound.hdl.noc.pipelined_router import PipelinedRouter
-from cyclebound.hdl.noc.shmac_packet import Verdict
+from cyclebound.hdl.noc.shmac_packet import PacketLayout, Verdict
 from cyclebound.tb.noc import fairness
 from cyclebound.tb.noc import handshake_router_properties as properties
 from cyclebound.tb.noc import pipelined_router_properties as pipelined
@@ -54,7 +54,8 @@ def test_refuses_an_acknowledge():
 
 @unit
 @pytest.mark.parametrize("make", [
-    HandshakeRouter, PipelinedRouter, HandshakeOutput, PipelinedOutput,
+    HandshakeRouter, PipelinedRouter, HandshakeOutput,
+    lambda **bits: PipelinedOutput(PacketLayout(**bits), inputs=6),
     lambda **bits: HandshakeInput(port=MASTER, acknowledge="accepted", **bits),
     lambda **bits: PipelinedInput(port=SLAVE, **bits),
     lambda **bits: Verdict(port=MASTER, **bits),
