@@ -15,7 +15,8 @@ from cyclebound.golden.noc.routes import Tile
 from cyclebound.golden.shmac.address_map import COORDINATE_BITS, LOCAL_BITS
 from cyclebound.golden.shmac.core_port import DATA_BITS, STROBE_BITS
 
-__all__ = ["POSITION", "REQUEST_PACKET", "RESPONSE_PACKET", "RequestPacket", "ResponsePacket"]
+__all__ = ["CHANNELS", "DESTINATIONS", "POSITION", "REQUEST_PACKET", "RESPONSE_PACKET", "Packet",
+           "RequestPacket", "ResponsePacket"]
 
 POSITION = {"column": COORDINATE_BITS, "row": COORDINATE_BITS}
 """A tile, with the bits of each coordinate."""
@@ -40,6 +41,12 @@ RESPONSE_PACKET = {
     "data": DATA_BITS,
 }
 """Fields of a response, with their bits."""
+
+CHANNELS = {"request": REQUEST_PACKET, "response": RESPONSE_PACKET}
+"""The two networks, each with its packets."""
+
+DESTINATIONS = {"request": "target", "response": "initiator"}
+"""The field that says where a packet of each goes."""
 
 
 @dataclass(frozen=True)
@@ -80,3 +87,6 @@ class ResponsePacket:
     def destination(self) -> Tile:
         """The tile that it is on its way to."""
         return self.initiator
+
+
+Packet = RequestPacket | ResponsePacket

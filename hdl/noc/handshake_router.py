@@ -17,7 +17,7 @@ from cyclebound.hdl.noc.shmac_packet import PacketLayout
 from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["COUNTER_BITS", "HandshakeRouter", "ShmacRouterSignature", "check_shmac_router",
-           "connect_ports"]
+           "connect_ports", "count_dropped"]
 
 COUNTER_BITS = 16  # of what was dropped, modulo 2**16
 SLAVE_ACKNOWLEDGES = ("passed", "accepted")
@@ -33,7 +33,7 @@ def check_shmac_router(*, slave_acknowledge="passed", address_bits=ADDRESS_BITS,
                          f"{slave_acknowledge!r}")
 
 
-def _count(m, counter, pulses):
+def count_dropped(m, counter, pulses):
     """Count ``pulses``; three cycles later."""
     caught = Signal(len(pulses), name=f"{counter.name}_caught")
     events = Signal(range(len(pulses) + 1), name=f"{counter.name}_events")
@@ -56,8 +56,8 @@ def connect_ports(m, router):
         m.d.comb += [packet.eq(unit.packet)
                      for packet, unit in zip(output.packets, router.inputs, strict=True)]
     unwanted = router.outputs[ShmacPort.MASTER].begins & ~router.waited
-    _count(m, router.unroutable, [unit.unroutable for unit in router.inputs])
-    _count(m, router.malformed, [*(unit.malformed for unit in router.inputs), unwanted])
+    count_dropped(m, router.unroutable, [unit.unroutable for unit in router.inputs])
+    count_dropped(m, router.malformed, [*(unit.malformed for unit in router.inputs), unwanted])
 
 
 class ShmacRouterSignature(wiring.Signature):

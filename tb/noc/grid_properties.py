@@ -8,12 +8,12 @@ from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
 from cyclebound.tb.assumed import fixed, stays
 from cyclebound.tb.watcher import Watcher, claim_kept
 
-__all__ = ["InterfacedMeshCheck", "MeshCheck", "TileGridCheck"]
+__all__ = ["InterfacedMeshCheck", "MeshCheck", "TileGridCheck", "conserve"]
 
 _COUNT = 24  # bits of what is inside
 
 
-def _conserve(m, what, enters, leaves):
+def conserve(m, what, enters, leaves):
     """Claim in ``m`` that never more has left than has entered in earlier cycles."""
     inside, goes = Signal(_COUNT, name=f"{what}_inside"), Signal(range(len(leaves) + 1))
     m.d.comb += goes.eq(sum(leaves))
@@ -59,7 +59,7 @@ class MeshCheck(Watcher):
                        f"source {number}: a packet too long"),
                 Cover(source.valid & flit.last, f"source {number}: a packet ends"),
             ]
-        _conserve(m, "flits", [sink.valid & sink.ready for sink in self.sinks],
+        conserve(m, "flits", [sink.valid & sink.ready for sink in self.sinks],
                   [source.valid & source.ready for source in self.sources])
         return m
 
@@ -90,7 +90,7 @@ class InterfacedMeshCheck(Watcher):
             claim_kept(m, f"words {number}", words, stays)
             claim_kept(m, f"received {number}", received, Assert)
             m.d.sync += Cover(received.valid, f"tile {number} receives")
-        _conserve(m, "words", [words.valid & words.ready for words in self.words],
+        conserve(m, "words", [words.valid & words.ready for words in self.words],
                   [received.valid & received.ready for received in self.received])
         return m
 

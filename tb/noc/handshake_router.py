@@ -2,14 +2,12 @@
 
 import functools
 import random
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from cyclebound.golden.noc.handshake_router import HandshakeRouterModel
 from cyclebound.golden.noc.packet import COORDINATE_BITS
 from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
 from cyclebound.golden.noc.routes import Tile
-from cyclebound.golden.noc.shmac_budget import RELEASE_CYCLES
 from cyclebound.golden.noc.shmac_packet import (
     ADDRESS_BITS,
     DATA_BITS,
@@ -17,13 +15,11 @@ from cyclebound.golden.noc.shmac_packet import (
     ShmacPort,
 )
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.noc.flits import Sender
-from cyclebound.tb.noc.shmac_packets import PacketPort
+from cyclebound.tb.noc.router_scene import RouterScene
 
 PLACE: Tile = (1, 2)  # of the router: there is something on every side
 _AWAY = {ShmacPort.NORTH: (0, 2), ShmacPort.EAST: (2, 3), ShmacPort.SOUTH: (3, 2),
          ShmacPort.WEST: (0, 0), ShmacPort.MASTER: PLACE, ShmacPort.SLAVE: PLACE}
-_DELAY = 3  # cycles that the counters come later
 _TAG_BITS = 3  # of a packet's data
 MASTER, SLAVE = ShmacPort.MASTER, ShmacPort.SLAVE
 
@@ -58,78 +54,20 @@ def any_packet(rng: random.Random) -> ShmacPacket:
                        rng.getrandbits(ADDRESS_BITS), rng.getrandbits(DATA_BITS))
 
 
-class Scene:
-    """The router, its model, and a sender at every input; one `cycle` at a time.
-
-    Attributes
-    ----------
-    handed : callable
-        Told the output, and the packet that it has handed over.
-    """
+class Scene(RouterScene[ShmacPacket]):
+    """The router and its model, at `PLACE`."""
 
     def __init__(self, bench: Bench, *, connected: int = 63) -> None:
         self.bench = bench
-        self.model = self.make_model(connected)
-        self.senders: list[Sender[ShmacPacket]] = [Sender() for _ in ShmacPort]
-        i, o = bench.inputs, bench.outputs
-        self._sinks = [PacketPort(i, o, f"sinks.{n}") for n in range(len(ShmacPort))]
-        self._sources = [PacketPort(o, i, f"sources.{n}") for n in range(len(ShmacPort))]
-        self._busy = i["slave_busy"].mask
-        self._constant = i.pack({"connected": connected,
-                                 "position": PLACE[1] | PLACE[0] << COORDINATE_BITS})
-        self._counters = {name: (o[name], deque([0] * _DELAY, maxlen=_DELAY))
-                          for name in ("unroutable", "malformed")}
-        self.handed: Callable[[int, ShmacPacket], None] = lambda output, packet: None
+        super().__init__(
+            bench, self.make_model(connected), ports=len(ShmacPort),
+            counters=("unroutable", "malformed"),
+            constant={"connected": connected, "position": PLACE[1] | PLACE[0] << COORDINATE_BITS})
 
     def make_model(self, connected: int) -> HandshakeRouterModel | PipelinedRouterModel:
         """The model of the router."""
         return HandshakeRouterModel(position=PLACE, connected=connected,
                                     slave_acknowledge=self.bench.parameters["slave_acknowledge"])
-
-    async def cycle(self, ready: Sequence[bool] = (True,) * len(ShmacPort),
-                    come: Sequence[bool] | None = None, *, busy: bool = False) -> None:
-        """Offer, and compare every output."""
-        word = self._constant | (self._busy if busy else 0)
-        offers = {}
-        for number, (sender, port) in enumerate(zip(self.senders, self._sinks, strict=True)):
-            packet = sender.begin(come=come is None or come[number])
-            if packet is not None:
-                offers[number] = packet
-                word |= port.word(packet)
-        expected = care = 0
-        leaving = []
-        for number, (port, out) in enumerate(zip(self._sources, self.model.offers, strict=True)):
-            care |= port.valid.mask
-            if ready[number]:
-                word |= port.ready.mask
-            if out is not None:
-                expected |= port.word(out)
-                care |= port.wide
-                if ready[number]:
-                    leaving.append((number, out))
-        told = self.model.acknowledges(ready)
-        for port, tell in zip(self._sinks, told, strict=True):
-            care |= port.ready.mask
-            expected |= port.ready.mask if tell else 0
-        for field, past in self._counters.values():
-            expected |= field.to(past[0])
-            care |= field.mask
-        self.model.step(offers, ready, busy)
-        for name, (_, past) in self._counters.items():
-            past.append(getattr(self.model, name))
-        self.bench.check(await self.bench.step(word), expected, care)
-        for number, out in leaving:
-            self.handed(number, out)
-        for number in offers:
-            if told[number]:
-                self.senders[number].taken()
-
-    async def finish(self) -> None:
-        """Run cycles until all packets sent have left."""
-        while not all(sender.done for sender in self.senders) or self.model.inside:
-            await self.cycle()
-        for _ in range(2 * RELEASE_CYCLES + _DELAY):
-            await self.cycle()
 
 
 def _noted(handed: list[ShmacPacket], output: int, packet: ShmacPacket) -> None:

@@ -1,4 +1,4 @@
-"""Proofs about the inside of the pipelined successor of SHMAC's router.
+"""Proofs about the inside of pipelined routers.
 
 `PipelinedKeptProof` (nothing lost, duplicated, changed or out of order, and offers stay),
 `PipelinedFairProof` (round robin). What its ports must keep is in `ShmacRouterCheck`.
@@ -23,13 +23,13 @@ class _Inside(Watcher):
         super().__init__(target)
         self._inputs, self._outputs = target.inputs, target.outputs
 
-    def _one_output(self, m, n, unit):
+    def _one_output(self, m, unit):
         m.d.sync += [
             Assert((header.output & (header.output - 1)) == 0,
                    "invariant: a packet asks for one output")
             for header in (unit.head, unit.queued)]
-        m.d.sync += Assert(~(unit.head.output | unit.queued.output)[n],
-                           "invariant: nothing asks to turn around")
+        m.d.sync += Assert(((unit.head.output | unit.queued.output) & ~unit.reach) == 0,
+                           "invariant: nothing asks to turn, or to turn around, where none does")
 
 
 class PipelinedKeptProof(_Inside):
@@ -42,9 +42,16 @@ class PipelinedKeptProof(_Inside):
 
     Parameters
     ----------
-    target : PipelinedRouter
+    target : PipelinedRouter or Router
         The router itself.
+
+    Attributes
+    ----------
+    single : tuple
+        Outputs that never have two packets.
     """
+
+    single: tuple[int, ...] = (ShmacPort.MASTER,)  # which waits for one response at a time
 
     def elaborate(self, platform):
         m = Module()
@@ -60,7 +67,7 @@ class PipelinedKeptProof(_Inside):
                               for name in ("taken", "taken_behind", "left"))
         count, gone = Signal(2, name=f"inside_{n}"), Signal(name=f"gone_{n}")
         given = Cat(output.grant[n] for output in self._outputs)
-        dropped = unit.malformed | unit.unroutable
+        dropped = Cat(unit.drops).any()
         takes, goes = sink.valid & sink.ready, given.any() | dropped
         m.d.sync += [count.eq(count + takes - goes), gone.eq(given.any())]
         with m.If(goes):
@@ -76,7 +83,7 @@ class PipelinedKeptProof(_Inside):
             Assert((count != 3) & (count == unit.valid + unit.second),
                    f"input {n}: a packet is lost or doubled"),
             Assert(~goes | (count != 0), f"input {n}: a packet leaves that is not inside"),
-            Assert(sum(given) + unit.malformed + unit.unroutable == goes,
+            Assert(sum(given) + sum(unit.drops) == goes,
                    f"input {n}: a packet goes to two places, or is counted twice"),
             Assert(~gone | (Value.cast(unit.packet) == last), f"input {n}: not what was taken"),
             Assert(Cat(output.owner[n] for output in self._outputs).any() == gone,
@@ -87,7 +94,7 @@ class PipelinedKeptProof(_Inside):
             Assert(unit.enters == (unit.leaves ^ (unit.valid & ~unit.second)),
                    "invariant: the next one's place is free"),
         ]
-        self._one_output(m, n, unit)
+        self._one_output(m, unit)
         m.d.sync += [Cover(dropped, f"input {n} drops"),
                      Cover(unit.second & goes, f"input {n} has another one")]
         return first
@@ -126,7 +133,7 @@ class PipelinedKeptProof(_Inside):
             Assert(~output.moves | (crossing == Mux(source.valid, other, first)),
                    "invariant: what was given is in the crossbar"),
         ]
-        if n != ShmacPort.MASTER:  # which waits for one response at a time
+        if n not in self.single:
             m.d.sync += Cover(output.second & goes, f"output {n} hands one of two over")
 
 
@@ -138,18 +145,20 @@ class PipelinedFairProof(_Inside):
 
     Parameters
     ----------
-    target : PipelinedRouter
+    target : PipelinedRouter or Router
         The router itself.
     """
 
     def elaborate(self, platform):
         m = Module()
-        for n, unit in enumerate(self._inputs):
-            self._one_output(m, n, unit)
+        for unit in self._inputs:
+            self._one_output(m, unit)
         for n, output in enumerate(self._outputs):
-            waiting = Signal(len(ShmacPort), name=f"waiting_{n}")
+            waiting = Signal(len(self._inputs), name=f"waiting_{n}")
             m.d.comb += waiting.eq(Cat(unit.asks[n] for unit in self._inputs))
             arbiter = output.arbiter
             m.d.sync += Assert(arbiter.held == 0, "invariant: every grant is accepted")
-            claim_fair(m, n, arbiter, waiting, arbiter.grant, output.room, head="request", shown=3)
+            others = sum(unit.reach >> n & 1 for unit in self._inputs) - 1
+            claim_fair(m, n, arbiter, waiting, arbiter.grant, output.room, head="request",
+                       shown=min(3, others))
         return m

@@ -1,6 +1,7 @@
-"""SHMAC's packets on the packed buses."""
+"""SHMAC's packets on the packed buses: records whose tiles are (row, column)."""
 
-from cyclebound.golden.noc.shmac_packet import ShmacPacket
+from dataclasses import fields
+
 from cyclebound.tb.bus import Bus, Field
 
 __all__ = ["PacketPort"]
@@ -17,9 +18,18 @@ class PacketPort:
         self.payload: Field = own[f"{name}.payload"]
         self.ready: Field = other[f"{name}.ready"]
         self.wide = self.valid.mask | self.payload.mask
-        self._bits = {f"{part}_bits": own[f"{name}.payload.{part}"].width
-                      for part in ("address", "data")}
+        self._start = f"{name}.payload."
+        self._parts = {field.removeprefix(self._start): part for field, part in own.fields.items()
+                       if field.startswith(self._start)}
 
-    def word(self, packet: ShmacPacket) -> int:
+    def word(self, packet: object) -> int:
         """The bus word that offers ``packet``."""
-        return self.valid.mask | self.payload.to(packet.word(**self._bits))
+        word = self.valid.mask
+        for field in fields(packet):  # type: ignore[arg-type]
+            value = getattr(packet, field.name)
+            if isinstance(value, tuple):
+                for name, coordinate in zip(("row", "column"), value, strict=True):
+                    word |= self._parts[f"{field.name}.{name}"].to(coordinate)
+            else:
+                word |= self._parts[field.name].to(value)
+        return word
