@@ -6,7 +6,8 @@ is a tile, row and column of 4 bits each; the other 24 bits are a place in that 
 Two ranges never leave a tile with a core: its system registers answer there.
 
 - The bootstrap, four words from address 0 on: instructions that jump to the beginning of the
-  tile's own memory. They hide the first four words of tile (0, 0) from the cores.
+  tile's own memory. They hide the first four words of tile (0, 0) from the cores, so that a
+  program of that tile begins after them, at 0x10.
 - The topmost kilobyte. The thesis prints 0xFFFFDFF for the clock and 0xFFFFE03 for the tile's
   number: seven digits, of no word. Both are the last byte of a word if an F is missing in front,
   and so they are taken here: 0xFFFFFDFC and 0xFFFFFE00. They hide the end of tile (15, 15). The
@@ -25,6 +26,7 @@ __all__ = [
     "VECTOR_OFFSET",
     "SystemRegister",
     "boot_stub",
+    "entry_of",
     "tile_base",
     "tile_of",
 ]
@@ -57,7 +59,14 @@ def tile_of(address: int) -> tuple[int, int]:
     return address >> ROW_SHIFT, address >> COLUMN_SHIFT & (1 << COORDINATE_BITS) - 1
 
 
+def entry_of(row: int, column: int) -> int:
+    """Where a tile's program begins: the first address of its memory that its core can see."""
+    return tile_base(row, column) or 4 * BOOT_WORDS
+
+
 def boot_stub(row: int, column: int) -> tuple[int, ...]:
-    """The four instructions at address 0: ``lui $k0``, ``jr $k0``, and two that do nothing."""
-    k0 = 26
-    return 0x3C00_0000 | k0 << 16 | tile_base(row, column) >> 16, k0 << 21 | 8, 0, 0
+    """The four instructions at address 0: ``lui $k0``, or ``ori`` in tile (0, 0), then ``jr $k0``,
+    and two that do nothing."""
+    k0, entry = 26, entry_of(row, column)
+    first = 0x3C00_0000 | entry >> 16 if entry >> 16 else 0x3400_0000 | entry
+    return first | k0 << 16, k0 << 21 | 8, 0, 0

@@ -6,7 +6,7 @@ decided here. Registers are numbers of 32 bits without sign.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cyclebound.golden.shmac.isa import (
     REGISTER_NAMES,
@@ -21,6 +21,7 @@ __all__ = ["Access", "Machine", "MemoryPort", "Retired", "signed"]
 _MASK = 0xFFFF_FFFF
 _STATUS_WRITABLE = 0xFF15  # IM, and IEo, IEp, IEc
 _CAUSE_WRITABLE = 0x0300   # the two software interrupts
+_MOST_DECODED = 1 << 16  # words that a machine keeps decoded
 _MISSING = {opcode for opcode in Opcode if opcode.name[:-1] in ("COP", "LWC", "SWC")
             and opcode != Opcode.COP0}
 
@@ -30,8 +31,7 @@ def signed(value: int, bits: int = 32) -> int:
     return (value & (1 << bits) - 1) - ((value & 1 << bits - 1) << 1)
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """A load's or store's request (see `cyclebound.golden.shmac.core_port`).
 
     Attributes
@@ -58,8 +58,7 @@ class Access:
         return not self.write or self.sync
 
 
-@dataclass(frozen=True)
-class Retired:
+class Retired(NamedTuple):
     """An instruction that has been executed, or the exception that was taken instead.
 
     Attributes
@@ -147,6 +146,9 @@ class Machine:
             self.next_pc = self.pc + 4 & _MASK
         self._access: Access | None = None
         self._word = 0
+        self._decoded: dict[int, _Fields] = {}  # instructions that have been executed
+        self._is_branch = False  # also one that is not taken: its slot is a delay slot, too
+        self._register = 0       # that a load writes
         self._finish: Callable[[int], None] = lambda data: None
         self._target: int | None = None
         self._written = (0, 0)
@@ -163,24 +165,28 @@ class Machine:
 
     def step(self, memory: MemoryPort) -> Retired:
         """Execute one instruction, or take an interrupt instead."""
-        begun = self.begin(memory.fetch(self.pc) if self.fetches else None)
+        pc = self.pc
+        begun = self.begin(None if pc & 3 else memory.fetch(pc))
         if isinstance(begun, Retired):
             return begun
-        answer = memory.access(begun)
-        return self.end(answer)
+        return self.end(memory.access(begun))
 
     def begin(self, word: int | None) -> Retired | Access:
         """Execute ``word`` (None: the fetch failed) up to its access, if it has one."""
         self._word = word or 0
         self._written, self._target = (0, 0), None
         try:
-            if self.interrupted:
+            if self.status & 1 and self.interrupted:
                 raise _Exception(ExcCode.INT)
-            if not self.fetches:
+            if self.pc & 3:
                 raise _Exception(ExcCode.ADEL, address=self.pc)
             if word is None:
                 raise _Exception(ExcCode.IBE)
-            access = self._execute(word)
+            f = self._decoded.get(word) or self._decode(word)
+            registers = self.registers
+            f.s, f.t = registers[f.rs], registers[f.rt]
+            self._is_branch = f.is_branch
+            access = f.execute(self, f)
         except _Exception as exception:
             return self._except(exception)
         if access is None:
@@ -202,19 +208,10 @@ class Machine:
         return self._retire()
 
     def _retire(self) -> Retired:
-        retired = Retired(self.pc, self._word, *self._written)
-        branches = self._target is not None
-        target = self._target if self._target is not None else self.next_pc + 4 & _MASK
-        self.branch, self.pc, self.next_pc = self.pc, self.next_pc, target
-        self.in_slot = branches or self._is_branch
-        return retired
-
-    @property
-    def _is_branch(self) -> bool:
-        """Also of one that was not taken: its slot is a delay slot, too."""
-        encoding = encoding_of(self._word)
-        return encoding is not None and (encoding.form in (
-            "rs rt offset", "rs offset", "target", "rd rs") or encoding.name == "jr")
+        pc, next_pc, target = self.pc, self.next_pc, self._target
+        self.branch, self.pc, self.in_slot = pc, next_pc, self._is_branch
+        self.next_pc = next_pc + 4 & _MASK if target is None else target
+        return Retired(pc, self._word, *self._written)
 
     def _except(self, exception: _Exception) -> Retired:
         retired = Retired(self.pc, self._word, exception=exception.code)
@@ -239,13 +236,19 @@ class Machine:
         if taken:
             self._target = self.next_pc + 4 * offset & _MASK
 
-    def _execute(self, word: int) -> Access | None:
+    def _decode(self, word: int) -> "_Fields":
         encoding = encoding_of(word)
         if encoding is None:
             if word >> 26 in _MISSING:
                 raise _Exception(ExcCode.CPU, unit=word >> 26 & 3)
             raise _Exception(ExcCode.RI)
-        return getattr(self, f"_{encoding.name}")(_Fields(word, self.registers))
+        if len(self._decoded) > _MOST_DECODED:
+            self._decoded.clear()
+        self._decoded[word] = fields = _Fields(
+            word, getattr(type(self), f"_{encoding.name}"),
+            encoding.form in ("rs rt offset", "rs offset", "target", "rd rs")
+            or encoding.name == "jr")
+        return fields
 
     # Arithmetic and logic.
 
@@ -438,16 +441,12 @@ class Machine:
         """Which byte of a word on the port that is."""
         return 3 - address % 4 if self.big_endian else address % 4
 
-    def _address(self, f, bytes_: int, code: ExcCode) -> int:
+    def _aligned(self, f: "_Fields", bytes_: int, code: ExcCode) -> tuple[int, int]:
+        """The address of an aligned unit, and its lowest byte on the port."""
         address = f.s + f.immediate & _MASK
         if address % bytes_:
             raise _Exception(code, address=address)
-        return address
-
-    def _significance(self, address: int, bytes_: int) -> dict[int, int]:
-        """For an aligned unit: its addresses, each with its byte's place from the lowest one."""
-        return {address + step: bytes_ - 1 - step if self.big_endian else step
-                for step in range(bytes_)}
+        return address, 4 - address % 4 - bytes_ if self.big_endian else address % 4
 
     def _left(self, address: int) -> dict[int, int]:
         """Of LWL and SWL: the highest byte is at ``address``, the next ones towards the lower."""
@@ -461,49 +460,48 @@ class Machine:
         return {place: distance for distance in range(4)
                 if (place := address + step * distance) // 4 == address // 4}
 
-    def _reads(self, f, places: dict[int, int], extend: Callable[[int], int], *,
-               sync: bool = False) -> Access:
-        """A load of these bytes; ``extend`` makes the register of them."""
+    def _load(self, f: "_Fields", bytes_: int, *, sign: int = 0) -> Access:
+        """Of so many bytes; with ``sign``, of a number whose sign is that bit."""
+        address, lane = self._aligned(f, bytes_, ExcCode.ADEL)
+        register, shift, mask = f.rt, 8 * lane, (1 << 8 * bytes_) - 1
+
         def finish(data: int) -> None:
-            value = sum((data >> 8 * self._lane(place) & 255) << 8 * byte
-                        for place, byte in places.items())
-            self._write(f.rt, extend(value))
+            self._write(register, ((data >> shift & mask) ^ sign) - sign)
 
         self._finish = finish
-        address = next(iter(places))
-        return Access(address & ~3, sum(1 << self._lane(place) for place in places), False, sync)
+        return Access(address & ~3, (1 << bytes_) - 1 << lane, False, False)
 
-    def _writes(self, f, places: dict[int, int], *, sync: bool = False) -> Access:
-        address = next(iter(places))
-        return Access(
-            address & ~3, sum(1 << self._lane(place) for place in places), True, sync,
-            sum((f.t >> 8 * byte & 255) << 8 * self._lane(place)
-                for place, byte in places.items()))
+    def _store(self, f: "_Fields", bytes_: int) -> Access:
+        address, lane = self._aligned(f, bytes_, ExcCode.ADES)
+        return Access(address & ~3, (1 << bytes_) - 1 << lane, True, False,
+                      (f.t & (1 << 8 * bytes_) - 1) << 8 * lane)
 
-    def _load(self, f, bytes_: int, *, bits: int = 0, sync: bool = False) -> Access:
-        """Of so many bytes; with ``bits``, of a number with a sign."""
-        places = self._significance(self._address(f, bytes_, ExcCode.ADEL), bytes_)
-        return self._reads(f, places, lambda value: signed(value, bits) if bits else value,
-                           sync=sync)
+    def _loaded(self, data: int) -> None:
+        """A whole word comes."""
+        self._write(self._register, data)
 
-    def _store(self, f, bytes_: int) -> Access:
-        return self._writes(
-            f, self._significance(self._address(f, bytes_, ExcCode.ADES), bytes_))
+    def _word_address(self, f: "_Fields", code: ExcCode) -> int:
+        address = f.s + f.immediate & _MASK
+        if address & 3:
+            raise _Exception(code, address=address)
+        return address
 
     def _lb(self, f):
-        return self._load(f, 1, bits=8)
+        return self._load(f, 1, sign=0x80)
 
     def _lbu(self, f):
         return self._load(f, 1)
 
     def _lh(self, f):
-        return self._load(f, 2, bits=16)
+        return self._load(f, 2, sign=0x8000)
 
     def _lhu(self, f):
         return self._load(f, 2)
 
     def _lw(self, f):
-        return self._load(f, 4)
+        address = self._word_address(f, ExcCode.ADEL)
+        self._register, self._finish = f.rt, self._loaded
+        return Access(address, 15, False, False)
 
     def _lwl(self, f):
         return self._merge(f, self._left(f.s + f.immediate & _MASK))
@@ -512,8 +510,17 @@ class Machine:
         return self._merge(f, self._right(f.s + f.immediate & _MASK))
 
     def _merge(self, f, places: dict[int, int]) -> Access:
-        kept = _MASK & ~sum(255 << 8 * byte for byte in places.values())
-        return self._reads(f, places, lambda value: f.t & kept | value)
+        """A load of these bytes into a register that keeps the others."""
+        register = f.rt
+        kept = f.t & ~sum(255 << 8 * byte for byte in places.values())
+
+        def finish(data: int) -> None:
+            self._write(register, kept | sum((data >> 8 * self._lane(place) & 255) << 8 * byte
+                                             for place, byte in places.items()))
+
+        self._finish = finish
+        address = next(iter(places))
+        return Access(address & ~3, sum(1 << self._lane(place) for place in places), False, False)
 
     def _sb(self, f):
         return self._store(f, 1)
@@ -522,41 +529,53 @@ class Machine:
         return self._store(f, 2)
 
     def _sw(self, f):
-        return self._store(f, 4)
+        return Access(self._word_address(f, ExcCode.ADES), 15, True, False, f.t)
 
     def _swl(self, f):
-        return self._writes(f, self._left(f.s + f.immediate & _MASK))
+        return self._spread(f, self._left(f.s + f.immediate & _MASK))
 
     def _swr(self, f):
-        return self._writes(f, self._right(f.s + f.immediate & _MASK))
+        return self._spread(f, self._right(f.s + f.immediate & _MASK))
+
+    def _spread(self, f, places: dict[int, int]) -> Access:
+        """A store of these bytes of a register."""
+        address = next(iter(places))
+        return Access(
+            address & ~3, sum(1 << self._lane(place) for place in places), True, False,
+            sum((f.t >> 8 * byte & 255) << 8 * self._lane(place)
+                for place, byte in places.items()))
 
     def _ll(self, f):
-        access = self._load(f, 4, sync=True)
-        load = self._finish
+        address = self._word_address(f, ExcCode.ADEL)
+        register = f.rt
 
         def finish(data: int) -> None:
-            load(data)
+            self._write(register, data)
             self.linked = True
 
         self._finish = finish
-        return access
+        return Access(address, 15, False, True)
 
     def _sc(self, f):
-        address = self._address(f, 4, ExcCode.ADES)
+        address = self._word_address(f, ExcCode.ADES)
         linked, self.linked = self.linked, False
+        register = f.rt
         if not linked:
-            self._write(f.rt, 0)
+            self._write(register, 0)
             return None
-        self._finish = lambda data: self._write(f.rt, data & 1)
-        return self._writes(f, self._significance(address, 4), sync=True)
+        self._finish = lambda data: self._write(register, data & 1)
+        return Access(address, 15, True, True, f.t)
 
 
 class _Fields:
     """An instruction's fields, and the values of the registers that it names."""
 
-    def __init__(self, word: int, registers: list[int]) -> None:
-        self.word = word
+    __slots__ = ("execute", "immediate", "is_branch", "rd", "rs", "rt", "s", "sa", "t", "word",
+                 "zero_extended")
+
+    def __init__(self, word: int, execute: Callable, is_branch: bool) -> None:
+        self.word, self.execute, self.is_branch = word, execute, is_branch
         self.rs, self.rt, self.rd, self.sa = (word >> at & 31 for at in (21, 16, 11, 6))
-        self.s, self.t = registers[self.rs], registers[self.rt]
         self.zero_extended = word & 0xFFFF
         self.immediate = signed(word, 16)
+        self.s = self.t = 0

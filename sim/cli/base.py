@@ -34,6 +34,8 @@ GROUPS = {
              "DRAM requests: their commands and issue delays, from the golden model."),
     "gpu": ("cyclebound.sim.cli.gpu",
             "CUDA kernels: occupancy, worst cases, streams, and layers across resources."),
+    "shmac": ("cyclebound.sim.cli.shmac",
+              "C programs on SHMAC's grids of tiles: compile, run, disassemble."),
     "simd": ("cyclebound.sim.cli.simd",
              "Kernels in assembly for the SIMD accelerator: assemble, disassemble, run."),
     "systolic": ("cyclebound.sim.cli.systolic",

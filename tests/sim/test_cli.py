@@ -109,6 +109,7 @@ COMMANDS = {
     "dram": [],
     "gpu": [],
     "mutate": ["--configuration", "-n", "--seed", "--testbench", "--at-least", "--json"],
+    "shmac": [],
     "simd": [],
     "systolic": [],
     "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",

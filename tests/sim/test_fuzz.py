@@ -35,6 +35,7 @@ from cyclebound.sim.regression.table import differences, print_run, read, write_
 from cyclebound.sim.report.report import write_report
 from cyclebound.sim.run.job import Group, Job, Outcome
 from cyclebound.tools.dram import index_witnesses
+from kit.refusal import refusal
 
 from .test_block_check import GOOD, VALUES, places
 
@@ -68,15 +69,6 @@ def broken(data, chance):
         elif chance.random() < 0.2:
             del data[at:]
     return bytes(data)
-
-
-def refusal(kind, function, *arguments):
-    """What an error of that kind says, in one line; None if there is no error."""
-    try:
-        function(*arguments)
-    except kind as error:
-        return str(error)
-    return None
 
 
 # -- runs ------------------------------------------------------------------------------------------

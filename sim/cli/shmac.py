@@ -1,0 +1,301 @@
+"""Commands about SHMAC: programs for its tiles, and grids that run them."""
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from cyclebound.golden.shmac.address_map import LOCAL_BITS
+from cyclebound.golden.shmac.layout import Kind
+from cyclebound.golden.shmac.system import DEFAULT_RAM
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.base.print_table import print_table
+from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
+from cyclebound.sim.families.shmac.files import (
+    SOURCES,
+    compiled,
+    load_configuration,
+    load_layout,
+    load_program,
+    program_file,
+)
+from cyclebound.sim.families.shmac.run import Setup, ShmacRun, run_model
+from cyclebound.tools.shmac.compiler import Target
+from cyclebound.tools.shmac.configuration import Configuration, size_of
+from cyclebound.tools.shmac.disassembler import listing
+from cyclebound.tools.shmac.installed import PROGRAMS, program_path
+from cyclebound.tools.shmac.program import Program
+
+shmac = Commands(no_args_is_help=True, help=GROUPS["shmac"][1])
+app.add_typer(shmac, name="shmac")
+
+ProgramFile = Annotated[str, typer.Argument(
+    metavar="PROGRAM", help="C (.c), assembly language (.s), an ELF file, or the name of a program "
+    "that is installed (`cyclebound shmac programs`).")]
+Ram = Annotated[str, typer.Option(
+    "--ram", metavar="BYTES", help="Memory of a tile, also with K or M.")]
+Endian = Annotated[str, typer.Option(
+    "--endian", metavar="ORDER", help="big or little: of C and assembly language. An ELF file says "
+    "it itself.")]
+CompilerName = Annotated[str, typer.Option(
+    "--compiler", metavar="NAME", help="zig (pip install 'cyclebound\\[shmac]') or gcc (Debian's "
+    "gcc-mips-linux-gnu); the default is the first that is installed.")]
+Optimization = Annotated[str, typer.Option(
+    "--optimize", "-O", metavar="LEVEL", help="0, 1, 2, 3 or s.")]
+Defines = Annotated[list[str] | None, typer.Option(
+    "--define", "-D", metavar="NAME[=VALUE]", help="A macro for C; may be repeated.")]
+_RAM = f"{DEFAULT_RAM >> 10}K"
+
+
+def tile_named(text: str) -> tuple[int, int]:
+    """A tile as ROW,COLUMN. Raises `UserError`."""
+    row, comma, column = text.partition(",")
+    if not (comma and row.isdecimal() and column.isdecimal()
+            and len(row) < 4 and len(column) < 4 and int(row) < 16 and int(column) < 16):
+        raise UserError(f"--tile takes ROW,COLUMN, each 0 to 15, not {text!r}")
+    return int(row), int(column)
+
+
+def target_of(tile: tuple[int, int], ram: int, endian: str) -> Target:
+    """What a program is compiled for. Raises `UserError`."""
+    if endian not in ("big", "little"):
+        raise UserError(f"--endian is big or little, not {endian!r}")
+    return Target(*tile, ram=ram, big_endian=endian == "big")
+
+
+def ram_of(text: str) -> int:
+    """Bytes of a memory. Raises `UserError`."""
+    try:
+        return size_of(text)
+    except ValueError as error:
+        raise UserError(f"--ram {error}") from None
+
+
+@shmac.command()
+def run(
+    program: Annotated[str | None, typer.Argument(
+        metavar="PROGRAM", help="C (.c), assembly language (.s), an ELF file, or the name of a "
+        "program that is installed; for all cores that --configuration gives none.")] = None,
+    grid: Annotated[str, typer.Option(
+        "--grid", "-g", metavar="LAYOUT", help="A file with a character for each tile, or its rows "
+        "with / between them: P core with RAM, R RAM, L RAM with LL/SC unit, J jump, C clock, U "
+        "UART, . router only.")] = "P",
+    configuration: Annotated[Path | None, typer.Option(
+        "--configuration", "-c", metavar="FILE", help="Which tile has which program and memory: "
+        "lines as `1,2: program = sort.c`, `*: ram = 128K`.")] = None,
+    tiles: Annotated[list[str] | None, typer.Option(
+        "--tile", "-t", metavar="ROW,COLUMN", help="Only this core gets PROGRAM; may be repeated."
+        )] = None,
+    ram: Ram = _RAM,
+    endian: Endian = "big",
+    compiler: CompilerName = "",
+    optimize: Optimization = "2",
+    defines: Defines = None,
+    limit: Annotated[int, typer.Option(
+        "--limit", metavar="N", min=1, help="Stop after so many rounds.")] = 100_000_000,
+    seed: Annotated[int | None, typer.Option(
+        "--random", metavar="SEED", help="In each round, cores execute their instructions in "
+        "random order.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run programs on a grid of tiles, on the functional model.
+
+        cyclebound shmac run hello.c
+        cyclebound shmac run hello --grid PP/PP
+        cyclebound shmac run barrier --grid PPP/PLP/PPP
+
+    C is compiled for each tile that runs it. A program begins at main(), prints on its tile's
+    console with printf(), and finds clock, tile number, locks and other tiles' memory in shmac.h.
+
+    One instruction of each running core is a round; the clock of the tiles counts rounds, which are
+    no cycles of any hardware.
+
+    Exit status 1: a program ended with another status than 0, or not at all; 2: a mistake in a file
+    or in the call, which is named with its place.
+    """
+    layout = load_layout(grid)
+    given = Configuration()
+    if configuration is not None:
+        given = load_configuration(configuration, layout)
+    size = ram_of(ram)
+    cores = layout.tiles(Kind.CORE)
+    chosen = [tile_named(text) for text in tiles or ()]
+    for tile in chosen:
+        if tile not in cores:
+            raise UserError(f"--tile {tile[0]},{tile[1]} has no core in this grid")
+    if chosen and program is None:
+        raise UserError("--tile is for PROGRAM, and there is none")
+    sizes = {tile: given.ram.get(tile, size) for tile in layout.tiles()
+             if (kind := layout.kind(tile)) is not None and kind.has_memory}
+    make = _maker(compiler, optimize, defines)
+    programs: dict[tuple[int, int], Program] = {}
+    files = {tile: configuration.parent / name for tile, name in given.programs.items()
+             if configuration is not None}
+    with progress_bars() as tell:
+        if program is not None:
+            path = program_file(program)
+            if path.suffix in SOURCES:
+                for tile in chosen or cores:
+                    files.setdefault(tile, path)
+            else:  # it says itself for which
+                linked = load_program(path, target_of((0, 0), 1 << LOCAL_BITS, endian), make).tile
+                if linked not in (chosen or cores):
+                    raise UserError(f"{path} is linked for tile ({linked[0]}, {linked[1]}), which "
+                                    + ("--tile does not name" if chosen else "has no core here"))
+                files[linked] = path
+        if not files:
+            raise UserError("there is no program: name one, or a --configuration that does"
+                            if cores else "there is no core P in this grid")
+        for number, (tile, path) in enumerate(files.items()):
+            tell("programs", number, len(files))
+            loaded = load_program(path, target_of(tile, sizes[tile], endian), make)
+            if loaded.tile != tile:
+                raise UserError(f"{path} is linked for tile ({loaded.tile[0]}, {loaded.tile[1]}), "
+                                f"not for ({tile[0]}, {tile[1]})")
+            programs[tile] = loaded
+        setup = Setup(layout, programs, sizes, given.jump)
+        lines = _Lines(tell, many=len(programs) > 1, silent=as_json)
+        done = run_model(setup, limit=limit, seed=seed, console=lines, tell=tell)
+        lines.end()
+    if as_json:
+        print(json.dumps({
+            "model": "functional", "rounds": done.rounds, "ended": done.ended,
+            "tiles": [{"tile": list(tile), **asdict(result), "console": done.system.cores[
+                tile].console.decode("utf-8", "replace")} for tile, result in done.tiles.items()],
+            "uarts": [{"tile": list(tile), "sent": sent.decode("utf-8", "replace")}
+                      for tile, sent in done.system.sent.items()]}, indent=2))
+    else:
+        _show(done, limit)
+    if done.failed:
+        raise typer.Exit(1)
+
+
+def _maker(compiler: str, optimize: str, defines: list[str] | None
+           ) -> Callable[[Path, Target], Program]:
+    """What compiles a source into a program, and keeps no file of it."""
+    def make(source: Path, target: Target) -> Program:
+        with tempfile.TemporaryDirectory() as folder:
+            made = compiled([source], target, Path(folder) / f"{source.stem}.elf",
+                            compiler=compiler, optimize=optimize, defines=defines or ())
+        return replace(made, name=str(source))
+
+    return make
+
+
+class _Lines:
+    """What programs print, line by line; if there are many, each line with its tile."""
+
+    def __init__(self, tell: Progress, *, many: bool, silent: bool) -> None:
+        self._tell, self._many, self._silent = tell, many, silent
+        self._begun: dict[tuple[int, int], bytearray] = {}
+
+    def __call__(self, tile: tuple[int, int], byte: int) -> None:
+        line = self._begun.setdefault(tile, bytearray())
+        if byte != 10:
+            line.append(byte)
+        if byte == 10 or len(line) >= 1 << 16:
+            self._print(tile)
+
+    def _print(self, tile: tuple[int, int]) -> None:
+        if not self._silent:
+            text = self._begun[tile].decode("utf-8", "replace")
+            self._tell.console.print(f"({tile[0]}, {tile[1]}) {text}" if self._many else text,
+                                     highlight=False, soft_wrap=True)
+        self._begun[tile].clear()
+
+    def end(self) -> None:
+        """Print lines that have not ended."""
+        for tile, line in self._begun.items():
+            if line:
+                self._print(tile)
+
+
+def _show(done: ShmacRun, limit: int) -> None:
+    table = Table()
+    for heading in ("tile", "program", "exit status", "instructions", "exceptions",
+                    "failed stores"):
+        table.add_column(heading, justify="left" if heading in ("tile", "program") else "right")
+    for tile, result in done.tiles.items():
+        status = "not ended" if result.status is None else str(result.status)
+        table.add_row(f"({tile[0]}, {tile[1]})", Path(result.program).name, status,
+                      f"{result.instructions:,}", f"{result.exceptions:,}",
+                      f"{result.failed_stores:,}",
+                      style=None if result.status == 0 else "red")
+    screen = console()
+    print_table(table, screen)
+    total = sum(result.instructions for result in done.tiles.values())
+    screen.print(f"functional model: {done.rounds:,} rounds, {total:,} instructions in "
+                 f"{done.seconds:.1f} CPU-s", highlight=False)
+    for tile, result in done.tiles.items():
+        if result.status is None:
+            screen.print(f"tile ({tile[0]}, {tile[1]}) had not ended after {limit:,} rounds: it "
+                         f"was at {result.at}; --limit N allows more", highlight=False,
+                         soft_wrap=True)
+
+
+@shmac.command("compile")
+def compile_(
+    sources: Annotated[list[Path], typer.Argument(
+        metavar="FILE.c...", help="C sources.")],
+    tile: Annotated[str, typer.Option(
+        "--tile", "-t", metavar="ROW,COLUMN", help="The tile that it is linked for.")] = "0,0",
+    output: Annotated[Path | None, typer.Option(
+        "--output", "-o", metavar="FILE", help="The ELF file; the default is the first source's "
+        "name with .elf.")] = None,
+    ram: Ram = _RAM,
+    endian: Endian = "big",
+    compiler: CompilerName = "",
+    optimize: Optimization = "2",
+    defines: Defines = None,
+) -> None:
+    """Compile C for a tile: an ELF file with start-up code and a small library.
+
+        cyclebound shmac compile hello.c --tile 1,1 -o hello.elf
+
+    The library: stdio.h (printf on the tile's console), stdlib.h (malloc from the tile's memory),
+    string.h, assert.h, and shmac.h (clock, tile number, locks, other tiles' memory). Floating point
+    is refused; 64-bit integers are there. Every word of the code is looked up in the table of the
+    core's instructions.
+    """
+    target = target_of(tile_named(tile), ram_of(ram), endian)
+    for source in sources:
+        if source.suffix != ".c":
+            raise UserError(f"a C source must end in .c, and {source} does not")
+    path = output or Path(sources[0].with_suffix(".elf").name)
+    made = compiled(sources, target, path, compiler=compiler, optimize=optimize,
+                    defines=defines or ())
+    code = sum(region.size for region in made.code)
+    used = sum(region.size for region in made.regions)
+    console().print(f"{path}: for tile ({target.row}, {target.column}), {code:,} bytes of "
+                    f"instructions, {used:,} of {target.ram:,} bytes of memory", highlight=False)
+
+
+@shmac.command()
+def disassemble(
+    program: ProgramFile,
+    tile: Annotated[str, typer.Option(
+        "--tile", "-t", metavar="ROW,COLUMN", help="The tile that C and assembly language are "
+        "for.")] = "0,0",
+    ram: Ram = _RAM,
+    endian: Endian = "big",
+    compiler: CompilerName = "",
+    optimize: Optimization = "2",
+    defines: Defines = None,
+) -> None:
+    """A program's code: labels, addresses, words, instructions."""
+    target = target_of(tile_named(tile), ram_of(ram), endian)
+    path = program_file(program)
+    for line in listing(load_program(path, target, _maker(compiler, optimize, defines))):
+        print(line)
+
+
+@shmac.command()
+def programs() -> None:
+    """The installed programs: name, and file."""
+    for name in PROGRAMS:
+        print(f"{name:12} {program_path(name)}")

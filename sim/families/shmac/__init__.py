@@ -1,0 +1,1 @@
+"""Programs on SHMAC's grids of tiles."""
