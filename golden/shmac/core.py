@@ -7,15 +7,11 @@ and the cycles between them, which follow from the class of each instruction
 
 from dataclasses import dataclass
 
-from cyclebound.golden.shmac.core_bounds import CLASSES
+from cyclebound.golden.shmac.core_bounds import CLASSES, class_of
 from cyclebound.golden.shmac.isa import ExcCode, encoding_of
 from cyclebound.golden.shmac.machine import Access, Machine, Retired
 
 __all__ = ["CoreModel", "Fetch", "Response", "Shown"]
-
-_MULTIPLY, _DIVIDE = {"mult", "multu"}, {"div", "divu"}
-_SIGNED = {"add", "addi", "sub"}
-_CHECKED = {"mfc0", "mtc0", "rfe", "sc"}
 
 
 @dataclass(frozen=True)
@@ -171,6 +167,4 @@ def _kind_of(begun: Retired | Access, word: int | None) -> str:
     assert word is not None
     encoding = encoding_of(word)
     assert encoding is not None
-    name = encoding.name
-    return ("multiply" if name in _MULTIPLY else "divide" if name in _DIVIDE
-            else "signed" if name in _SIGNED else "checked" if name in _CHECKED else "plain")
+    return "checked" if encoding.name == "sc" else class_of(encoding.name)

@@ -33,8 +33,8 @@ from typing import Annotated
 
 from cyclebound.golden.bound import Range, bound, prediction
 
-__all__ = ["CLASSES", "checked", "divide", "instruction", "load", "multiply", "plain", "signed",
-           "store", "trap"]
+__all__ = ["CLASSES", "checked", "class_of", "divide", "instruction", "load", "multiply", "plain",
+           "signed", "store", "trap"]
 
 _SOURCE = "this project; SHMAC thesis, 2.3: one outstanding request, stalls on reads, LL and SC"
 _BITS = 32
@@ -104,6 +104,20 @@ def trap() -> int:
 CLASSES = {claim.name: claim for claim in (
     plain, signed, checked, multiply, divide, load, store, trap)}
 """The core cycles of each class."""
+
+
+_OTHERS = {name: kind for kind, names in {
+    "signed": "add addi sub", "checked": "mfc0 mtc0 rfe", "multiply": "mult multu",
+    "divide": "div divu", "load": "lb lbu lh lhu lw lwl lwr ll sc", "store": "sb sh sw swl swr",
+}.items() for name in names.split()}
+
+
+def class_of(name: str) -> str:
+    """The class of an instruction, by its mnemonic, if it makes no exception that is a `trap`.
+
+    An SC has a link; without one it is ``checked``, which takes less.
+    """
+    return _OTHERS.get(name, "plain")
 
 
 @bound(formula="core cycles + fetch_wait + data_wait", source=_SOURCE,

@@ -1,18 +1,19 @@
 """Testbench of SHMAC's core: random programs beside the golden model, every cycle, every port."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from cyclebound.golden.shmac.core import CoreModel, Fetch, Response, Shown
 from cyclebound.golden.shmac.core_bounds import CLASSES
 from cyclebound.golden.shmac.core_port import INTERRUPT_LINES
 from cyclebound.golden.shmac.machine import Access
 from cyclebound.golden.shmac.memory import SharedMemory
+from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits
 from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tools.shmac.assembler import assemble
 from cyclebound.tools.shmac.random_programs import HANDLER, random_program
 
-__all__ = ["FAR", "MEMORIES", "Memory", "Waits", "execute", "play", "waits"]
+__all__ = ["FAR", "MEMORIES", "LatestMemory", "Memory", "Waits", "execute", "play", "waits"]
 
 _MORE = 0x400  # words after a program, for its results and the handler's
 MEMORIES = (
@@ -47,6 +48,9 @@ class Memory:
         self._answer = 0
         self._coming: tuple[int, Response] | None = None  # in how many cycles
 
+    def _wait(self, request: Fetch | Access) -> tuple[int, int]:
+        return self._waits[type(request)]()
+
     def cycle(self, request: Fetch | Access | None) -> tuple[bool, Response | None]:
         """Whether it takes the request on offer in this cycle, and its response in it."""
         response = None
@@ -57,7 +61,7 @@ class Memory:
         ready = False
         if request is not None:
             if self._left is None:
-                self._left, self._answer = self._waits[type(request)]()
+                self._left, self._answer = self._wait(request)
             ready = self._left == 0
             self._left = None if ready else self._left - 1
         if ready:
@@ -69,6 +73,34 @@ class Memory:
             if isinstance(request, Fetch) or request.answered:
                 self._coming = self._answer, Response(data or 0, data is None)
         return ready, response
+
+
+class LatestMemory(Memory):
+    """A memory of several regions, in which every request waits as long as it can.
+
+    A write is taken so late that what it may add to later requests is spent, too.
+
+    Parameters
+    ----------
+    words : mapping
+        By address.
+    regions : MemoryWaits
+        How long.
+    """
+
+    def __init__(self, words: Mapping[int, int], regions: MemoryWaits) -> None:
+        super().__init__([], lambda: (0, 1), lambda: (0, 1))
+        self.content = SharedMemory(words)
+        self._regions = regions
+
+    def _wait(self, request: Fetch | Access) -> tuple[int, int]:
+        kind = AccessKind.FETCH
+        if isinstance(request, Access):
+            kind = ((AccessKind.STORE_CONDITIONAL if request.sync else AccessKind.WRITE)
+                    if request.write else AccessKind.LOAD_LINKED if request.sync
+                    else AccessKind.READ)
+        wait = self._regions.worst(kind, request.address, request.address).cost(kind) or 0
+        return (wait, 1) if kind is AccessKind.WRITE else (wait // 2, wait - wait // 2)
 
 
 def waits(rng: random.Random, taken: int, answer: int, *, latest: bool = False) -> Waits:

@@ -10,10 +10,11 @@ moved.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from cyclebound.golden.shmac.isa import ENCODINGS, REGISTER_NAMES
 
-__all__ = ["AssemblyError", "assemble", "encode"]
+__all__ = ["AssemblyError", "Placed", "assemble", "encode", "placed"]
 
 _MASK = 0xFFFF_FFFF
 _FIELDS = {"rs": 21, "rt": 16, "rd": 11, "sa": 6}
@@ -54,17 +55,55 @@ def _within(what: str, value: int, least: int, most: int) -> int:
     return value
 
 
+@dataclass(frozen=True)
+class Placed:
+    """Where the lines of a program are.
+
+    Attributes
+    ----------
+    labels : dict
+        Addresses of its own labels.
+    lines : dict
+        Of each line, by its number from 1 on, the address of its instruction; of one without, of
+        the next.
+    """
+
+    labels: dict[str, int]
+    lines: dict[int, int]
+
+
+_Line = tuple[int, str, list[str], int]  # line, operation, operands, address
+
+
 def assemble(text: str, *, origin: int = 0, symbols: Mapping[str, int] | None = None) -> list[int]:
     """The words of a program whose first one is at ``origin``. Raises `AssemblyError`."""
-    known = dict(symbols or {})
-    lines: list[tuple[int, str, list[str], int]] = []  # line, operation, operands, address
+    where, lines = _places(text, origin, symbols or {})
+    known = {**(symbols or {}), **where.labels}
+    words: list[int] = []
+    for number, operation, split, at in lines:
+        try:
+            words += _line(operation, split, at, lambda text: _value(text, known))
+        except ValueError as error:
+            raise AssemblyError(f"line {number}: {error}") from None
+    return words
+
+
+def placed(text: str, *, origin: int = 0, symbols: Mapping[str, int] | None = None) -> Placed:
+    """Where `assemble` puts what. Raises `AssemblyError`."""
+    return _places(text, origin, symbols or {})[0]
+
+
+def _places(text: str, origin: int, symbols: Mapping[str, int]) -> tuple[Placed, list[_Line]]:
+    where = Placed({}, {})
+    lines: list[_Line] = []
     at = origin
     for number, line in enumerate(text.splitlines(), 1):
+        where.lines[number] = at
         rest = line.partition("#")[0].strip()
         while found := re.match(r"([A-Za-z_.][\w.]*)\s*:\s*", rest):
-            if found[1] in known:
+            if found[1] in where.labels or found[1] in symbols:
                 raise AssemblyError(f"line {number}: {found[1]} is there already")
-            known[found[1]], rest = at, rest[found.end():]
+            where.labels[found[1]], rest = at, rest[found.end():]
         if not rest:
             continue
         operation, _, operands = rest.partition(" ")
@@ -74,13 +113,7 @@ def assemble(text: str, *, origin: int = 0, symbols: Mapping[str, int] | None = 
             at += 4 * _size(operation.lower(), split)
         except ValueError as error:
             raise AssemblyError(f"line {number}: {error}") from None
-    words: list[int] = []
-    for number, operation, split, at in lines:
-        try:
-            words += _line(operation, split, at, lambda text: _value(text, known))
-        except ValueError as error:
-            raise AssemblyError(f"line {number}: {error}") from None
-    return words
+    return where, lines
 
 
 def _size(operation: str, operands: list[str]) -> int:

@@ -1,0 +1,401 @@
+"""The worst case of a program on SHMAC's core: routes, loops, costs, and what is refused."""
+
+import pytest
+
+from cyclebound.golden.shmac.core_bounds import CLASSES, class_of
+from cyclebound.golden.shmac.isa import ENCODINGS
+from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
+from cyclebound.tools.shmac.known_wcet import FAR, INPUTS, NEAR, STACK, START
+from cyclebound.tools.shmac.wcet import loop_bounds
+from cyclebound.tools.shmac.wcet.analysis import wcet
+from cyclebound.tools.shmac.wcet.code import LoopFact, WcetError, assembled
+from cyclebound.tools.shmac.wcet.costs import Cost
+from cyclebound.tools.shmac.wcet.graph import RouteGraph
+from kit.shmac_wcet import AT_ENTRY, follow, measured
+
+pytestmark = pytest.mark.unit
+MEMORY = MemoryWaits([
+    Region("code", 0, INPUTS, fetch=3),
+    Region("near", INPUTS, FAR, read=5, write=2, load_linked=6, store_conditional=7),
+    Region("far", FAR, FAR + 0x100, read=40, write=11, after_write=4)])
+
+
+def bound(text, **more):
+    code = assembled(text, origin=START)
+    return wcet(code, START, MEMORY, **{"registers": AT_ENTRY, **more})
+
+
+def lines(text):
+    """Statements, one a line."""
+    return text.replace("; ", "\n")
+
+
+def agrees(text, inputs=(), **registers):
+    """The bound, which is the time that the core takes."""
+    code = assembled(text, origin=START)
+    words = {INPUTS + 4 * place: value for place, value in enumerate(inputs)}
+    follow(code, words)
+    found = bound(text)
+    assert found.cycles == measured(code, MEMORY, words) == found.by_paths
+    return found
+
+
+def test_a_straight_line_takes_its_classes_and_waits():
+    found = agrees("""
+        lui   $t0, 1                # far
+        lw    $t1, 0($t0)
+        sw    $t1, 4($t0)
+        sw    $t1, -8($sp)
+        mult  $t1, $t1
+        divu  $t1, $t1
+        mfc0  $t2, $12
+        jr    $ra
+        add   $t3, $0, $0
+    """)
+    assert found.shares == Cost(1 + 3 + 3 + 3 + 34 + 37 + 2 + 1 + 3, 9 * 3, 40 + 11 + 4 + 2)
+    assert found.overflows == []
+    assert {line.times for line in found.lines} == {1}
+
+
+def test_every_instruction_has_a_class():
+    assert {class_of(name) for name in ENCODINGS} == CLASSES.keys() - {"trap"}
+
+
+def test_from_reset_the_first_fetch_counts():
+    text = "jr $ra\nnop"
+    assert bound(text, from_reset=True).cycles == bound(text).cycles + 1 + 3
+
+
+def test_a_stop_ends_it():
+    assert bound("nop\nnop\nend: b end\nnop", stops=[START + 8]).cycles == 2 * (1 + 3)
+
+
+def test_the_return_may_lie_anywhere():
+    memory = MemoryWaits([Region("code", 0, 0x1000, fetch=3), Region("rom", 0x1000, 0x2000, 9)])
+    assert wcet(assembled("jr $ra\nnop", origin=START), START, memory).cycles == 1 + 3 + 1 + 9
+
+
+@pytest.mark.parametrize("slot", ["nop", "lw $t1, -4($sp)"])
+def test_the_slot_of_a_branch_is_on_both_ways(slot):
+    agrees(f"""
+        lui  $t9, {INPUTS >> 16}
+        ori  $t9, $t9, {INPUTS & 0xFFFF}
+        lw   $t0, 0($t9)
+        nop
+        beq  $t0, $0, else
+        {slot}
+        div  $t0, $t0
+else:   jr   $ra
+        {slot}
+    """, [1])
+
+
+def test_a_branch_in_a_slot_counts_from_there():
+    agrees("""
+        beq   $0, $0, there
+        beq   $0, $0, here          # in the slot: its own slot is at `there`
+        div   $0, $0
+there:  addiu $t0, $0, 1
+        div   $0, $0
+here:   jr    $ra
+        nop
+    """.replace("beq   $0, $0, here ", f"beq $0, $0, {START + 4 + 4 + 8}  "))
+
+
+COUNTED = {
+    "down": ("li $t0, 9", "addiu $t0, $t0, -1; bne $t0, $0, loop; nop", 9),
+    "down, in the slot": ("li $t0, 9", "bne $t0, $0, loop; addiu $t0, $t0, -1", 10),
+    "down to less than 0": ("li $t0, 9", "addiu $t0, $t0, -4; bgez $t0, loop; nop", 3),
+    "down to 0 at most": ("li $t0, 9", "addiu $t0, $t0, -4; bgtz $t0, loop; nop", 3),
+    "up from below 0": ("li $t0, -9", "addiu $t0, $t0, 2; bltz $t0, loop; nop", 5),
+    "up, until above 0": ("li $t0, -9", "addiu $t0, $t0, 3; blez $t0, loop; nop", 4),
+    "up to a limit": (
+        "li $t0, -3", "addiu $t0, $t0, 2; slti $t1, $t0, 6; bne $t1, $0, loop; nop", 5),
+    "up to an unsigned limit": (
+        "li $t0, 1", "addiu $t0, $t0, 1; sltiu $t1, $t0, 6; bne $t1, $0, loop; nop", 5),
+    "until not less": (
+        "li $t0, 1; li $t2, 7", ("addiu $t0, $t0, 1; slt $t1, $t0, $t2; xori $t1, $t1, 1; "
+        "beq $t1, $0, loop; nop"), 6),
+    "while the limit is below": (
+        "li $t0, 9; li $t2, 3", "addiu $t0, $t0, -1; slt $t1, $t2, $t0; bne $t1, $0, loop; nop",
+        6),
+    "until it is above": (
+        "li $t0, 0; li $t2, 3", "addiu $t0, $t0, 1; slt $t1, $t2, $t0; beq $t1, $0, loop; nop", 4),
+    "both sides": (
+        "li $t0, 0; li $t2, 9", ("addiu $t0, $t0, 1; addiu $t2, $t2, -1; slt $t1, $t0, $t2; "
+        "bne $t1, $0, loop; nop"), 5),
+    "to a pointer's end": (
+        "addiu $t0, $sp, -64; addiu $t2, $t0, 24", "addiu $t0, $t0, 8; bne $t0, $t2, loop; nop",
+        3),
+    "by a register": (
+        "li $t0, 0; li $t3, 5", "addu $t0, $t0, $t3; slti $t1, $t0, 21; bne $t1, $0, loop; nop",
+        5),
+    "downwards by a register": (
+        "li $t0, 20; li $t3, 5", "subu $t0, $t0, $t3; bgtz $t0, loop; nop", 4),
+    "in two steps": (
+        "li $t0, 0", ("addiu $t0, $t0, 1; move $t4, $t0; addiu $t0, $t4, 2; slti $t1, $t0, 20; "
+        "bne $t1, $0, loop; nop"), 7),
+    "on the stack": (
+        "li $t0, 6; sw $t0, -4($sp)", ("lw $t0, -4($sp); nop; addiu $t0, $t0, -1; "
+        "sw $t0, -4($sp); bgtz $t0, loop; nop"), 6),
+    "around the end of the numbers": (
+        "li $t0, 9; lui $t2, 0x4000", ("addu $t0, $t0, $t2; addiu $t1, $t0, -9; "
+        "bne $t1, $0, loop; nop"), 4),
+    "by an odd step": (
+        "li $t0, 8", ("addiu $t0, $t0, -3; lui $t1, 0x5555; ori $t1, $t1, 0x5556; addu $t1, $t1, "
+        "$t0; lui $t2, 0x5555; ori $t2, $t2, 0x5558; bne $t1, $t2, loop; nop"), 2),
+    "once": ("li $t0, 1", "addiu $t0, $t0, -1; bne $t0, $0, loop; nop", 1),
+    "equal once": ("li $t0, 5; li $t1, 5", "addiu $t0, $t0, 1; beq $t0, $t1, loop; nop", 1),
+    "equal twice": ("li $t0, 5; li $t1, 6", "addiu $t0, $t0, 1; beq $t0, $t1, loop; nop", 2),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_counted_loops_are_bounded_exactly(name):
+    before, after, rounds = COUNTED[name]
+    found = agrees(lines(f"{before}; loop: sw $t0, -8($sp); {after}; jr $ra; nop"))
+    heads = {line.address: line.times for line in found.lines}
+    at = assembled(lines(f"{before}; loop: nop"), origin=START).symbols["loop"]
+    assert heads[at] == rounds
+    assert [loop.rounds for loop in found.loops if loop.inferred] == [rounds]
+
+
+def test_a_loop_that_tests_first_is_left_in_its_head():
+    agrees("""
+        li    $t0, 0
+loop:   slti  $t1, $t0, 5
+        beq   $t1, $0, end
+        nop
+        div   $t0, $t0
+        b     loop
+        addiu $t0, $t0, 1
+end:    jr    $ra
+        nop
+    """)
+
+
+def test_a_range_bounds_a_loop():
+    text = """
+        lui   $t9, 0x1
+        lbu   $t0, 0($t9)
+        andi  $t0, $t0, 7
+        blez  $t0, end
+        sll   $t1, $t0, 2
+        addu  $t1, $t1, $t9
+loop:   addiu $t1, $t1, -4
+        bne   $t1, $t9, loop
+        nop
+end:    jr    $ra
+        nop
+    """
+    assert [loop.rounds for loop in bound(text).loops] == [7]
+    text = "loop: addiu $a0, $a0, -1\nbgtz $a0, loop\nnop\njr $ra\nnop"
+    assert [loop.rounds for loop in bound(text, registers={4: (-3, 12)}).loops] == [12]
+
+
+def test_a_call_has_the_bounds_of_its_caller():
+    found = agrees("""
+        addiu $sp, $sp, -8
+        sw    $ra, 0($sp)
+        sw    $s0, 4($sp)
+        li    $s0, 3
+loop:   jal   work
+        li    $a0, 5
+        jal   work
+        li    $a0, 2
+        addiu $s0, $s0, -1
+        bne   $s0, $0, loop
+        nop
+        lw    $ra, 0($sp)
+        lw    $s0, 4($sp)
+        jr    $ra
+        addiu $sp, $sp, 8
+work:   addiu $sp, $sp, -4
+        sw    $s0, 0($sp)
+        move  $s0, $a0
+inner:  addiu $s0, $s0, -1
+        bne   $s0, $0, inner
+        nop
+        lw    $s0, 0($sp)
+        jr    $ra
+        addiu $sp, $sp, 4
+    """)
+    assert [loop.rounds for loop in found.loops] == [3, 5, 2]
+
+
+def test_a_call_by_register_and_one_that_may_not_be_made():
+    agrees(f"""
+        move   $t7, $ra
+        la     $t9, work
+        jalr   $t8, $t9
+        nop
+        lui    $t6, {INPUTS >> 16}
+        ori    $t6, $t6, {INPUTS & 0xFFFF}
+        lw     $t0, 0($t6)
+        nop
+        bltzal $t0, other
+        div    $t0, $t0
+        jr     $t7
+        nop
+work:   jr     $t8
+        mult   $0, $0
+other:  jr     $ra
+        mult   $0, $0
+    """, [0xFFFF_FFFF])
+
+
+def test_a_branch_that_goes_one_way_is_known():
+    found = agrees("""
+        li   $t0, 5
+        slti $t1, $t0, 9
+        beq  $t1, $0, never
+        nop
+        jr   $ra
+        nop
+never:  div  $t0, $t0
+        b    never
+        nop
+    """)
+    assert len(found.lines) == 6
+
+
+def test_addresses_choose_the_region():
+    found = agrees(f"""
+        lui   $t0, {NEAR >> 16}
+        ori   $t0, $t0, {NEAR & 0xFFFF}
+        li    $t1, 4
+loop:   sll   $t2, $t1, 2
+        addu  $t2, $t2, $t0
+        lw    $t3, 0($t2)
+        addiu $t1, $t1, -1
+        bne   $t1, $0, loop
+        nop
+        jr    $ra
+        nop
+    """)
+    assert found.shares.data == 4 * 5
+    assert bound("lw $t0, 0($a0)\njr $ra\nnop").shares.data == 40  # anywhere: the farthest
+    assert bound("lw $t0, 0($a0)\njr $ra\nnop",
+                 registers={4: (INPUTS, FAR - 4)}).shares.data == 5
+
+
+def test_an_overflow_is_named():
+    found = bound("add $t0, $a0, $a1\naddi $t1, $0, 7\njr $ra\nnop",
+                  registers={4: (0, 1 << 30), 5: (0, 1 << 30)})
+    assert found.overflows == [START]
+
+
+def test_facts_of_comments():
+    code = assembled("a: nop # bound 3, total 7\n# bound 9\nb: nop\nc: # total 2\nnop", origin=16)
+    assert code.facts == {16: LoopFact(3, 7), 20: LoopFact(9), 24: LoopFact(None, 2)}
+    assert [code.place(address) for address in (12, 16, 24, 28)] == [
+        "0xc", "a (0x10)", "c (0x18)", "c+0x4 (0x1c)"]
+    with pytest.raises(WcetError, match=r"^line 2: bound takes .* at least 1, not '0'$"):
+        assembled("nop\nnop # bound 0")
+
+
+def test_a_total_is_less_than_the_product():
+    text = """
+        li    $t0, 4
+outer:  move  $t1, $t0
+inner:  addiu $t1, $t1, -1          {fact}
+        bne   $t1, $0, inner
+        nop
+        addiu $t0, $t0, -1
+        bne   $t0, $0, outer
+        nop
+        jr    $ra
+        nop
+    """
+    code = assembled(text.format(fact=""), origin=START)
+    said = bound(text.format(fact="# total 10"))
+    assert said.cycles == measured(code, MEMORY, {}) < said.by_paths
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("f: jal f; nop", r"^recursion: the call at f \(0x100\) of f \(0x100\) is made while"),
+    ("f: jal g; nop; jr $ra; nop; g: jal h; nop; jr $ra; nop; h: jal g; nop",
+     r"^recursion: the call at h \(0x120\) of g \(0x110\) is made while it is under way$"),
+    ("lw $t0, 0($a0); jr $t0; nop", r"^jr \$t0 at 0x104 leads to an address that is not known$"),
+    ("f: lw $t0, 0($a0); nop; jalr $t0; nop",
+     r"^jalr \$t0 at f\+0x8 \(0x108\) leads to an address that is not known$"),
+    ("la $t0, 6; jr $t0; nop", r"^jr \$t0 at 0x108 leads to 0x6, which is no multiple of 4$"),
+    ("jr $ra; b 0x80", r"^the delay slot of a call or return has a branch, at 0x104$"),
+    ("syscall", r"^syscall at 0x100 makes an exception, and time in its handler is not bounded$"),
+    (".word 0x4c000000", r"^0x4c000000 at 0x100 is no instruction of this core$"),
+    ("nop; nop", r"^0x104 leads to 0x108, where the program has no instruction$"),
+    ("f: lw $t0, 0($a0); nop; bne $t0, $0, f; nop; jr $ra; nop",
+     r"^the loop at f \(0x100\) has no bound: nothing that counts its rounds was found"),
+    ("f: b f; nop", r"^the loop at f \(0x100\) has no bound"),
+    ("beq $a0, $0, two; nop; one: nop; two: bne $a1, $0, one; nop; jr $ra; nop",
+     r"^a loop must be entered at one instruction, and one is at one \(0x108\) and at two"),
+    ("nop # bound 4; jr $ra; nop",
+     r"^a bound is stated at 0x100, which is no loop's head; heads of loops are none$"),
+    ("li $t0, 9; l: addiu $t0, $t0, -1 # bound 8; bne $t0, $0, l; nop; jr $ra; nop",
+     r"^the loop at l \(0x104\) is said to execute its head 8 times, and executes it 9 times at "),
+    ("sw $t0, 0($0); jr $ra; nop", r"^sw at 0x100: no region has a write at 0x0$"),
+    ("lui $t0, 1; ll $t0, 0($t0); jr $ra; nop", r"^ll at 0x104: no region has a load linked at "),
+    ("m: addiu $t0, $t0, 1 # bound 3; bne $a0, $0, m; nop; b m; nop", r"^no route ends$"),
+    (("li $t0, 4; l: addiu $t0, $t0, -1 # total 3; bne $t0, $0, l; nop; bne $a0, $0, e; nop; "
+     "li $t0, 2; m: addiu $t0, $t0, -1; bne $t0, $0, m; nop; e: jr $ra; nop"),
+     r"^the loop at l \(0x104\) is said to execute its head 3 times, and executes it 4 times at "),
+])
+def test_refuses(text, message):
+    with pytest.raises(WcetError, match=message):
+        bound(lines(text))
+
+
+# What counts, and is no bound: it may pass the end of the numbers, or miss its limit.
+@pytest.mark.parametrize("text", [
+    "l: addiu $a0, $a0, 1; slti $t1, $a0, 9; beq $t1, $0, l; nop",
+    "l: addiu $a0, $a0, 2; sltu $t1, $a0, $a1; bne $t1, $0, l; nop",
+    "li $t0, 9; l: addiu $t0, $t0, -2; bne $t0, $0, l; nop",
+    "li $t0, 9; l: addiu $t0, $t0, -1; sltu $t1, $t0, $0; beq $t1, $0, l; nop",
+    "li $t0, 0; l: lbu $t1, 0($sp); addiu $t0, $t0, 1; bne $t0, $t1, l; nop",
+    ("li $t0, 9; l: lw $t1, 0($sp); nop; beq $t1, $0, n; nop; addiu $t0, $t0, -1; "
+     "n: bne $t0, $0, l; nop"),
+    ("li $t0, 9; sw $t0, -4($sp); l: lw $t0, -4($sp); nop; addiu $t0, $t0, -1; sw $t0, -4($sp); "
+     "sw $t1, 0($a0); bne $t0, $0, l; nop"),
+    ("li $t0, 9; l: lw $t1, 0($sp); nop; bne $t1, $0, l; nop; addiu $t0, $t0, -1; "
+     "bne $t0, $0, l; nop"),
+    "li $t0, 3; l: addiu $t0, $t0, -1; sll $t1, $t0, 1; bne $t1, $0, l; nop",
+], ids=["up from anything", "past the end", "misses 0", "below 0", "a limit that changes",
+        "not in each round", "on the stack, overwritten", "a test that some rounds do without",
+        "a multiple of what is counted"])
+def test_what_is_no_bound(text):
+    with pytest.raises(WcetError, match=r"^the loop at l \(0x1..\) has no bound"):
+        bound(lines(f"{text}; jr $ra; nop"))
+
+
+def test_a_test_is_in_every_round(monkeypatch):
+    """Without this rule the last but one of these programs would have a bound."""
+    text = lines("li $t0, 9; l: lw $t1, 0($sp); nop; bne $t1, $0, l; nop; addiu $t0, $t0, -1; "
+                 "bne $t0, $0, l; nop; jr $ra; nop")
+    monkeypatch.setattr(loop_bounds._Pass, "_steps", lambda *arguments: {8: -1})
+    with pytest.raises(WcetError, match="has no bound"):
+        bound(text)
+    monkeypatch.setattr(loop_bounds, "round_without", lambda *arguments: False)
+    found = loop_bounds.analysed(RouteGraph(assembled(text, origin=START), START))
+    assert [loop.rounds for loop in found.bounds.values()] == [9]
+
+
+def test_a_branch_narrows_what_it_compares():
+    text = "blez $a0, e; nop; l: addiu $a0, $a0, -1; bne $a0, $0, l; nop; e: jr $ra; nop"
+    assert [loop.rounds for loop in bound(lines(text), registers={4: (-9, 12)}).loops] == [12]
+    with pytest.raises(WcetError, match="has no bound"):
+        bound(lines(text.replace("blez", "bltz")), registers={4: (-9, 12)})
+
+
+def test_a_branch_narrows_no_other_register():
+    """The code of BGEZ is in the field of a second operand, and is 1: $at."""
+    with pytest.raises(WcetError, match="has no bound"):
+        bound(lines("lbu $at, 0($sp); lbu $t0, 4($sp); addiu $t0, $t0, -5; addiu $at, $at, -5; "
+                    "bgez $t0, go; nop; jr $ra; nop; go: addiu $at, $at, 1; "
+                    "l: addiu $at, $at, -1; bne $at, $0, l; nop; jr $ra; nop"))
+
+
+def test_the_stack_is_not_overwritten_by_what_is_elsewhere():
+    text = lines("li $t0, 9; sw $t0, -4($sp); l: lw $t0, -4($sp); nop; addiu $t0, $t0, -1; "
+                 "sw $t0, -4($sp); sw $t1, 0($a0); bne $t0, $0, l; nop; jr $ra; nop")
+    registers = {**AT_ENTRY, 4: (INPUTS, STACK - 8)}
+    assert [loop.rounds for loop in bound(text, registers=registers).loops] == [9]
