@@ -1,9 +1,7 @@
 """Commands about SHMAC: programs for its tiles, and grids that run them."""
 
 import json
-import tempfile
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +10,10 @@ from rich.table import Table
 
 from cyclebound.golden.shmac.address_map import LOCAL_BITS
 from cyclebound.golden.shmac.layout import Kind
-from cyclebound.golden.shmac.system import DEFAULT_RAM
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.print_table import print_table
 from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
+from cyclebound.sim.cli.shmac_wcet import wcet
 from cyclebound.sim.families.shmac.files import (
     SOURCES,
     compiled,
@@ -24,9 +22,21 @@ from cyclebound.sim.families.shmac.files import (
     load_program,
     program_file,
 )
+from cyclebound.sim.families.shmac.options import (
+    RAM_TEXT,
+    CompilerName,
+    Defines,
+    Endian,
+    Optimization,
+    ProgramFile,
+    Ram,
+    maker,
+    ram_of,
+    target_of,
+    tile_named,
+)
 from cyclebound.sim.families.shmac.run import Setup, ShmacRun, run_model
-from cyclebound.tools.shmac.compiler import Target
-from cyclebound.tools.shmac.configuration import Configuration, size_of
+from cyclebound.tools.shmac.configuration import Configuration
 from cyclebound.tools.shmac.disassembler import listing
 from cyclebound.tools.shmac.installed import PROGRAMS, program_path
 from cyclebound.tools.shmac.program import Program
@@ -34,46 +44,7 @@ from cyclebound.tools.shmac.program import Program
 shmac = Commands(no_args_is_help=True, help=GROUPS["shmac"][1])
 app.add_typer(shmac, name="shmac")
 
-ProgramFile = Annotated[str, typer.Argument(
-    metavar="PROGRAM", help="C (.c), assembly language (.s), an ELF file, or the name of a program "
-    "that is installed (`cyclebound shmac programs`).")]
-Ram = Annotated[str, typer.Option(
-    "--ram", metavar="BYTES", help="Memory of a tile, also with K or M.")]
-Endian = Annotated[str, typer.Option(
-    "--endian", metavar="ORDER", help="big or little: of C and assembly language. An ELF file says "
-    "it itself.")]
-CompilerName = Annotated[str, typer.Option(
-    "--compiler", metavar="NAME", help="zig (pip install 'cyclebound\\[shmac]') or gcc (Debian's "
-    "gcc-mips-linux-gnu); the default is the first that is installed.")]
-Optimization = Annotated[str, typer.Option(
-    "--optimize", "-O", metavar="LEVEL", help="0, 1, 2, 3 or s.")]
-Defines = Annotated[list[str] | None, typer.Option(
-    "--define", "-D", metavar="NAME[=VALUE]", help="A macro for C; may be repeated.")]
-_RAM = f"{DEFAULT_RAM >> 10}K"
-
-
-def tile_named(text: str) -> tuple[int, int]:
-    """A tile as ROW,COLUMN. Raises `UserError`."""
-    row, comma, column = text.partition(",")
-    if not (comma and row.isdecimal() and column.isdecimal()
-            and len(row) < 4 and len(column) < 4 and int(row) < 16 and int(column) < 16):
-        raise UserError(f"--tile takes ROW,COLUMN, each 0 to 15, not {text!r}")
-    return int(row), int(column)
-
-
-def target_of(tile: tuple[int, int], ram: int, endian: str) -> Target:
-    """What a program is compiled for. Raises `UserError`."""
-    if endian not in ("big", "little"):
-        raise UserError(f"--endian is big or little, not {endian!r}")
-    return Target(*tile, ram=ram, big_endian=endian == "big")
-
-
-def ram_of(text: str) -> int:
-    """Bytes of a memory. Raises `UserError`."""
-    try:
-        return size_of(text)
-    except ValueError as error:
-        raise UserError(f"--ram {error}") from None
+shmac.command()(wcet)
 
 
 @shmac.command()
@@ -91,7 +62,7 @@ def run(
     tiles: Annotated[list[str] | None, typer.Option(
         "--tile", "-t", metavar="ROW,COLUMN", help="Only this core gets PROGRAM; may be repeated."
         )] = None,
-    ram: Ram = _RAM,
+    ram: Ram = RAM_TEXT,
     endian: Endian = "big",
     compiler: CompilerName = "",
     optimize: Optimization = "2",
@@ -132,7 +103,7 @@ def run(
         raise UserError("--tile is for PROGRAM, and there is none")
     sizes = {tile: given.ram.get(tile, size) for tile in layout.tiles()
              if (kind := layout.kind(tile)) is not None and kind.has_memory}
-    make = _maker(compiler, optimize, defines)
+    make = maker(compiler, optimize, defines)
     programs: dict[tuple[int, int], Program] = {}
     files = {tile: configuration.parent / name for tile, name in given.programs.items()
              if configuration is not None}
@@ -173,18 +144,6 @@ def run(
         _show(done, limit)
     if done.failed:
         raise typer.Exit(1)
-
-
-def _maker(compiler: str, optimize: str, defines: list[str] | None
-           ) -> Callable[[Path, Target], Program]:
-    """What compiles a source into a program, and keeps no file of it."""
-    def make(source: Path, target: Target) -> Program:
-        with tempfile.TemporaryDirectory() as folder:
-            made = compiled([source], target, Path(folder) / f"{source.stem}.elf",
-                            compiler=compiler, optimize=optimize, defines=defines or ())
-        return replace(made, name=str(source))
-
-    return make
 
 
 class _Lines:
@@ -247,7 +206,7 @@ def compile_(
     output: Annotated[Path | None, typer.Option(
         "--output", "-o", metavar="FILE", help="The ELF file; the default is the first source's "
         "name with .elf.")] = None,
-    ram: Ram = _RAM,
+    ram: Ram = RAM_TEXT,
     endian: Endian = "big",
     compiler: CompilerName = "",
     optimize: Optimization = "2",
@@ -281,7 +240,7 @@ def disassemble(
     tile: Annotated[str, typer.Option(
         "--tile", "-t", metavar="ROW,COLUMN", help="The tile that C and assembly language are "
         "for.")] = "0,0",
-    ram: Ram = _RAM,
+    ram: Ram = RAM_TEXT,
     endian: Endian = "big",
     compiler: CompilerName = "",
     optimize: Optimization = "2",
@@ -290,7 +249,7 @@ def disassemble(
     """A program's code: labels, addresses, words, instructions."""
     target = target_of(tile_named(tile), ram_of(ram), endian)
     path = program_file(program)
-    for line in listing(load_program(path, target, _maker(compiler, optimize, defines))):
+    for line in listing(load_program(path, target, maker(compiler, optimize, defines))):
         print(line)
 
 
