@@ -35,7 +35,7 @@ GROUPS = {
     "gpu": ("cyclebound.sim.cli.gpu",
             "CUDA kernels: occupancy, worst cases, streams, and layers across resources."),
     "shmac": ("cyclebound.sim.cli.shmac",
-              "C programs on SHMAC's grids of tiles: compile, run, disassemble."),
+              "C programs on SHMAC's grids of tiles: compile, run, disassemble, bound."),
     "simd": ("cyclebound.sim.cli.simd",
              "Kernels in assembly for the SIMD accelerator: assemble, disassemble, run."),
     "systolic": ("cyclebound.sim.cli.systolic",

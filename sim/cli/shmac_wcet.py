@@ -31,11 +31,15 @@ from cyclebound.sim.families.shmac.wcet_files import (
     registers_of,
 )
 from cyclebound.tools.shmac.disassembler import text_of
+from cyclebound.tools.shmac.program import Program
 from cyclebound.tools.shmac.wcet.analysis import ASSUMPTIONS, Wcet
 from cyclebound.tools.shmac.wcet.analysis import wcet as bound_of
 from cyclebound.tools.shmac.wcet.code import Code, WcetError
 
 __all__ = ["wcet"]
+
+_SP = 29
+_ROOM = 4096  # bytes
 
 
 def wcet(
@@ -100,9 +104,10 @@ def wcet(
     loaded = load_program(source, target, maker(compiler, optimize, defines))
     code = code_of(loaded, source)
     start = loaded.entry if function is None else address_of(function, code, "--function")
-    ranges: dict[int, tuple[int, int]] = {}
+    ranges = _stack_of(loaded)
     if facts is not None:
-        loops, ranges = load_facts(facts, code)
+        loops, said = load_facts(facts, code)
+        ranges |= said
         code = replace(code, facts={**code.facts, **loops})
     ranges |= registers_of(registers or ())
     if memory is not None and waits != "1,1,0":
@@ -123,6 +128,15 @@ def wcet(
     if fail_over is not None and found.cycles > fail_over:
         print(f"cyclebound: over {fail_over:,} cycles: {found.cycles:,}", file=sys.stderr)
         raise typer.Exit(1)
+
+
+def _stack_of(program: Program) -> dict[int, tuple[int, int]]:
+    """Where the stack pointer of a C program may be, if the function is called: with room left for
+    its own stack, which is taken not to reach the data."""
+    top = program.symbol("__stack_top")
+    if top is None or top.address - program.end < 2 * _ROOM:
+        return {}
+    return {_SP: (program.end + _ROOM, top.address)}
 
 
 def _record(found: Wcet, code: Code, start: int) -> dict[str, Any]:

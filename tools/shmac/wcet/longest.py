@@ -59,11 +59,7 @@ def _loop(loop: Loop, analysed: Analysed, after: Mapping[Node, list[Edge]],
     bound = analysed.bounds[loop]
     paths = _paths(loop, analysed, after, cycles, frozenset())
     rounds = [taken for edge, taken in paths.items() if edge[1] == loop.head]
-    stay = min((test.most for test in bound.tests), default=None)
-    if not rounds or (stay == 0 and bound.stated is None):
-        most = 0
-    else:
-        most = bound.rounds - 1
+    most = bound.rounds - 1 if rounds else 0
     last = frozenset(test.stay for test in bound.tests if test.most == most)
     routes: list[tuple[int, dict[Edge, int]]] = [
         (most, _paths(loop, analysed, after, cycles, last) if last else paths)]

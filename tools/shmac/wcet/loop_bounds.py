@@ -65,18 +65,26 @@ class LoopBound:
     ----------
     tests : list of Test
         What is inferred.
+    counted : int or None
+        How often its head is executed for each entry, by tests of which a round needs only one.
     stated : int or None
         How often its head is executed for each entry, as its author says.
     """
 
     tests: list[Test] = field(default_factory=list)
+    counted: int | None = None
     stated: int | None = None
 
     @property
     def rounds(self) -> int:
         """How often the head is executed at most, for each entry: once, if nothing leads back."""
-        return min([test.most + 1 for test in self.tests]
-                   + ([] if self.stated is None else [self.stated]), default=1)
+        return min(self.limits, default=1)
+
+    @property
+    def limits(self) -> list[int]:
+        """The same by each of what bounds it."""
+        return [*(test.most + 1 for test in self.tests),
+                *(count for count in (self.counted, self.stated) if count is not None)]
 
     @property
     def inferred(self) -> bool:
@@ -243,21 +251,31 @@ class _Pass:
 
     def _loop(self, loop: Loop, entry: State, *, final: bool) -> dict[Edge, State]:
         """Bound a loop that is entered with this state, and what it leaves by each edge."""
-        head, through = self._symbols(loop, entry)
-        steps = self._steps(loop, head, through)
-        bound = self._bound(loop, entry, through, steps)
-        limits = ([test.most for test in bound.tests]
-                  + ([bound.stated - 1] if bound.stated is not None else []))
-        latches = any(edge[1] == loop.head for edge in through.states)
-        if not limits and latches and final:
+        env = self._environment
+        outer, before = env.hopeful, env.hoped
+        env.hopeful, env.hoped = True, False
+        head, through, steps, bound, most = self._rounds(loop, entry)
+        env.hopeful, hoped = outer, env.hoped
+        if hoped and not outer:
+            # with the ranges that follow, stores must leave the stack as it was hoped
+            self._set_ranges(loop, entry, steps, most)
+            checked = self._body(loop, head, final=False)
+            self._forget_ranges(loop)
+            found = self._found(loop, entry, head, checked)
+            if found[0] == steps and self._as_hoped(loop, head, checked, steps) and (
+                    most is None or (found[2] is not None and found[2] <= most)):
+                through, (steps, bound, most) = checked, found
+            else:
+                head, through, steps, bound, most = self._rounds(loop, entry)
+        env.hoped = before or (hoped and outer)
+        if most is None and final:
             raise WcetError(
                 f"the loop at {self._graph.program.place(loop.head.pc)} has no bound: nothing that "
                 "counts its rounds was found; state how often its first instruction is executed "
                 "for each entry")
-        most = min(limits, default=None if latches else 0)
-        self._check_stated(loop, bound, through)
         self._set_ranges(loop, entry, steps, most)
         if final:
+            self._check_stated(loop, bound, through)
             if loop in self.result.bounds:
                 raise AssertionError("a loop is bounded twice")
             self.result.bounds[loop] = bound
@@ -276,9 +294,43 @@ class _Pass:
             rounds = (0, most) if test is None or most is None else (
                 min(test.least, most), min(test.most, most))
             left[edge] = self._without(loop, state, entry, steps, rounds)
+        self._forget_ranges(loop)
+        return left
+
+    def _rounds(self, loop: Loop, entry: State
+                ) -> tuple[State, _Through, dict[object, int], LoopBound, int | None]:
+        """The state at the head, what a round does, and how often the loop comes back to it."""
+        head, through = self._symbols(loop, entry)
+        return head, through, *self._found(loop, entry, head, through)
+
+    def _found(self, loop: Loop, entry: State, head: State, through: _Through
+               ) -> tuple[dict[object, int], LoopBound, int | None]:
+        """What a round adds, what bounds the loop, and how often it comes back to its head."""
+        steps = self._steps(loop, head, through)
+        bound = self._bound(loop, entry, through, steps)
+        latches = any(edge[1] == loop.head for edge in through.states)
+        limits = bound.limits if latches or bound.limits else [1]
+        return steps, bound, min(limits) - 1 if limits else None
+
+    def _as_hoped(self, loop: Loop, head: State, through: _Through, steps: Mapping[object, int]
+                  ) -> bool:
+        """Whether a round leaves everything at the head as it was, or counts it on."""
+        for edge, state in through.states.items():
+            for place, value in _places(head) if edge[1] == loop.head else ():
+                if not isinstance(place, int) and place not in state.stack:
+                    return False
+                if isinstance(value, Range) and value.base is not None and (
+                        value.base.where is loop):
+                    if place in steps and _get(state, place) != plus(
+                            value, number(steps[place], steps[place])):
+                        return False
+                elif _get(state, place) != value:
+                    return False
+        return True
+
+    def _forget_ranges(self, loop: Loop) -> None:
         for symbol in [symbol for symbol in self._environment if symbol.where is loop]:
             del self._environment[symbol]
-        return left
 
     def _symbols(self, loop: Loop, entry: State) -> tuple[State, _Through]:
         """The state at the head in any round, and a pass over the body from it.
@@ -332,18 +384,27 @@ class _Pass:
         fact = self._graph.program.facts.get(loop.head.pc)
         said = [count for count in (fact.bound, fact.total) if count is not None] if fact else []
         bound = LoopBound(stated=min(said, default=None))
+        others: dict[object, list[Node]] = {}  # tests that rounds can do without, by what they say
         for node, (condition, taken, other) in through.conditions.items():
             inside = [edge[1] in loop.nodes for edge in (taken, other)]
             if sum(inside) != 1:
                 continue
-            stay = taken if inside[0] else other
-            if round_without(loop, lambda at: self._graph.after[at], node):
+            stay, to_stay = (taken, condition) if inside[0] else (other, condition.opposite())
+            sides = self._sides(loop, condition, entry, steps)
+            found = stays(to_stay, sides, self._environment)
+            if found is None:
                 continue
-            found = stays(condition if inside[0] else condition.opposite(),
-                          self._sides(loop, condition, entry, steps), self._environment)
-            if found is not None:
+            if not round_without(loop, self._after, {node}):
                 bound.tests.append(Test(stay, *found))
+            else:
+                same = to_stay.kind, to_stay.holds, tuple(sides), found
+                others.setdefault(same, []).append(node)
+                if not round_without(loop, self._after, set(others[same])):
+                    bound.counted = min(found[1] + 1, bound.counted or found[1] + 1)
         return bound
+
+    def _after(self, node: Node) -> Iterable[Node | None]:
+        return self._graph.after[node]
 
     def _sides(self, loop: Loop, condition: Condition, entry: State, steps: Mapping[object, int]
                ) -> list[tuple[Range, int] | None]:

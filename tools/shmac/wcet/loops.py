@@ -5,7 +5,7 @@ entered; without the edges back to its head, the strongly connected parts of the
 in it. Two loops with one head are one. A part with two entries is refused: it is irreducible.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 import networkx
@@ -93,17 +93,17 @@ def _sorted(region: Loop, edges: Iterable[tuple[Node, Node]]) -> list[Node | Loo
     return list(networkx.topological_sort(order))
 
 
-def round_without(region: Loop, after: Callable[[Node], Iterable[Node | None]], without: Node
-                  ) -> bool:
-    """Whether a round of a loop can do without one of its instructions."""
-    seen, waiting = {region.head}, [region.head]
-    if region.head == without:
+def round_without(region: Loop, after: Callable[[Node], Iterable[Node | None]],
+                  without: Set[Node]) -> bool:
+    """Whether a round of a loop can do without all of these instructions."""
+    if region.head in without:
         return False
+    seen, waiting = {region.head}, [region.head]
     while waiting:
         for follower in after(waiting.pop()):
             if follower == region.head:
                 return True
-            if follower in region.nodes and follower not in seen and follower != without:
+            if follower in region.nodes and follower not in seen and follower not in without:
                 assert follower is not None
                 seen.add(follower)
                 waiting.append(follower)

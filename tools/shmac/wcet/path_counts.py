@@ -64,8 +64,9 @@ def path_counts(analysed: Analysed, costs: Mapping[Edge, Cost], facts: Mapping[i
         for test in bound.tests:
             if test.stay in counts:
                 model.add(counts[test.stay] <= test.most * entries(loop))
-        if bound.stated is not None:
-            model.add(backs <= (bound.stated - 1) * entries(loop))
+        for rounds in (bound.counted, bound.stated):
+            if rounds is not None:
+                model.add(backs <= (rounds - 1) * entries(loop))
         totals.setdefault(loop.head.pc, []).append(loop)
     for address, fact in facts.items():
         if fact.total is not None:

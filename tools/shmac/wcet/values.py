@@ -98,8 +98,19 @@ class Condition(NamedTuple):
         return self._replace(holds=not self.holds)
 
 
-Environment = dict[Symbol, Range]
-"""The ranges of symbols; without one, a symbol may be anything."""
+class Environment(dict[Symbol, Range]):
+    """The ranges of symbols; without one, a symbol may be anything.
+
+    Attributes
+    ----------
+    hopeful : bool
+        Stores to addresses that are not known leave the stack as it is: to be checked.
+    hoped : bool
+        That has been so since this was cleared.
+    """
+
+    hopeful = False
+    hoped = False
 
 
 def number(low: int, high: int, stride: int = 1) -> Range:
@@ -277,11 +288,13 @@ def _arithmetic(name: str, word: int, s: Value, t: Value, environment: Environme
             and name in _SHIFT):
         return s if name in _IMMEDIATE else t
     if name in ("addu", "add"):
-        return plus(one, other)
+        return plus(one, other if one.base is None else resolved(other, environment))
     if name in ("addiu", "addi"):
         return plus(one, immediate)
     if name in ("subu", "sub"):
-        return minus(one, other)
+        return minus(one, other if one.base == other.base else resolved(other, environment))
+    if name == "nor" and ZERO in (one, other):
+        return minus(Range(None, _MASK), resolved(one if other == ZERO else other, environment))
     if name in ("slt", "sltu"):
         return Comparison(name == "slt", one, other)
     if name in ("slti", "sltiu"):
@@ -343,6 +356,9 @@ def _access(name: str, word: int, t: Value, state: State, environment: Environme
 def _forget(stack: dict[Range, Value], address: Range, environment: Environment) -> None:
     """The words that a store of up to four bytes may change."""
     if not stack:
+        return
+    if environment.hopeful and not address.exact:
+        environment.hoped = True
         return
     where: Range | None = None
     for at in list(stack):
@@ -413,7 +429,7 @@ class _offsets:
 
 def entry_state(registers: Mapping[int, tuple[int, int]]) -> tuple[State, Environment]:
     """Where a function begins, with what is known of its registers."""
-    environment: Environment = {}
+    environment = Environment()
     values: list[Value] = [ZERO]
     for register in range(1, 32):
         symbol = Symbol("begin", register)
