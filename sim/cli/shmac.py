@@ -68,7 +68,7 @@ def run(
     optimize: Optimization = "2",
     defines: Defines = None,
     limit: Annotated[int, typer.Option(
-        "--limit", metavar="N", min=1, help="Stop after so many rounds.")] = 100_000_000,
+        "--limit", metavar="N", min=1, help="Stop after so many rounds.")] = 10_000_000,
     seed: Annotated[int | None, typer.Option(
         "--random", metavar="SEED", help="In each round, cores execute their instructions in "
         "random order.")] = None,

@@ -200,7 +200,7 @@ class _Compiler:
     def object(self, source: Path, output: Path, *, own: bool = False) -> Path:
         """Compile one source; ``own``: it is the user's."""
         # hosted: main() returns 0 by itself
-        more = (["-Wall", "-Wno-unused-command-line-argument", *self.defines] if own
+        more = (["-fhosted", "-Wall", "-Wno-unused-command-line-argument", *self.defines] if own
                 else ["-w", "-ffreestanding", "-fno-builtin"])
         self.run([*self.flags, *more, "-c", str(source), "-o", str(output)],
                  f"{source} does not compile")
