@@ -59,7 +59,8 @@ int main(void)
     char *p = malloc(10), *q = calloc(4, 5), *r;
     strcpy(p, "abc"); memset(q, 'z', 3);
     free(p); r = malloc(8); p = realloc(q, 40);
-    printf("%s %d %d %d\n", p, r != 0, malloc(1 << 20) == 0, (int)strlen(p));
+    void *volatile large = malloc(1 << 20); /* else a compiler may leave it out */
+    printf("%s %d %d %d\n", p, r != 0, large == 0, (int)strlen(p));
     snprintf(text, 6, "%s", "abcdefgh");
     printf("%s %d %d\n", text, strcmp("abc", "abd") < 0, memcmp("ab", "ab", 2));
     puts(strstr("find me", "me"));
@@ -188,6 +189,13 @@ def test_a_compiler_that_does_not_end_is_stopped(tmp_path, monkeypatch):
     (tmp_path / "t.c").write_text("int main(void) { return 0; }")
     with pytest.raises(CompileError, match=r"t.c does not compile: \w+ took more than 0.01 sec"):
         compile_c([tmp_path / "t.c"], Target(), tmp_path / "t.elf")
+
+
+@needs_compiler
+def test_a_source_that_grows_is_stopped(tmp_path, cache):
+    (tmp_path / "t.c").write_text("char large[1 << 29] = {1}; int main(void) { return large[3]; }")
+    with pytest.raises(CompileError, match=r"t.c does not compile"):
+        compile_c([tmp_path / "t.c"], Target(), tmp_path / "t.elf", cache=cache / "zig")
 
 
 @pytest.mark.parametrize(("options", "says"), [

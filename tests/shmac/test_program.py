@@ -6,6 +6,8 @@ import struct
 
 import pytest
 
+from cyclebound.golden.shmac.layout import Layout
+from cyclebound.golden.shmac.system import System
 from cyclebound.tools.shmac.assembler import assemble
 from cyclebound.tools.shmac.disassembler import listing
 from cyclebound.tools.shmac.program import (
@@ -220,6 +222,17 @@ def changed(content, chance):
     return bytes(data)
 
 
+def runs(program):
+    """Some instructions of it, where its tile has memory enough: whatever they are."""
+    if refusal(ProgramError, program.check_begins) or refusal(
+            ProgramError, program.check_fits, 1 << 16) or max(program.tile) > 3:
+        return
+    system = System(Layout(("PPPP",) * 4), big_endian=program.big_endian)
+    system.load(program.words)
+    system.start(program.tile)
+    system.run(50)
+
+
 @searches(1500, 200_000)
 def test_changed_files_are_programs_or_refused(rounds):
     """Never a traceback, and never long: a file can count what it does not have."""
@@ -238,6 +251,7 @@ def test_changed_files_are_programs_or_refused(rounds):
             assert region.end <= program.end, seed
         list(unknown_instructions(program))
         program.where(program.entry)
+        runs(program)
     assert refused > len(rounds) // 10
     assert refused < len(rounds)
 

@@ -10,7 +10,7 @@ from unicorn.mips_const import UC_MIPS_REG_ZERO as ZERO
 from cyclebound.golden.shmac.address_map import SYSTEM_BASE, SystemRegister
 from cyclebound.golden.shmac.isa import Opcode
 from cyclebound.golden.shmac.layout import Kind, Layout
-from cyclebound.golden.shmac.machine import signed
+from cyclebound.golden.shmac.machine import Machine, signed
 from cyclebound.golden.shmac.system import System
 from cyclebound.tools.shmac import installed
 from cyclebound.tools.shmac.compiler import Target, compile_c
@@ -147,6 +147,20 @@ def test_on_the_model_and_on_another_emulator(made, name):
         assert console == core.console
         assert memory == list(system.memories[0, 0])
     assert status == [0]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "instruction", "wrong"), [
+    ("bytes", "_lb", Machine._lbu), ("sort", "_beq", Machine._bne), ("crc", "_srl", Machine._sra),
+    ("long", "_multu", Machine._mult), ("queens", "_jal", Machine._j)])
+def test_a_wrong_model_is_found(made, monkeypatch, name, instruction, wrong):
+    """By the program itself: it does not end with status 0."""
+    monkeypatch.setattr(Machine, instruction, wrong)
+    system = System(Layout(("P",)))
+    system.load(made(name).words)
+    system.start((0, 0))
+    system.run(300_000)
+    assert system.cores[0, 0].status != 0
 
 
 @needs_compiler

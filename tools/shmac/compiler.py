@@ -11,6 +11,7 @@ A program begins at its tile's `entry_of`, has its handler of exceptions at
 import importlib.util
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ _SOURCES = ("start.c", "stdlib.c", "stdio.c", "string.c", "long.c")
 _STACK = 0x400  # bytes that the heap leaves to the stack, at least
 _WARNINGS = ("MIPS-I support is experimental",)  # of zig, always
 _SECONDS = 120
+_MOST_BYTES = 1 << 26  # of a file that a compiler writes
 
 _SCRIPT = """
 OUTPUT_ARCH(mips)
@@ -168,6 +170,13 @@ def compile_c(sources: Sequence[Path], target: Target, output: Path, *, compiler
     return program, run.log
 
 
+def _limited() -> None:
+    """In a compiler's process: no file is larger, whatever a source makes of a few characters."""
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    limit = _MOST_BYTES if most == resource.RLIM_INFINITY else min(_MOST_BYTES, most)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+
+
 class _Compiler:
     """A compiler's command lines."""
 
@@ -229,7 +238,7 @@ class _Compiler:
         try:
             done = subprocess.run([*self.command, *words], env=self.environment, text=True,
                                   capture_output=True, errors="replace", timeout=_SECONDS,
-                                  stdin=subprocess.DEVNULL)
+                                  stdin=subprocess.DEVNULL, preexec_fn=_limited)
         except subprocess.TimeoutExpired:
             raise CompileError(f"{what}: {self.kind} took more than {_SECONDS} seconds") from None
         except OSError as error:

@@ -14,6 +14,8 @@
 #define SHMAC_EXIT SHMAC_WORD(0xFFFFFE04)    /* write: the end, with this status */
 #define SHMAC_CONSOLE SHMAC_WORD(0xFFFFFE08) /* write: a character */
 #define SHMAC_FAILED SHMAC_WORD(0xFFFFFE0C)  /* read: stores that failed; write: clear */
+#define SHMAC_RAISE SHMAC_WORD(0xFFFFFE10)   /* write: interrupt the core of tile 16 row + column */
+#define SHMAC_RAISED SHMAC_WORD(0xFFFFFE14)  /* read: whether one has; write: clear */
 
 static inline unsigned shmac_clock(void) { return SHMAC_CLOCK; }
 static inline unsigned shmac_row(void) { return SHMAC_TILE >> 4; }
@@ -85,8 +87,28 @@ static inline void shmac_barrier(volatile unsigned *barrier, unsigned count)
     __asm__ volatile("" : : : "memory");
 }
 
-/* Called for an exception, and for an interrupt; the library's says what happened and ends the
- * program with status 128 + code. A program may have its own. */
+/* Interrupt lines. */
+#define SHMAC_LINE_RAISED 1u /* another core has written this tile into SHMAC_RAISE */
+#define SHMAC_LINE_FAILED 2u /* SHMAC_FAILED is not 0 */
+
+/* From now on only these lines interrupt the program; 0: none does. */
+static inline void shmac_interrupts(unsigned lines)
+{
+    __asm__ volatile(".set push\n.set noreorder\nmtc0 %0, $12\n.set pop"
+                     : : "r"(lines << 10 | (lines != 0)) : "memory");
+}
+
+static inline void shmac_raise(unsigned row, unsigned column)
+{
+    SHMAC_RAISE = row << 4 | column;
+}
+
+/* Called for an interrupt, with the lines that are raised and enabled; it must see to it that they
+ * are lowered, and the program then goes on. The library's ends the program with status 128. */
+void shmac_interrupt(unsigned lines);
+
+/* Called for any other exception; it must not return. The library's says what happened, and ends the
+ * program with status 128 + code. */
 void shmac_exception(unsigned cause, unsigned epc, unsigned address);
 
 #endif

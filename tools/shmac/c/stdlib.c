@@ -46,7 +46,7 @@ __attribute__((weak, used)) void shmac_exception(unsigned cause, unsigned epc, u
 {
     unsigned code = cause >> 2 & 31;
     say("exception ");
-    say(code == 0 ? "interrupt" : code == 4 ? "unaligned address (load or fetch)"
+    say(code == 4 ? "unaligned address (load or fetch)"
         : code == 5 ? "unaligned address (store)" : code == 6 ? "bus error (fetch)"
         : code == 7 ? "bus error (load)" : code == 8 ? "syscall" : code == 9 ? "break"
         : code == 10 ? "reserved instruction" : code == 11 ? "coprocessor missing"
@@ -59,6 +59,14 @@ __attribute__((weak, used)) void shmac_exception(unsigned cause, unsigned epc, u
     }
     say("\n");
     exit(128 + (int)code);
+}
+
+__attribute__((weak, used)) void shmac_interrupt(unsigned lines)
+{
+    say("interrupt, lines 0x");
+    say_word(lines);
+    say("\n");
+    exit(128);
 }
 
 /* Blocks in the order of their addresses, each with its size before it; the lowest bit is set while

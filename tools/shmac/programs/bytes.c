@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A compiler that sees a store and its load together would do the work itself. */
+#define APART __attribute__((noinline))
+
 struct packed {
     uint8_t first;
     uint32_t word;
@@ -10,33 +13,57 @@ struct packed {
     int8_t last;
 } __attribute__((packed));
 
+static struct packed record[3];
+static uint8_t bytes[32];
+
+static APART void write_record(struct packed *to, int number)
+{
+    to->first = (uint8_t)(200 + number);
+    to->word = 0x01020304u * (unsigned)(number + 1);
+    to->half = (int16_t)(-1000 - number);
+    to->last = (int8_t)(-5 + number);
+}
+
+static APART int wrong_record(const struct packed *from, int number)
+{
+    return from->first != 200 + number || from->word != 0x01020304u * (unsigned)(number + 1)
+           || from->half != -1000 - number || from->last != -5 + number;
+}
+
+static APART void write_word(uint8_t *to, uint32_t word)
+{
+    memcpy(to, &word, 4);
+}
+
+static APART uint32_t read_word(const uint8_t *from)
+{
+    uint32_t word;
+    memcpy(&word, from, 4);
+    return word;
+}
+
+static APART int halves(const int16_t *from)
+{
+    return from[0] + from[1];
+}
+
 int main(void)
 {
-    static struct packed record[3];
-    static uint8_t bytes[32];
+    static int16_t pair[2] = {-32768, 32767};
     int wrong = 0;
-    for (int i = 0; i < 3; i++) {
-        record[i].first = (uint8_t)(200 + i);
-        record[i].word = 0x01020304u * (unsigned)(i + 1);
-        record[i].half = (int16_t)(-1000 - i);
-        record[i].last = (int8_t)(-5 + i);
-    }
-    for (int i = 0; i < 3; i++)
-        wrong += record[i].first != 200 + i || record[i].word != 0x01020304u * (unsigned)(i + 1)
-                 || record[i].half != -1000 - i || record[i].last != -5 + i;
+    for (int number = 0; number < 3; number++)
+        write_record(record + number, number);
+    for (int number = 0; number < 3; number++)
+        wrong += wrong_record(record + number, number);
     for (int at = 0; at < 8; at++) { /* unaligned words beside marks */
-        uint32_t word = 0xA1B2C3D4, back;
         memset(bytes, 0x55, sizeof bytes);
-        memcpy(bytes + 8 + at, &word, 4);
-        memcpy(&back, bytes + 8 + at, 4);
-        wrong += back != word || bytes[7 + at] != 0x55 || bytes[12 + at] != 0x55;
+        write_word(bytes + 8 + at, 0xA1B2C3D4);
+        wrong += read_word(bytes + 8 + at) != 0xA1B2C3D4 || bytes[7 + at] != 0x55
+                 || bytes[12 + at] != 0x55;
         memmove(bytes + 9 + at, bytes + 8 + at, 4);
-        memcpy(&back, bytes + 9 + at, 4);
-        wrong += back != word;
+        wrong += read_word(bytes + 9 + at) != 0xA1B2C3D4;
     }
-    int8_t small = -128;
-    uint16_t half = 0xFFFE;
-    wrong += small >> 3 != -16 || (uint16_t)(half + 3) != 1 || (int16_t)half != -2;
+    wrong += halves(pair) != -1;
     printf("%u bytes a record, %d wrong\n", (unsigned)sizeof *record, wrong);
     return wrong;
 }

@@ -37,7 +37,7 @@ static struct item *sorted(struct item *list)
 int main(void)
 {
     struct item *list = 0;
-    void *before = malloc(8);
+    void *volatile before = malloc(8); /* else a compiler leaves both calls out */
     free(before);
     for (int i = 0; i < 80; i++) {
         struct item *item = malloc(sizeof *item);
