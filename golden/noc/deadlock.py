@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # imported by what uses them: half a second of every command
     import networkx as nx
     from ortools.sat.python import cp_model
 
-__all__ = ["Deadlock", "acyclic_routes", "dependencies", "find_deadlock"]
+__all__ = ["Deadlock", "acyclic_routes", "dependencies", "find_deadlock",
+           "shortest_ring"]
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,10 @@ def dependencies(routes: Mapping[str, Route]) -> nx.DiGraph:
     return graph
 
 
-def find_deadlock(routes: Mapping[str, Route]) -> Deadlock | None:
-    """A shortest ring of these routes, or None if they have none."""
+def shortest_ring(graph: nx.DiGraph) -> list | None:
+    """Nodes each of which leads to the next, and the last to the first; None if there are none."""
     import networkx as nx
 
-    graph = dependencies(routes)
     rings = []
     for part in nx.strongly_connected_components(graph):
         ring_graph = graph.subgraph(part)
@@ -81,7 +81,15 @@ def find_deadlock(routes: Mapping[str, Route]) -> Deadlock | None:
         return None
     ring = min(rings, key=len)
     first = ring.index(min(ring))
-    ring = ring[first:] + ring[:first]
+    return ring[first:] + ring[:first]
+
+
+def find_deadlock(routes: Mapping[str, Route]) -> Deadlock | None:
+    """A shortest ring of these routes, or None if they have none."""
+    graph = dependencies(routes)
+    ring = shortest_ring(graph)
+    if ring is None:
+        return None
     return Deadlock(tuple(ring), tuple(graph.edges[pair]["flow"]
                                        for pair in pairwise([*ring, ring[0]])))
 

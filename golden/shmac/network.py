@@ -1,9 +1,10 @@
 """Golden model of SHMAC's network with two channels."""
 
 from collections.abc import Collection, Mapping
+from typing import Generic, TypeVar
 
 from cyclebound.golden.noc.routes import Mesh, Port, Tile
-from cyclebound.golden.shmac.packet import Packet
+from cyclebound.golden.shmac.packet import Packet, RequestPacket, ResponsePacket
 from cyclebound.golden.shmac.router import RouterModel
 
 __all__ = ["ChannelModel", "NetworkModel"]
@@ -12,7 +13,10 @@ _LINKS = (Port.NORTH, Port.EAST, Port.SOUTH, Port.WEST)
 _NOTHING = (False,) * len(Port)  # of a router is taken, which has nothing
 
 
-class ChannelModel:
+Sent = TypeVar("Sent", bound=Packet)
+
+
+class ChannelModel(Generic[Sent]):
     """The routers of one channel. Those in which nothing is cost no time.
 
     Parameters
@@ -31,7 +35,7 @@ class ChannelModel:
         self._beside = {tile: [(port, there) for port in _LINKS
                                if (there := mesh.neighbour(tile, port)) is not None]
                         for tile in mesh.tiles}
-        self.routers = {
+        self.routers: dict[Tile, RouterModel[Sent]] = {
             tile: RouterModel(position=tile, connected=1 << Port.LOCAL | sum(
                 1 << port for port, _ in self._beside[tile])) for tile in mesh.tiles}
         self._busy: set[Tile] = set()  # tiles whose routers have packets inside
@@ -47,7 +51,7 @@ class ChannelModel:
         return {tile: router.unroutable for tile, router in self.routers.items()}
 
     @property
-    def offers(self) -> dict[Tile, Packet]:
+    def offers(self) -> dict[Tile, Sent]:
         """By tile, what is on offer there in this cycle."""
         offers = {}
         for tile in self._busy:
@@ -60,19 +64,19 @@ class ChannelModel:
         """Whether a router takes what its tile, or who is at another port, offers."""
         return self.routers[tile].link_ready(port)
 
-    def _at(self, tile: Tile) -> RouterModel:
+    def _at(self, tile: Tile) -> RouterModel[Sent]:
         router = self.routers[tile]
         router.cycle = self.cycle  # of one that was idle it stood still
         return router
 
-    def step(self, offers: Mapping[Tile, Packet], ready: Collection[Tile] | None = None, *,
-             host: Packet | None = None) -> None:
+    def step(self, offers: Mapping[Tile, Sent], ready: Collection[Tile] | None = None, *,
+             host: Sent | None = None) -> None:
         """One cycle.
 
         ``offers``: by tile, what is offered to its router; ``ready``: tiles that take what is on
         offer to them (None: all do); ``host``: what is offered to the west of tile (0, 0).
         """
-        arriving: dict[Tile, dict[int, Packet]] = {}
+        arriving: dict[Tile, dict[int, Sent]] = {}
         taken: dict[Tile, list[bool]] = {}
         for tile in self._busy:
             shown = self._at(tile).offers
@@ -108,7 +112,8 @@ class NetworkModel:
     """
 
     def __init__(self, mesh: Mesh) -> None:
-        self.requests, self.responses = ChannelModel(mesh), ChannelModel(mesh)
+        self.requests: ChannelModel[RequestPacket] = ChannelModel(mesh)
+        self.responses: ChannelModel[ResponsePacket] = ChannelModel(mesh)
 
     @property
     def inside(self) -> int:

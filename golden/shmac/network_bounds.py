@@ -1,14 +1,76 @@
-"""How long SHMAC's network with two channels takes for its requests and responses."""
+"""How long SHMAC's network with two channels takes for its requests and responses.
 
+Masters may send any request to their targets in any cycle, each waiting for one response at a time;
+plain writes are posted. A slave serves one request at a time, as `golden.shmac.slave`.
+
+**What an output grants.** In each router an output has room for two packets (the stage), and the
+input that it leads to for two more, in order: a channel of four places. Take an output for which a
+packet asks in every cycle, from cycle x on. If there is no room in cycle x, the four packets there
+were granted in four cycles before x, so that the first of them is at the head of the next queue and
+asks since x - 1 at the latest; and what leaves that queue in cycle p makes room in p + 1. So k
+grants of the output are over when k packets have left the queue, each of which waits for n grants
+of its own next output at most: its own, and one of each other input that leads there. If fewer are
+in the channel, fewer have to leave it, and what is not there yet comes a cycle later for each.
+The last output hands a packet to the slave in every S-th cycle at least. So from one grant of an
+output to the next, while packets ask for it, there are at most
+
+    tau = S at a slave, else the greatest n tau of the outputs that its packets ask for next,
+
+and k grants take k tau. S, a slave's turn, is its service, a cycle, and what its responses wait to
+be taken.
+
+**A packet's way.** On offer in cycle x:
+
+- its own router grants it by x - 2 + 3 n tau, if its master's own packets fill the queue of two:
+  a full queue has taken one in x - 1 at the latest, for which one has left it in x - 2. If they go
+  to several outputs, two of the three n tau are the greatest. Nothing of its master under way, it
+  asks in x + 1, and is granted by x + (n - 1) tau: if there is anything in the output's channel,
+  its input was not the last that was served, so that one of the others comes after it. It is
+  granted in x + 1 if no one else uses the output;
+- granted in cycle a, it may have three packets before it in the channel, the first of which asks
+  in cycle a: it is granted in the next router by a - 1 + 4 n tau, three of which are those of
+  the outputs that these ask for. If nobody else uses the channel, and nothing of its master is
+  under way, it asks in a + 3, as above;
+- granted to the slave, one more may be before it, and one in the slave: taken by a + 2 S. If there
+  is no one else, in a + 2, or by x - 1 + S if the slave still serves what the same master sent
+  before, which it took in x - 1 at the latest.
+
+All of this is reached where one slave is used: by writes without a pause, and by a read among them
+that comes at the worst time. Where masters use several slaves it is safe; a packet at the head that
+waits for one slave holds up those behind it for another one, and that each of them finds its slave
+at the worst time need not be possible.
+
+**Responses** are taken by their masters at once, and a master has one at a time. Where they meet
+nowhere, they wait for nothing: an output that is fed by one input only, as are those after it,
+grants whatever comes. Else one of two bounds, the lesser:
+
+- the same as for requests, with 1 for S. Of each other master one packet at most is in a channel;
+- in each cycle in which a response waits, a packet before it, or before one that is before it,
+  moves on by a router. These are routers that responses come to which pass its path. So it waits
+  for no more cycles than the others' responses have of these routers, each counted as often as its
+  master can have another one.
+
+A slave's response waits to be taken only if two are in the queue. None does if two masters or
+fewer read there, or if one leaves the queue before the next one can be there.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import pairwise
 from typing import Annotated
 
-from cyclebound.golden.bound import Range, prediction
+from cyclebound.golden.bound import NotCovered, Range, bound, prediction
+from cyclebound.golden.noc.routes import Mesh, Port, Tile, ports, xy_route
+from cyclebound.golden.shmac.traffic import HOST, Senders, senders
 
-__all__ = ["alone"]
+__all__ = ["NetworkBounds", "accept", "alone", "read", "write"]
 
 Links = Annotated[int, Range(0, says="links between the two tiles")]
 
-_ROUTER = 3  # cycles from one router to the next
+_ROUTER = 3   # cycles from one router to the next
+_QUEUE = 2    # packets at an input, and at an output
+_CHANNEL = 2 * _QUEUE
+_MOST_WAITS = 10_000  # of a response: beyond that, its moves are not counted
 
 
 @prediction(formula="3 (h + 1) + 1", source="this project")
@@ -22,3 +84,278 @@ def alone(*, links: Links) -> int:
     T + 2 and is on offer in T + 3, when the next router takes it.
     """
     return _ROUTER * (links + 1) + 1
+
+
+Output = tuple[Tile, Port]
+Path = tuple[Output, ...]
+
+
+def _path(mesh: Mesh, source: Tile, target: Tile) -> Path:
+    route = xy_route(mesh, (0, 0) if source == HOST else source, target)
+    return tuple(zip(route, ports(route), strict=True))
+
+
+class _Channel:
+    """The outputs of one channel, and whose packets use them.
+
+    ``ways``: (source, destination, master) of each packet that there may be; ``ends``: from one
+    packet that a tile takes to the next, at most.
+    """
+
+    def __init__(self, mesh: Mesh, ways: Iterable[tuple[Tile, Tile, Tile]],
+                 ends: Mapping[Tile, int]) -> None:
+        self._ends = ends
+        self.paths = {way: _path(mesh, *way[:2]) for way in ways}
+        self.users: dict[Output, set[Tile]] = {}
+        self._inputs: dict[Output, set[Output | Tile]] = {}
+        self.next: dict[Output, set[Output]] = {}
+        self.first: dict[Tile, set[Output]] = {}
+        for (source, _, master), path in self.paths.items():
+            self.first.setdefault(source, set()).add(path[0])
+            before: Output | Tile = source  # by which input it comes
+            for output, following in zip(path, (*path[1:], None), strict=True):
+                self.users.setdefault(output, set()).add(master)
+                self._inputs.setdefault(output, set()).add(before)
+                self.next.setdefault(output, set())
+                if following is not None:
+                    self.next[output].add(following)
+                before = output
+        self._tau: dict[Output, int] = {}
+
+    def inputs(self, output: Output) -> int:
+        """How many inputs lead there: n."""
+        return len(self._inputs[output])
+
+    def tau(self, output: Output) -> int:
+        """From one grant to the next, at most."""
+        if output not in self._tau:
+            self._tau[output] = (self.worst(self.next[output]) if self.next[output]
+                                 else self._ends[output[0]])
+        return self._tau[output]
+
+    def turn(self, output: Output) -> int:
+        """Until who asks there is granted, at most: n tau."""
+        return self.inputs(output) * self.tau(output)
+
+    def worst(self, outputs: Iterable[Output]) -> int:
+        """The longest turn of these outputs."""
+        return max(map(self.turn, outputs))
+
+    def around(self, path: Path) -> set[Output]:
+        """The outputs at which a packet of this path waits, or one that it waits for."""
+        found: set[Output] = set()
+        todo = list(path)
+        while todo:
+            output = todo.pop()
+            if output not in found:
+                found.add(output)
+                todo += self.next[output]
+        return found
+
+
+class NetworkBounds:
+    """The bounds for given masters.
+
+    Raises `ValueError` if one of them, or a target, is not in the grid, or a service is below 1.
+
+    Parameters
+    ----------
+    mesh : Mesh
+        Rows and columns.
+    masters : mapping
+        Their targets.
+    service : int
+        Of each slave: cycles from the one in which it takes a request to its response's offer.
+    """
+
+    def __init__(self, mesh: Mesh, masters: Senders, *, service: int) -> None:
+        for tile in {*masters, *(there for targets in masters.values() for there in targets)}:
+            if tile not in mesh and not (tile == HOST and tile in masters):
+                raise ValueError(f"tile must be in the grid of {mesh.rows} x {mesh.columns}, not "
+                                 f"{tile}")
+        if service < 1:
+            raise ValueError(f"service must be at least 1, not {service}")
+        self._service, self._masters = service, masters
+        pairs = [(master, target) for master, targets in masters.items() for target in targets]
+        self._readers = {target: [master for master, there in pairs
+                                  if there == target and master != HOST]
+                         for _, target in pairs}
+        self._responses = _Channel(
+            mesh, [(target, master, master) for master, target in pairs if master != HOST],
+            dict.fromkeys(mesh.tiles, 1))
+        turns = {target: service + 1 + self._held(target) for target in self._readers}
+        self._requests = _Channel(
+            mesh, [(master, target, master) for master, target in pairs], turns)
+
+    # Responses
+
+    def _waits(self, target: Tile) -> bool:
+        """Whether a response may come to a slave's queue while there is another one."""
+        channel = self._responses
+        return (len(self._readers[target]) > 1
+                and channel.worst(channel.first[target]) > self._service + 1)
+
+    def _held(self, target: Tile) -> int:
+        """How long a slave's response waits to be taken."""
+        if len(self._readers[target]) <= _QUEUE or not self._waits(target):
+            return 0
+        by_turns = self._responses.worst(self._responses.first[target]) - 1
+        moves = [self._moves(target, master) for master in self._readers[target]]
+        return max(by_turns if count is None else min(by_turns, count) for count in moves)
+
+    def _moves(self, target: Tile, master: Tile) -> int | None:
+        """How often other responses move on where this one may wait for them; None: no limit."""
+        channel, path = self._responses, self._responses.paths[target, master, master]
+        around = channel.around(path)
+        others = []  # of each: moves of a response, when it may have one more, and after that
+        for other, targets in self._masters.items():
+            if other in (master, HOST):
+                continue
+            moves = max(len(around.intersection(channel.paths[there, other, other]))
+                        for there in targets)
+            routers = min(len(channel.paths[there, other, other]) for there in targets)
+            if moves:
+                others.append((moves, _ROUTER * routers + self._service,
+                               2 * _ROUTER * routers + self._service))
+        waits, limit = 0, _MOST_WAITS
+        while waits <= limit:
+            window = _ROUTER * len(path) + waits
+            total = sum(moves * (1 + (window >= again and 1 + (window - again) // apart))
+                        for moves, again, apart in others)
+            if total <= waits:
+                return waits
+            waits = total
+        return None
+
+    def response(self, master: Tile, target: Tile) -> int:
+        """Cycles from a response's offer to its master's, both included."""
+        channel = self._responses
+        path = channel.paths[target, master, master]
+        before = min(_QUEUE, len(self._readers[target]) - 1) if self._waits(target) else 0
+        way = before * (channel.worst(channel.first[target]) - 1) + channel.turn(path[0])
+        for here, there in pairwise(path):
+            others = min(_CHANNEL - 1, len(channel.users[here] - {master}))
+            way += (2 - others + others * channel.worst(channel.next[here]) + channel.turn(there))
+        by_turns = way + 2 + 1
+        moves = self._moves(target, master)
+        return by_turns if moves is None else min(by_turns, _ROUTER * len(path) + moves + 1)
+
+    # Requests
+
+    def accept(self, master: Tile) -> int:
+        """Cycles from a request's offer to where its router takes it, both included."""
+        return self._requests.worst(self._requests.first[master])
+
+    def write(self, master: Tile, target: Tile, *, behind: bool) -> int:
+        """Cycles from a request's offer to where its slave takes it, both included.
+
+        ``behind``: requests of its master may be under way, else none is.
+        """
+        channel = self._requests
+        path = channel.paths[master, target, master]
+
+        def shared(output: Output) -> bool:
+            return behind or bool(channel.users[output] - {master})
+
+        def fresh(output: Output) -> int:
+            """Until a packet is granted that nothing of its input was before."""
+            return max(1, (channel.inputs(output) - 1) * channel.tau(output))
+
+        way = (2 * channel.worst(channel.first[master]) + channel.turn(path[0]) - 2 if behind
+               else fresh(path[0]))
+        for here, there in pairwise(path):
+            before = _CHANNEL - 1
+            way += (2 - before + before * channel.worst(channel.next[here]) + channel.turn(there)
+                    if shared(here) else 2 + fresh(there))
+        turn = channel.tau(path[-1])
+        return (way + 2 * turn if shared(path[-1]) else max(way + 2, turn - 1)) + 1
+
+    def read(self, master: Tile, target: Tile, *, behind: bool) -> int:
+        """Cycles from a request's offer to its response, both included."""
+        return (self.write(master, target, behind=behind) - 1 + self._service
+                + self.response(master, target))
+
+
+# The claims
+
+Rows = Annotated[int, Range(1, 16, says="rows of the grid")]
+Columns = Annotated[int, Range(1, 16, says="columns of the grid")]
+Traffic = Annotated[int, Range(0, says="who may send to whom: a number of "
+                                       "`golden.shmac.traffic.senders`")]
+Number = Annotated[int, Range(0, says="number of a tile, row by row")]
+Service = Annotated[int, Range(1, says="cycles from the one in which a slave takes a request to "
+                                       "its response's offer")]
+Behind = Annotated[int, Range(0, 1, says="1 if requests of the same master may be under way")]
+
+_SOURCE = "this project"
+_ENVIRONMENT = ("the masters of this traffic may send any request to any of their targets in any "
+                "cycle, each waiting for one response at a time; no write fails; masters take "
+                "responses at once, and a slave needs no longer than its service")
+
+
+@cache
+def _bounds(rows: int, columns: int, traffic: int, hot: int, master: int, service: int
+            ) -> NetworkBounds:
+    mesh = Mesh(rows, columns)
+    for number in (hot, master):
+        if number >= rows * columns:
+            raise NotCovered(f"tile must be below {rows * columns}, not {number}")
+    return NetworkBounds(mesh, senders(mesh, traffic, hot=divmod(hot, columns),
+                                       master=divmod(master, columns)), service=service)
+
+
+def _of(which: str, rows: int, columns: int, traffic: int, hot: int, master: int, target: int,
+        service: int, **behind: bool) -> int:
+    bounds = _bounds(rows, columns, traffic, hot, master if traffic == 0 else 0, service)
+    ends = [divmod(number, columns) for number in (master, target)]
+    try:
+        return getattr(bounds, which)(*ends, **behind)
+    except KeyError as error:
+        raise NotCovered(f"tile {master} sends nothing to tile {target} in traffic {traffic}"
+                         ) from error
+
+
+_WRITE = "{n tau of three packets of its own} - 2 + {4 n tau - 1 for each link} + 2 S + 1"
+
+
+@bound(formula=_WRITE, source=_SOURCE, environment=_ENVIRONMENT)
+def write(*, rows: Rows, columns: Columns, traffic: Traffic, hot: Number, master: Number,
+          target: Number, service: Service, behind: Behind) -> int:
+    """A plain write, until its slave takes it.
+
+    Counted from the first cycle in which it is on offer to where the slave takes it, both included.
+    Raises `NotCovered` as `accept`, and for a target that the tile does not send to.
+    The module's docstring has the derivation, and the values of tau and S.
+    """
+    return _of("write", rows, columns, traffic, hot, master, target, service, behind=bool(behind))
+
+
+@bound(formula="write - 1 + s + response", source=_SOURCE, environment=_ENVIRONMENT)
+def read(*, rows: Rows, columns: Columns, traffic: Traffic, hot: Number, master: Number,
+         target: Number, service: Service, behind: Behind) -> int:
+    """A read, LL or SC, until its master has the response.
+
+    Counted from the first cycle in which it is on offer to where its master takes the response,
+    both included. Raises `NotCovered` as `write`. It comes to its slave as `write` says, the
+    response is on offer ``service`` cycles later, and its way back is in the module's docstring.
+    """
+    return _of("read", rows, columns, traffic, hot, master, target, service, behind=bool(behind))
+
+
+@bound(formula="n tau of its first output", source=_SOURCE, environment=_ENVIRONMENT)
+def accept(*, rows: Rows, columns: Columns, traffic: Traffic, hot: Number, master: Number,
+           service: Service) -> int:
+    """Any request, until its router takes it: what holds up a core that writes.
+
+    Counted from the first cycle in which it is on offer to where it is taken, both included. Raises
+    `NotCovered` for a tile that does not send in this traffic, or is not there.
+    Derivation: if there is no place, the queue is full in cycle x, and its head asks since x - 1:
+    it is granted by x - 2 + n tau, and the request taken in the cycle after.
+    """
+    bounds = _bounds(rows, columns, traffic, hot, master if traffic == 0 else 0, service)
+    tile = divmod(master, columns)
+    try:
+        return bounds.accept(tile)
+    except KeyError as error:
+        raise NotCovered(f"tile {master} sends nothing in traffic {traffic}") from error
+

@@ -1,5 +1,7 @@
 """Golden model of the router of one of SHMAC's two networks."""
 
+from typing import TypeVar
+
 from cyclebound.golden.noc.queued_router import QueuedRouterModel
 from cyclebound.golden.noc.routes import Port, Tile, xy_port
 from cyclebound.golden.shmac.packet import Packet
@@ -20,7 +22,10 @@ def reach(port: Port) -> int:
     return 1 << port.opposite | 1 << Port.LOCAL
 
 
-class RouterModel(QueuedRouterModel[Packet]):
+Sent = TypeVar("Sent", bound=Packet)
+
+
+class RouterModel(QueuedRouterModel[Sent]):
     """The router: a `QueuedRouterModel` in dimension order.
 
     Parameters
@@ -42,7 +47,7 @@ class RouterModel(QueuedRouterModel[Packet]):
         self._reach = [reach(port) & connected for port in Port]
         self.unroutable = 0
 
-    def _output_of(self, port: int, packet: Packet) -> int | None:
+    def _output_of(self, port: int, packet: Sent) -> int | None:
         output = xy_port(self._position, packet.destination)
         if self._reach[port] >> output & 1:
             return output

@@ -1,13 +1,21 @@
 """SHMAC's network with two channels, and its router."""
 
+import functools
+from collections.abc import Iterator, Mapping
+
+from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.noc.shmac_bounds import pipelined_hop
 from cyclebound.golden.shmac import network_bounds as bounds
+from cyclebound.golden.shmac.traffic import ALONE, HOTSPOT, senders
 from cyclebound.hdl.shmac.network import Network
+from cyclebound.hdl.shmac.network_environment import ExchangeEnvironment
+from cyclebound.hdl.shmac.network_harness import NetworkHarness
 from cyclebound.hdl.shmac.router import Router
 from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,
+    Exploration,
     FpgaTarget,
     Property,
     Testbench,
@@ -23,6 +31,55 @@ _HANDED = f"any({taken('sources[o]')} & (sources[o].payload.data[:3] == i) for o
 _TINY = tuple({"channel": channel, "address_bits": 1, "data_bits": 1}
               for channel in ("request", "response"))
 _THESIS = {"address_bits": 24, "data_bits": 32}
+
+# In testbenches of the network, a packet's data are the numbers of its master and of its target.
+_MINE = "master_requests[n].payload.data[8:16] == declared.target"
+_LANDS = ("any({} & slave_requests[t].payload.write & (slave_requests[t].payload.data[0:8] == n)"
+          " & (slave_requests[t].payload.data[8:16] == declared.target) for t in slave_requests)"
+          ).format(taken("slave_requests[t]"))
+_OFFERED = offered("master_requests[n]")
+_OVER = {"n": "master_requests"}
+_CLAIMS = {
+    "read": (bounds.read, Probe(
+        f"{_OFFERED} & ~master_requests[n].payload.write & ({_MINE})",
+        f"{taken('master_responses[n]')}"
+        " & (master_responses[n].payload.data[8:16] == declared.target)", over=_OVER)),
+    "write": (bounds.write, Probe(
+        f"{_OFFERED} & master_requests[n].payload.write & ({_MINE})", _LANDS, over=_OVER,
+        in_flight=128)),
+    "accept": (bounds.accept, Probe(_OFFERED, taken("master_requests[n]"), over=_OVER)),
+}
+
+_PAIR = {"rows": 1, "columns": 2, **_THESIS}
+
+
+def _explored() -> Iterator[Exploration]:
+    """On two tiles, the longest request of each master, alone and beside the other one."""
+    mesh, hot = Mesh(1, 2), (0, 1)
+    for traffic, who in ((ALONE, "alone"), (HOTSPOT, "beside the other one")):
+        for victim in mesh.tiles:
+            masters, number = senders(mesh, traffic, hot=hot, master=victim), victim[1]
+            kind = {"traffic": traffic, "hot": 1, "master": number, "service": 1}
+            ends = {"target": 1, "behind": 0}
+            for what, patient, its in (
+                    ("read", True, ends), ("read", False, {**ends, "behind": 1}),
+                    ("write", True, ends), ("write", False, {**ends, "behind": 1}),
+                    ("accept", False, {})):
+                yield Exploration(
+                    "_".join((what, *(["first"] if patient else []), "alone" if traffic == ALONE
+                              else "beside", str(number))),
+                    f"the master of tile {number}, {who}, reads from and writes to tile 1 in any "
+                    "cycle, waiting for one response at a time"
+                    + (", and begins only if its requests have come to their slave" * patient),
+                    what, functools.partial(ExchangeEnvironment, masters=masters, service=1,
+                                            patient=(victim,) if patient else ()),
+                    functools.partial(_kind_at, number, {**kind, **its}), (_PAIR,))
+
+
+def _kind_at(number: int, kind: Mapping[str, int], parameters: Mapping[str, object],
+             index: Mapping[str, int]) -> Mapping[str, int] | None:
+    return kind if index["n"] == number else None
+
 
 BLOCKS = (
     Block(
@@ -71,14 +128,33 @@ BLOCKS = (
         summary="SHMAC's network: a router for requests and one for responses in each tile",
         component=Network,
         configurations={
-            "pair": Configuration({"rows": 1, "columns": 2, **_THESIS}),
+            "pair": Configuration(_PAIR),
+            "square": Configuration({"rows": 2, "columns": 2, **_THESIS}),
+            "row": Configuration({"rows": 1, "columns": 4, **_THESIS}),
             "grid": Configuration({"rows": 3, "columns": 3, **_THESIS}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.network", quick=("pair",)),),
-        bounds=(BoundBinding("alone", bounds.alone, probe=Probe(
-            offered("master_requests[n]"),
-            f"any({taken('slave_requests[t]')} & (slave_requests[t].payload.data == n)"
-            " for t in slave_requests)", over={"n": "master_requests"})),),
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.shmac.network", quick=(),
+                      configurations=("pair", "grid")),
+            Testbench("readers", "cyclebound.tb.shmac.network_search",
+                      tests=("readers_in_a_row",), top=NetworkHarness,
+                      probed=lambda harness: harness.network, configurations=("row",), quick=(),
+                      observes=False, least={"data_bits": 16}),
+            Testbench("masters", "cyclebound.tb.shmac.network_search", tests=("one_slave",),
+                      top=NetworkHarness, probed=lambda harness: harness.network,
+                      configurations=("pair", "row", "grid"), quick=("pair",),
+                      least={"data_bits": 16}),
+            Testbench("search", "cyclebound.tb.shmac.network_search", tests=("adversary",),
+                      top=NetworkHarness, probed=lambda harness: harness.network, searches=True,
+                      configurations=("pair", "square"), thorough=True, least={"data_bits": 16}),
+        ),
+        bounds=(
+            BoundBinding("alone", bounds.alone, configurations=("pair", "grid"), probe=Probe(
+                _OFFERED, f"any({taken('slave_requests[t]')} & (slave_requests[t].payload.data"
+                " == n) for t in slave_requests)", over=_OVER)),
+            *(BoundBinding(name, claim, probe) for name, (claim, probe) in _CLAIMS.items()),
+        ),
+        explorations=tuple(_explored()),
         checker=NetworkCheck,
         signals=("top.dut.master_*", "top.dut.slave_*"),
     ),

@@ -1,0 +1,128 @@
+"""Bounds of SHMAC's network, and the search for what exceeds them, on the golden model."""
+
+import pytest
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.noc.routes import Mesh
+from cyclebound.golden.shmac import network_bounds as bounds
+from cyclebound.golden.shmac.network_bounds import NetworkBounds
+from cyclebound.golden.shmac.traffic import ALONE, ANYWHERE, HOST, HOTSPOT, NEIGHBOURS, senders
+from cyclebound.tools.shmac.network_search import Goal, searched
+
+unit = pytest.mark.unit
+PAIR = {"rows": 1, "columns": 2, "hot": 1, "service": 3}
+
+
+@unit
+def test_alone_a_read_is_its_routers_and_its_service():
+    for service in (1, 5):
+        for master, target in (((0, 0), (0, 0)), ((0, 0), (2, 2)), ((1, 2), (0, 0))):
+            found = NetworkBounds(Mesh(3, 3), {master: {target}}, service=service)
+            links = sum(abs(a - b) for a, b in zip(master, target, strict=True))
+            assert found.response(master, target) == bounds.alone(links=links)
+            assert found.read(master, target, behind=False) == 6 * (links + 1) + service + 1 + max(
+                0, service - 3 * (links + 1))
+            assert found.accept(master) == service + 1
+
+
+@unit
+def test_all_on_one_slave():
+    """Two tiles, one slave of 4 cycles a turn: by hand."""
+    kind = {**PAIR, "traffic": HOTSPOT, "target": 1}
+    # asks in its fourth cycle, three turns: two packets of the other in the queue, one in the slave
+    assert bounds.write(**kind, master=0, behind=0) == 3 + 3 * 4 + 1
+    assert bounds.read(**kind, master=0, behind=0) == 15 + 3 + 7
+    # seven packets of its own, each with one of the other, and two in the queue; less the 3 cycles
+    # that the place for the first of them takes to come to the master
+    assert bounds.write(**kind, master=0, behind=1) == (7 * 2 + 2) * 4 - 3 + 1
+    assert bounds.accept(**PAIR, traffic=HOTSPOT, master=0) == 2 * 4
+
+
+@unit
+def test_a_bound_grows_with_service_and_with_masters():
+    mesh, few, many = Mesh(2, 3), senders(Mesh(2, 3), NEIGHBOURS), senders(Mesh(2, 3), ANYWHERE)
+    for master, targets in few.items():
+        for target in targets:
+            for behind in (False, True):
+                values = [NetworkBounds(mesh, masters, service=service).read(
+                    master, target, behind=behind)
+                    for masters, service in ((few, 1), (few, 2), (many, 2))]
+                assert values == sorted(values)
+                assert values[0] <= NetworkBounds(mesh, few, service=1).read(
+                    master, target, behind=True)
+
+
+@unit
+@pytest.mark.parametrize(("wrong", "says"), [
+    ({"traffic": ALONE, "master": 0, "target": 0}, "tile 0 sends nothing to tile 0 in traffic 0"),
+    ({"traffic": HOTSPOT, "hot": 2, "master": 0, "target": 0}, "tile must be below 2, not 2"),
+    ({"traffic": -1, "master": 0, "target": 1}, "traffic must be a whole number of at least 0")])
+def test_says_what_it_does_not_cover(wrong, says):
+    with pytest.raises(NotCovered, match=says):
+        bounds.write(**{**PAIR, "behind": 0, **wrong})
+
+
+@unit
+def test_refuses_tiles_outside():
+    for masters in ({(0, 2): {(0, 0)}}, {(0, 0): {HOST}}):
+        with pytest.raises(ValueError, match=r"^tile must be in the grid of 1 x 2, not \(0, "):
+            NetworkBounds(Mesh(1, 2), masters, service=1)
+    with pytest.raises(ValueError, match=r"^service must be at least 1, not 0$"):
+        NetworkBounds(Mesh(1, 2), {}, service=0)
+
+
+def found(mesh, masters, victim, target, *, tries, service=1, write=False, patient=True,
+          cycles=200):
+    goal = Goal(masters, victim, target, write=write, patient=patient, cycles=cycles)
+    return searched(mesh, goal, service=service, tries=tries, seed=7)
+
+
+@unit
+def test_the_search_reaches_the_bound_and_a_bound_of_a_cycle_less_is_exceeded():
+    """So a bound that is too low is found."""
+    mesh = Mesh(1, 2)
+    masters = senders(mesh, HOTSPOT, hot=(0, 1))
+    assert found(mesh, masters, (0, 0), (0, 1), tries=25) == NetworkBounds(
+        mesh, masters, service=1).read((0, 0), (0, 1), behind=False)
+
+
+@unit
+def test_the_search_finds_a_slave_that_is_slower_than_stated():
+    mesh = Mesh(1, 2)
+    masters = senders(mesh, HOTSPOT, hot=(0, 1))
+    assert found(mesh, masters, (0, 0), (0, 1), tries=25, service=2) > NetworkBounds(
+        mesh, masters, service=1).read((0, 0), (0, 1), behind=False)
+
+
+@unit
+def test_the_search_finds_an_output_that_prefers_an_input(monkeypatch):
+    class Priority:
+        def __init__(self, count):
+            """The lowest one wins."""
+
+        def step(self, requests, accept):
+            return requests & -requests
+
+    monkeypatch.setattr("cyclebound.golden.noc.queued_router.RoundRobinModel", Priority)
+    mesh = Mesh(1, 2)
+    masters = senders(mesh, HOTSPOT, hot=(0, 1))
+    assert found(mesh, masters, (0, 1), (0, 1), tries=25) > NetworkBounds(
+        mesh, masters, service=1).read((0, 1), (0, 1), behind=False)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("traffic", range(4, 34))
+def test_no_search_exceeds_a_bound(traffic):
+    """Grids of several shapes; targets drawn, so that packets for several slaves wait for each
+    other."""
+    rows, columns = ((1, 2), (1, 3), (2, 2), (1, 4), (2, 3), (3, 1), (4, 1))[traffic % 7]
+    mesh, service = Mesh(rows, columns), 1 + traffic % 3
+    masters = senders(mesh, traffic)
+    within = NetworkBounds(mesh, masters, service=service)
+    for victim, targets in masters.items():
+        for target in targets:
+            for write in (False, True):
+                for behind in (False, True):
+                    bound = (within.write if write else within.read)(victim, target, behind=behind)
+                    assert found(mesh, masters, victim, target, tries=25, service=service,
+                                 write=write, patient=not behind, cycles=2 * bound + 60) <= bound
