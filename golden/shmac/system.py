@@ -27,6 +27,7 @@ from cyclebound.golden.shmac.address_map import (
 )
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.machine import Access, Machine
+from cyclebound.golden.shmac.memory import Reservations
 
 __all__ = ["DEFAULT_RAM", "CoreState", "System"]
 
@@ -95,8 +96,8 @@ class System:
         Words of the tiles that have RAM.
     cores : dict of CoreState
         Of the tiles that have a core.
-    reserved : dict
-        Of a tile with an LL/SC unit and a core: the word that the core has reserved there.
+    locks : dict of Reservations
+        Of the tiles with an LL/SC unit, by core.
     sent : dict of bytearray
         What the UARTs sent.
     received : dict of deque
@@ -117,7 +118,7 @@ class System:
         self.cores = {tile: CoreState(Machine(
             big_endian=big_endian, vector=tile_base(*tile) + VECTOR_OFFSET))
             for tile in layout.tiles(Kind.CORE)}
-        self.reserved: dict[tuple[Tile, Tile], int] = {}
+        self.locks = {tile: Reservations() for tile in layout.tiles(Kind.LOCKS)}
         self.sent = {tile: bytearray() for tile in layout.tiles(Kind.UART)}
         self.received: dict[Tile, deque[int]] = {tile: deque() for tile in self.sent}
         self.clock = 0
@@ -211,7 +212,7 @@ class _Port:
         at = address - self._own
         if self._first <= at < self._size:
             return self._memory[at >> 2]
-        return self._read(address, False)
+        return self._read(address, False, 15)
 
     def access(self, access: Access) -> int | None:
         """Make an access; the response's data, or None for an error. A plain write that fails is
@@ -228,18 +229,18 @@ class _Port:
                 self._memory[at >> 2] = self._memory[at >> 2] & ~mask | data & mask
             return 1
         if not write:
-            return self._read(address, sync)
+            return self._read(address, sync, strobes)
         done = self._write(access)
         if done is None and not sync:
             core = self._system.cores[self._tile]
             core.failed = core.failed + 1 & _MASK
         return done
 
-    def _read(self, address: int, sync: bool) -> int | None:
+    def _read(self, address: int, sync: bool, strobes: int) -> int | None:
         if address >= SYSTEM_BASE:
-            return None if sync else self._register(address)
+            return self._register(address) if strobes == 15 and not sync else None
         if address < _BOOT_END and self._boot is not None:
-            return None if sync else self._boot[address >> 2]
+            return self._boot[address >> 2] if strobes == 15 and not sync else None
         system, tile, at = self._system, tile_of(address), address & _LOCAL
         kind = system.layout.kind(tile)
         if kind is None or (sync and kind is not Kind.LOCKS):
@@ -249,8 +250,10 @@ class _Port:
             if at >= 4 * len(memory):
                 return None
             if sync:
-                system.reserved[tile, self._tile] = at
+                system.locks[tile].load(at, self._tile)
             return memory[at >> 2]
+        if strobes != 15:  # devices have words only
+            return None
         if kind is Kind.JUMP and at < _BOOT_END:
             return boot_stub(*self._tile)[at >> 2]
         if kind is Kind.CLOCK and at == 0:
@@ -280,19 +283,15 @@ class _Port:
         kind = system.layout.kind(tile)
         if kind is None or (sync and kind is not Kind.LOCKS):
             return None
-        if kind is Kind.UART and at == 0:
+        if kind is Kind.UART and at == 0 and strobes == 15:
             system.sent[tile].append(data & 255)
             if system.console is not None:
                 system.console(tile, data & 255)
             return 1
         if not kind.has_memory or at >= 4 * len(system.memories[tile]):
             return None
-        if kind is Kind.LOCKS:
-            if sync and system.reserved.pop((tile, self._tile), None) != at:
-                return 0
-            for who in [who for who, word in system.reserved.items()
-                        if who[0] == tile and word == at]:
-                del system.reserved[who]
+        if kind is Kind.LOCKS and not system.locks[tile].store(at, self._tile, conditional=sync):
+            return 0
         memory, mask = system.memories[tile], _BYTES[strobes]
         memory[at >> 2] = memory[at >> 2] & ~mask | data & mask
         return 1

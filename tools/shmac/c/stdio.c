@@ -23,9 +23,11 @@ static void fill(struct sink *sink, char character, int count)
         emit(sink, character);
 }
 
+volatile unsigned *shmac_output = &SHMAC_CONSOLE;
+
 int putchar(int character)
 {
-    SHMAC_CONSOLE = (unsigned char)character;
+    *shmac_output = (unsigned char)character;
     return (unsigned char)character;
 }
 
