@@ -34,7 +34,7 @@ from typing import Annotated
 from cyclebound.golden.bound import Range, bound, prediction
 
 __all__ = ["CLASSES", "checked", "class_of", "divide", "instruction", "load", "multiply", "plain",
-           "signed", "store", "trap"]
+           "program", "signed", "store", "trap"]
 
 _SOURCE = "this project; SHMAC thesis, 2.3: one outstanding request, stalls on reads, LL and SC"
 _BITS = 32
@@ -133,3 +133,20 @@ def instruction(*, core_cycles: Annotated[int, Range(1, says="core cycles of its
     or for the next fetch; an instruction has one of each at most, and they follow each other.
     """
     return core_cycles + fetch_wait + data_wait
+
+
+@bound(formula="core_cycles + fetch_waits + data_waits", source=_SOURCE,
+       environment="memory takes requests and answers them in any cycle, no later than stated; no "
+       "exception is taken")
+def program(*, core_cycles: Annotated[int, Range(1, says="core cycles of all instructions on its "
+                                                 "worst route")],
+            fetch_waits: Annotated[int, Range(1, says="the most that the fetches on this route "
+                                              "wait, without the first, with the one after it")],
+            data_waits: Annotated[int, Range(0, says="the same of its accesses")]) -> int:
+    """Cycles of a function, from its first instruction to the one after its return.
+
+    Derivation: the sum of `instruction` over the worst route, the route whose sum is greatest.
+    Waits add up, so that no later answer makes another route longer than this one
+    (docs/shmac.md, WCET of a program).
+    """
+    return core_cycles + fetch_waits + data_waits

@@ -20,6 +20,7 @@ from cyclebound.tb.shmac.core_isa_properties import (
     CoreSystemProof,
 )
 from cyclebound.tb.shmac.core_properties import CoreCheck, CoreTimeProof
+from cyclebound.tools.shmac.known_wcet import RETURN, START
 
 # A response is to come: to what has been taken in this cycle, or before.
 _AWAITED = ("held(request.valid & request.ready & (~request.payload.write | request.payload.sync) "
@@ -83,6 +84,11 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.shmac.core", quick=("big",)),
             Testbench("long", "cyclebound.tb.shmac.core", tests=("long_programs",), thorough=True),
+            Testbench("programs", "cyclebound.tb.shmac.core_programs", tests=("exact_programs",),
+                      quick=("big",)),
+            Testbench("worst", "cyclebound.tb.shmac.core_programs",
+                      tests=("many_exact_programs", "bounded_programs", "written_programs"),
+                      thorough=True),
         ),
         bounds=(
             *(BoundBinding(name, claim, Probe(
@@ -91,6 +97,9 @@ BLOCKS = (
               for name, claim in core_bounds.CLASSES.items()),
             BoundBinding("instruction", core_bounds.instruction,
                          Probe(**_interval("trace.begins"), classed=True)),
+            BoundBinding("program", core_bounds.program, Probe(
+                start=f"past(trace.begins & (trace.pc == {START}))",
+                end=f"trace.begins & (trace.pc == {RETURN})")),
         ),
         checker=CoreCheck,
         properties=(

@@ -13,7 +13,8 @@ from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tools.shmac.assembler import assemble
 from cyclebound.tools.shmac.random_programs import HANDLER, random_program
 
-__all__ = ["FAR", "MEMORIES", "LatestMemory", "Memory", "Waits", "execute", "play", "waits"]
+__all__ = ["FAR", "MEMORIES", "LatestMemory", "Memory", "Waits", "beside", "execute",
+           "play", "restart", "waits"]
 
 _MORE = 0x400  # words after a program, for its results and the handler's
 MEMORIES = (
@@ -78,7 +79,8 @@ class Memory:
 class LatestMemory(Memory):
     """A memory of several regions, in which every request waits as long as it can.
 
-    A write is taken so late that what it may add to later requests is spent, too.
+    A write is taken so late that what it may add to later requests is spent, too. A read's wait is
+    half before it is taken, half from there to its response.
 
     Parameters
     ----------
@@ -94,13 +96,19 @@ class LatestMemory(Memory):
         self._regions = regions
 
     def _wait(self, request: Fetch | Access) -> tuple[int, int]:
+        most = self.most(request)
+        if isinstance(request, Access) and not request.answered:
+            return most, 1
+        return most // 2, most - most // 2
+
+    def most(self, request: Fetch | Access) -> int:
+        """How long a request waits."""
         kind = AccessKind.FETCH
         if isinstance(request, Access):
             kind = ((AccessKind.STORE_CONDITIONAL if request.sync else AccessKind.WRITE)
                     if request.write else AccessKind.LOAD_LINKED if request.sync
                     else AccessKind.READ)
-        wait = self._regions.worst(kind, request.address, request.address).cost(kind) or 0
-        return (wait, 1) if kind is AccessKind.WRITE else (wait // 2, wait - wait // 2)
+        return self._regions.worst(kind, request.address, request.address).cost(kind) or 0
 
 
 def waits(rng: random.Random, taken: int, answer: int, *, latest: bool = False) -> Waits:
@@ -135,17 +143,37 @@ async def play(bench: Bench, words: list[int], *, end: int, cycles: int = 50_000
         The interrupt lines, for each cycle.
     """
     rng = bench.rng
-    model = CoreModel(big_endian=bench.parameters["endian"] == "big", vector=HANDLER,
-                      reset_address=bench.parameters.get("reset_address", 0))
     memory = Memory(words + [0] * _MORE, waits(rng, *fetch, latest=latest),
                     waits(rng, *access, latest=latest))
+
+    def most(kind: str, _: Fetch | Access | None) -> tuple[int, int]:
+        return sum(fetch), {"load": sum(access), "store": access[0]}.get(kind, 0)
+
+    await beside(bench, memory, end=end, cycles=cycles, most=most, lines=lines)
+    return memory.content
+
+
+async def beside(bench: Bench, memory: Memory, *, end: int, cycles: int,
+                 most: Callable[[str, Fetch | Access | None], tuple[int, int]],
+                 lines: Iterator[int] | None = None) -> dict[int, int]:
+    """Run what is in a memory, as `play` does.
+
+    ``most`` says what the next fetch and the access of an instruction wait at most, from its class
+    and the request that it makes. Returns in which cycle the instruction at each address
+    began on the core, the last time.
+    """
+    rng = bench.rng
+    model = CoreModel(big_endian=bench.parameters["endian"] == "big", vector=HANDLER,
+                      reset_address=bench.parameters.get("reset_address", 0))
     offset = {"vector": HANDLER}
+    begins, at = bench.outputs["trace.begins"], bench.outputs["trace.pc"]
+    began: dict[int, int] = {}
     shown = Shown()
-    for _ in range(cycles):
+    for cycle in range(cycles):
         if shown.begins:
-            wait = {"load": sum(access), "store": access[0]}.get(shown.kind, 0)
-            bench.declare("instruction", core_cycles=CLASSES[shown.kind](), data_wait=wait,
-                          fetch_wait=sum(fetch))
+            fetch_wait, data_wait = most(shown.kind, model.request)
+            bench.declare("instruction", core_cycles=CLASSES[shown.kind](), data_wait=data_wait,
+                          fetch_wait=fetch_wait)
         request = model.request
         ready, response = memory.cycle(request)
         if request is None:
@@ -159,9 +187,11 @@ async def play(bench: Bench, words: list[int], *, end: int, cycles: int = 50_000
         shown = model.step(ready=ready and request is not None, response=response, lines=now)
         expected, care = _expected(bench, request, shown)
         bench.check(seen, expected, care)
+        if begins.of(seen):
+            began[at.of(seen)] = cycle
         if shown.begins and shown.pc == end:
             break
-    return memory.content
+    return began
 
 
 def _expected(bench: Bench, request: Fetch | Access | None, shown: Shown) -> tuple[int, int]:
@@ -197,7 +227,7 @@ def _expected(bench: Bench, request: Fetch | Access | None, shown: Shown) -> tup
     return outputs.pack(said), care
 
 
-async def _restart(bench: Bench) -> None:
+async def restart(bench: Bench) -> None:
     """Reset, after a cycle without a response, which would be there in the reset's first cycle."""
     bench.forget()
     await bench.step()
@@ -208,7 +238,7 @@ async def execute(bench: Bench, *, units: int, memory: int, latest: bool = False
                   exceptions: bool = False, odd: bool = False, lines: Iterator[int] | None = None
                   ) -> None:
     """A random program, from reset on, with one of the `MEMORIES`."""
-    await _restart(bench)
+    await restart(bench)
     program = random_program(bench.rng, units=units, exceptions=exceptions, odd=odd)
     fetch, access = MEMORIES[memory]
     await play(bench, program.words, end=program.end, fetch=fetch, access=access, lines=lines,
@@ -270,7 +300,7 @@ new:    addiu $3, $0, 7
     origin = bench.parameters.get("reset_address", 0)
     words = [0] * (origin // 4) + assemble(text, origin=origin)
     for fetch, access in MEMORIES:
-        await _restart(bench)
+        await restart(bench)
         content = await play(bench, words, end=4 * (len(words) - 3), fetch=fetch, access=access)
         bench.compare(content.words[0x200], 7, "what was stored")
 

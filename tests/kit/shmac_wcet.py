@@ -4,21 +4,13 @@ from cyclebound.golden.shmac.core import CoreModel
 from cyclebound.golden.shmac.machine import Access, Machine
 from cyclebound.golden.shmac.memory import SharedMemory
 from cyclebound.tb.shmac.core import LatestMemory
-from cyclebound.tools.shmac.known_wcet import FAR, INPUTS, STACK, START
+from cyclebound.tools.shmac.known_wcet import RETURN, STACK, START, placed_in_memory
 from cyclebound.tools.shmac.wcet.graph import RouteGraph
 from cyclebound.tools.shmac.wcet.loop_bounds import analysed
 
-RETURN = 0x10
-"""Where programs return to: a branch to itself."""
 ENTRY = {29: STACK, 31: RETURN}
 AT_ENTRY = {29: (STACK, STACK)}
 """What the analysis is told of it."""
-
-
-def memory_of(code, inputs):
-    """All words of a program, with its inputs, data and stack."""
-    words = dict.fromkeys([*range(INPUTS, STACK, 4), *range(FAR, FAR + 0x100, 4)], 0)
-    return {**words, **code.words, RETURN: 0x1000_FFFF, RETURN + 4: 0, **inputs}
 
 
 def measured(code, memory, inputs, *, start=START, registers=None, limit=1_000_000):
@@ -26,7 +18,7 @@ def measured(code, memory, inputs, *, start=START, registers=None, limit=1_000_0
     model = CoreModel(reset_address=start)
     for register, value in {**ENTRY, **(registers or {})}.items():
         model.machine.registers[register] = value
-    beside = LatestMemory(memory_of(code, inputs), memory)
+    beside = LatestMemory(placed_in_memory(code.words, inputs), memory)
     begun = None
     for cycle in range(limit):
         ready, response = beside.cycle(model.request)
@@ -39,15 +31,19 @@ def measured(code, memory, inputs, *, start=START, registers=None, limit=1_000_0
     raise AssertionError("it did not return")
 
 
-def follow(code, inputs, *, start=START, registers=None, known=AT_ENTRY, limit=1_000_000):
+def follow(code, inputs, *, start=START, limit=1_000_000):
     """Run a function along its graph: what the analysis says of loops, branches and addresses
     must hold. Returns how many instructions it took."""
-    graph = RouteGraph(code, start)
-    found = analysed(graph, known)
     machine = Machine(pc=start)
-    for register, value in {**ENTRY, **(registers or {})}.items():
+    for register, value in ENTRY.items():
         machine.registers[register] = value
-    memory = SharedMemory(memory_of(code, inputs))
+    return follow_machine(RouteGraph(code, start), AT_ENTRY, machine,
+                          SharedMemory(placed_in_memory(code.words, inputs)), limit, RETURN)
+
+
+def follow_machine(graph, known, machine, memory, limit, end):
+    """The same for a machine that is at the beginning of a graph, up to the address of its end."""
+    found = analysed(graph, known)
     loops = list(found.whole.all())
     rounds = dict.fromkeys(loops, 0)
     stays = {}
@@ -67,7 +63,7 @@ def follow(code, inputs, *, start=START, registers=None, known=AT_ENTRY, limit=1
         edge = node, after[0]
         assert edge in found.edges, f"a step that was left out: {edge}"
         if after[0] is None:
-            assert machine.pc == RETURN
+            assert machine.pc == end
             return count + 1
         for loop in loops:
             if after[0] == loop.head:

@@ -5,17 +5,20 @@ import pytest
 from cyclebound.golden.shmac.core_bounds import CLASSES, class_of
 from cyclebound.golden.shmac.isa import ENCODINGS
 from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
-from cyclebound.tools.shmac.known_wcet import FAR, INPUTS, NEAR, STACK, START
+from cyclebound.tools.shmac.known_wcet import FAR, INPUTS, NEAR, RETURN, STACK
 from cyclebound.tools.shmac.wcet import loop_bounds
 from cyclebound.tools.shmac.wcet.analysis import wcet
 from cyclebound.tools.shmac.wcet.code import LoopFact, WcetError, assembled
 from cyclebound.tools.shmac.wcet.costs import Cost
 from cyclebound.tools.shmac.wcet.graph import RouteGraph
-from kit.shmac_wcet import AT_ENTRY, follow, measured
+from kit import shmac_wcet
+from kit.shmac_wcet import AT_ENTRY
 
 pytestmark = pytest.mark.unit
+START = 0x100
 MEMORY = MemoryWaits([
     Region("code", 0, INPUTS, fetch=3),
+    Region("return", RETURN, RETURN + 8, fetch=3),
     Region("near", INPUTS, FAR, read=5, write=2, load_linked=6, store_conditional=7),
     Region("far", FAR, FAR + 0x100, read=40, write=11, after_write=4)])
 
@@ -23,6 +26,10 @@ MEMORY = MemoryWaits([
 def bound(text, **more):
     code = assembled(text, origin=START)
     return wcet(code, START, MEMORY, **{"registers": AT_ENTRY, **more})
+
+
+def measured(code, words=()):
+    return shmac_wcet.measured(code, MEMORY, dict(words), start=START)
 
 
 def lines(text):
@@ -34,9 +41,9 @@ def agrees(text, inputs=(), **registers):
     """The bound, which is the time that the core takes."""
     code = assembled(text, origin=START)
     words = {INPUTS + 4 * place: value for place, value in enumerate(inputs)}
-    follow(code, words)
+    shmac_wcet.follow(code, words, start=START)
     found = bound(text)
-    assert found.cycles == measured(code, MEMORY, words) == found.by_paths
+    assert found.cycles == measured(code, words) == found.by_paths
     return found
 
 
@@ -309,7 +316,7 @@ inner:  addiu $t1, $t1, -1          {fact}
     """
     code = assembled(text.format(fact=""), origin=START)
     said = bound(text.format(fact="# total 10"))
-    assert said.cycles == measured(code, MEMORY, {}) < said.by_paths
+    assert said.cycles == measured(code) < said.by_paths
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -365,6 +372,32 @@ def test_refuses(text, message):
 def test_what_is_no_bound(text):
     with pytest.raises(WcetError, match=r"^the loop at l \(0x1..\) has no bound"):
         bound(lines(f"{text}; jr $ra; nop"))
+
+
+def test_what_goes_round_once_keeps_the_counter_around_it():
+    found = agrees("""
+        li    $s0, 3
+        move  $s7, $ra
+outer:  addiu $t0, $0, 1
+        sw    $t0, -4($sp)
+once:   jal   saves
+        lw    $t0, -4($sp)
+        nop
+        addiu $t0, $t0, -1
+        sw    $t0, -4($sp)
+        bgtz  $t0, once
+        nop
+        addiu $s0, $s0, -1
+        bne   $s0, $0, outer
+        nop
+        jr    $s7
+saves:  sw    $s0, -8($sp)
+        lui   $s0, 1
+        lw    $s0, -8($sp)
+        jr    $ra
+        nop
+    """)
+    assert [loop.rounds for loop in found.loops] == [3, 1]
 
 
 def test_a_test_is_in_every_round(monkeypatch):

@@ -2,20 +2,24 @@
 is known, written ones, under an adversary that looks for their worst input, and planted faults."""
 
 import random
+import re
 import statistics
 
 import pytest
 
+from cyclebound.golden.shmac.machine import Machine
+from cyclebound.golden.shmac.memory import SharedMemory
 from cyclebound.golden.shmac.memory_waits import MemoryWaits
-from cyclebound.tools.shmac import known_wcet
+from cyclebound.tools.shmac import known_wcet, random_programs
 from cyclebound.tools.shmac.known_wcet import INPUTS, START, known_program, random_memory
+from cyclebound.tools.shmac.random_programs import random_program
 from cyclebound.tools.shmac.wcet import analysis, costs, loop_bounds
 from cyclebound.tools.shmac.wcet.analysis import wcet
-from cyclebound.tools.shmac.wcet.code import assembled
+from cyclebound.tools.shmac.wcet.code import Code, WcetError, assembled
 from cyclebound.tools.shmac.wcet.costs import Cost
 from cyclebound.tools.shmac.wcet.graph import RouteGraph
 from cyclebound.tools.shmac.wcet_programs import PROGRAMS
-from kit.shmac_wcet import AT_ENTRY, follow, measured
+from kit.shmac_wcet import AT_ENTRY, follow, follow_machine, measured
 
 pytestmark = pytest.mark.unit
 QUICK, THOROUGH = range(30), range(1000, 2200)
@@ -63,9 +67,32 @@ def test_a_thousand_generated_programs():
     assert all(ratio(seed, known_wcet.EXACT) == 1 for seed in THOROUGH[:200])
 
 
+def taken(seed):
+    """Whether the analysis takes a random program, which then runs as it says."""
+    program = random_program(random.Random(seed), units=40, odd=seed % 2 == 1)
+    words = {4 * place: word for place, word in enumerate(program.words)}
+    try:
+        graph = RouteGraph(Code(words), random_programs.START, [program.end])
+        follow_machine(graph, {}, Machine(pc=random_programs.START), SharedMemory(words), 100_000,
+                       program.end)
+    except WcetError as error:
+        assert re.search("delay slot of a call|is not known|entered at one", str(error))
+        return False
+    return True
+
+
+def test_random_programs_go_along_the_graph():
+    assert sum(map(taken, range(30))) > 15
+
+
+@pytest.mark.thorough
+def test_many_random_programs_go_along_the_graph():
+    assert sum(map(taken, range(100, 1600))) > 1000
+
+
 MEMORY = MemoryWaits([
-    known_wcet.Region("code", 0, INPUTS, fetch=3),
-    known_wcet.Region("data", INPUTS, 1 << 32, read=5, write=2, load_linked=6,
+    known_wcet.Region("code", known_wcet.RETURN, known_wcet.CODE_END, fetch=3),
+    known_wcet.Region("data", INPUTS, known_wcet.RETURN, read=5, write=2, load_linked=6,
                       store_conditional=7)])
 
 
@@ -78,18 +105,18 @@ def drawn(rng, program):
 def attack(program, code, rng, tries):
     """The longest time of a written program that is found: its worst input, and changes of it and
     of others that are kept where they take longer."""
-    def taken(words):
+    def cycles_of(words):
         return measured(code, MEMORY, {
             INPUTS + 4 * place: word for place, word in enumerate(words)})
 
     best = list(program.worst) or drawn(rng, program)
-    most = taken(best)
+    most = cycles_of(best)
     for turn in range(tries):
         tried = drawn(rng, program)
         if turn % 4:  # else something else altogether
             tried = [new if rng.random() < 2 / (1 + len(best)) else old
                      for new, old in zip(tried, best, strict=True)]
-        cycles = taken(tried)
+        cycles = cycles_of(tried)
         if cycles >= most:
             best, most = tried, cycles
     follow(code, {INPUTS + 4 * place: word for place, word in enumerate(best)})

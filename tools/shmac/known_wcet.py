@@ -16,13 +16,18 @@ from dataclasses import dataclass, field, replace
 
 from cyclebound.golden.shmac.core_bounds import CLASSES, class_of
 from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits, Region
+from cyclebound.tools.shmac.assembler import encode
 
-__all__ = ["FAR", "INPUTS", "NEAR", "STACK", "START", "Kinds", "KnownProgram", "known_program",
-           "random_memory"]
+__all__ = ["ALL", "CODE_END", "EXACT", "FAR", "INPUTS", "NEAR", "RETURN", "STACK", "START", "Kinds",
+           "KnownProgram", "known_program", "placed_in_memory", "random_memory"]
 
-START, INPUTS, NEAR, STACK, FAR = 0x100, 0x8000, 0x9000, 0xA000, 0x1_0000
-"""Addresses of the program, of its inputs, of data near by, of the end of its stack, and of data in
-another memory."""
+INPUTS, NEAR, STACK, FAR = 0x8000, 0x9000, 0xA000, 0x1_0000
+"""Addresses of a program's inputs, of data near by, of the end of its stack, and of data in another
+memory."""
+START, CODE_END = 0x2_0000, 0x2_8000
+"""From where a program is, and to where."""
+RETURN = START - 8
+"""Where it returns to: a branch to itself."""
 _ARRAY = 64  # bytes
 _TEMPORARY = ("$t0", "$t1", "$t2", "$t3", "$t4", "$t5")
 
@@ -85,11 +90,30 @@ def random_memory(rng: random.Random) -> MemoryWaits:
     fetch, read, write = rng.randint(1, 6), rng.randint(1, 9), rng.randint(0, 4)
     far = rng.randint(1, 25)
     return MemoryWaits([
-        Region("code", 0, INPUTS, fetch=fetch),
+        Region("begin", 0, INPUTS, fetch=fetch),
         Region("near", INPUTS, FAR, read=read, write=write, load_linked=read + 1,
                store_conditional=read + 2),
         Region("far", FAR, FAR + 0x1000, read=read + far, write=write + far // 2,
-               load_linked=read + far, store_conditional=read + far + 1)])
+               load_linked=read + far, store_conditional=read + far + 1),
+        Region("code", RETURN, CODE_END, fetch=fetch)])
+
+
+def placed_in_memory(words: Mapping[int, int], inputs: Mapping[int, int], begin: int = 0
+                     ) -> dict[int, int]:
+    """A program's words with its inputs, data, stack and return.
+
+    From ``begin`` on are instructions that set all registers and then enter it.
+    """
+    def address(register: int, value: int) -> list[int]:
+        return [encode("lui", rt=register, immediate=value >> 16),
+                encode("ori", rt=register, rs=register, immediate=value & 0xFFFF)]
+
+    enters = [word for register in range(1, 29) for word in address(register, 99 * register)]
+    enters += [*address(30, 0), *address(29, STACK), *address(31, RETURN),
+               encode("j", target=START), 0]
+    return {**dict.fromkeys([*range(INPUTS, STACK, 4), *range(FAR, FAR + 0x100, 4)], 0),
+            **{begin + 4 * place: word for place, word in enumerate(enters)},
+            RETURN: encode("beq", offset=-1), RETURN + 4: 0, **words, **inputs}
 
 
 def known_program(rng: random.Random, memory: MemoryWaits, *, size: int = 12,

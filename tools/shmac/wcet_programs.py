@@ -1,8 +1,8 @@
 """Small programs for SHMAC's core whose time depends on their data, written for its analysis.
 
 Each is a function that begins at `cyclebound.tools.shmac.known_wcet.START` and returns, reads words
-from `INPUTS` on, in which the caller may put anything that `values` allows, and writes from `NEAR`
-on. Comments that say how often a loop's head is executed are facts for
+from `INPUTS` on, in which the caller may put anything that ``values`` allows, and writes from
+`NEAR` on. Comments that say how often a loop's head is executed are facts for
 `cyclebound.tools.shmac.wcet`; it finds the other bounds.
 """
 

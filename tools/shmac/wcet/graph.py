@@ -160,10 +160,12 @@ class RouteGraph:
         else:
             target = node.following + 4 * signed(word, 16) & _MASK
             always = _ALWAYS[name] if rs == (rt if name in ("beq", "bne") else 0) else None
+            if always is None and target == beyond:  # it makes no difference, but for the link
+                yield beyond, Leaves.NO
+                return
             if always is not False:
                 yield target, Leaves.CALL if name.endswith("al") else Leaves.NO
-            if always is not True and not (always is None and target == beyond
-                                           and not name.endswith("al")):
+            if always is not True:
                 yield beyond, Leaves.NO
 
     def _by_register(self, node: Node, name: str, rs: int) -> tuple[int | None, Leaves]:

@@ -372,10 +372,14 @@ class _Pass:
         for place, value in _places(head):
             if not isinstance(value, Range) or value.base is None or value.base.where is not loop:
                 continue
+            if any(not isinstance(place, int) and place not in state.stack for state in backs):
+                continue
             after = [as_range(_get(state, place)) for state in backs]
             added = {(one.low + (1 << 31) & _MASK) - (1 << 31) for one in after
                      if one.base == value.base and one.exact}
-            if len(added) == 1 and all(one.base == value.base and one.exact for one in after):
+            if not backs:  # there is one round only
+                steps[place] = 0
+            elif len(added) == 1 and all(one.base == value.base and one.exact for one in after):
                 steps[place] = added.pop()
         return steps
 

@@ -357,9 +357,6 @@ def _forget(stack: dict[Range, Value], address: Range, environment: Environment)
     """The words that a store of up to four bytes may change."""
     if not stack:
         return
-    if environment.hopeful and not address.exact:
-        environment.hoped = True
-        return
     where: Range | None = None
     for at in list(stack):
         if at.base == address.base:
@@ -369,7 +366,11 @@ def _forget(stack: dict[Range, Value], address: Range, environment: Environment)
             other, mine = resolved(at, environment), where
         # how far the store is above the word: from `least` on, upwards
         least, more = mine.low - other.low - other.more & _MASK, mine.more + other.more
-        if not 4 <= least <= least + more <= _SPAN - 4:
+        if 4 <= least <= least + more <= _SPAN - 4:
+            continue
+        if more and environment.hopeful:
+            environment.hoped = True
+        else:
             del stack[at]
 
 
