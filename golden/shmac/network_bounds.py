@@ -51,7 +51,8 @@ grants whatever comes. Else one of two bounds, the lesser:
   master can have another one.
 
 A slave's response waits to be taken only if two are in the queue. None does if two masters or
-fewer read there, or if one leaves the queue before the next one can be there.
+fewer read there, or if one leaves the queue before the next one can be there, two cycles later: a
+slave may be faster than its service says.
 """
 
 from collections.abc import Iterable, Mapping
@@ -70,6 +71,7 @@ Links = Annotated[int, Range(0, says="links between the two tiles")]
 _ROUTER = 3   # cycles from one router to the next
 _QUEUE = 2    # packets at an input, and at an output
 _CHANNEL = 2 * _QUEUE
+_LEAST_SERVICE = 1  # of a slave that is faster than stated
 _MOST_WAITS = 10_000  # of a response: beyond that, its moves are not counted
 
 
@@ -193,7 +195,7 @@ class NetworkBounds:
         """Whether a response may come to a slave's queue while there is another one."""
         channel = self._responses
         return (len(self._readers[target]) > 1
-                and channel.worst(channel.first[target]) > self._service + 1)
+                and channel.worst(channel.first[target]) > _LEAST_SERVICE + 1)
 
     def _held(self, target: Tile) -> int:
         """How long a slave's response waits to be taken."""
@@ -215,8 +217,8 @@ class NetworkBounds:
                         for there in targets)
             routers = min(len(channel.paths[there, other, other]) for there in targets)
             if moves:
-                others.append((moves, _ROUTER * routers + self._service,
-                               2 * _ROUTER * routers + self._service))
+                others.append((moves, _ROUTER * routers + _LEAST_SERVICE,
+                               2 * _ROUTER * routers + _LEAST_SERVICE))
         waits, limit = 0, _MOST_WAITS
         while waits <= limit:
             window = _ROUTER * len(path) + waits

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from cyclebound.golden.noc.routes import Mesh, Tile
 from cyclebound.golden.shmac.exchange import ExchangeModel, Seen, Wish
-from cyclebound.golden.shmac.traffic import Senders
+from cyclebound.golden.shmac.traffic import HOST, Senders
 from cyclebound.tools.hill_climb import climb, climbed
 
 __all__ = ["Adversary", "Goal", "Longest", "Period", "Plan", "lives", "searched", "wishes"]
 
+_MANY, _FEW = 0.8, 0.1
 _PERIODS = 6  # after which a master begins its plan anew
 
 Period = tuple[Wish | None, int]
@@ -59,6 +60,7 @@ class Adversary:
 
     def __init__(self, rng: random.Random, goal: Goal) -> None:
         self.rng, self.goal = rng, goal
+        self._writes = _MANY  # the share of writes among the others' requests
 
     def _wish(self, tile: Tile) -> Wish | None:
         goal, rng = self.goal, self.rng
@@ -66,7 +68,7 @@ class Adversary:
             return None
         if tile == goal.victim and (goal.patient or rng.random() < 0.5):
             return goal.target, goal.write
-        return rng.choice(sorted(goal.masters[tile])), tile[1] < 0 or rng.random() < 0.8
+        return rng.choice(sorted(goal.masters[tile])), tile == HOST or rng.random() < self._writes
 
     def _length(self) -> int:
         return self.rng.choice((1, 1, 2, 3, self.rng.randint(1, 12), self.rng.randint(1, 60)))
@@ -74,6 +76,7 @@ class Adversary:
     def fresh(self) -> Plan:
         """A plan; often all others send the same without a pause."""
         steady = self.rng.random() < 0.5
+        self._writes = self.rng.choice((_MANY, _FEW))
         plan: dict[Tile, tuple[Period, ...]] = {}
         for tile in self.goal.masters:
             if steady and tile != self.goal.victim:
