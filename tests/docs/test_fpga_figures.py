@@ -84,6 +84,12 @@ def test_sentences(call, block):
     assert Page("noc.md").says(f"**Clock rate**: {SENTENCES[block].format(**placed(call, block))}")
 
 
+def test_the_router_of_two_channels(call):
+    assert Page("shmac.md").says(
+        "seed 1): {mhz:.1f} MHz, {luts:,} lookup tables, {flip_flops:,} registers, for".format(
+            **placed(call, "shmac.router")))
+
+
 @pytest.mark.parametrize(("block", "column"), [("noc.handshake_router", 1),
                                                ("noc.pipelined_router", 2)])
 def test_shmacs_routers(call, block, column):

@@ -8,6 +8,8 @@ from cyclebound.golden.noc.pipelined_mesh import PipelinedMeshModel
 from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
 from cyclebound.golden.shmac import core_bounds
+from cyclebound.golden.shmac.network_bounds import NetworkBounds
+from cyclebound.golden.shmac.traffic import ALONE, HOTSPOT, senders
 from cyclebound.tb.noc import handshake_mesh, pipelined_mesh
 from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, reads
 from kit.pages import Page, numbers, results
@@ -209,3 +211,19 @@ def test_the_cores_classes():
     plain, load = (core_bounds.instruction(core_cycles=claim(), fetch_wait=26, data_wait=wait)
                    for claim, wait in ((core_bounds.plain, 0), (core_bounds.load, 46)))
     assert PAGE.says(f"`addiu` takes {plain} cycles (there: 28) and `lw` {load} (75)")
+
+
+def test_worst_cases_with_two_channels():
+    def of(mesh, traffic, hot, master):
+        within = NetworkBounds(mesh, senders(mesh, traffic, hot=hot, master=master), service=1)
+        return [within.read(master, hot, behind=False), within.read(master, hot, behind=True),
+                within.write(master, hot, behind=True), within.accept(master)]
+
+    pair, there = Mesh(1, 2), (0, 1)
+    assert [numbers(" ".join(row[1:])) for row in PAGE.rows("| master | read, nothing")] == [
+        of(pair, ALONE, there, (0, 0)), of(pair, HOTSPOT, there, (0, 0)),
+        of(pair, HOTSPOT, there, there)]
+    nine = [of(Mesh(3, 3), HOTSPOT, (1, 1), master)[2]
+            for master in ((0, 0), (0, 1), (1, 0), (1, 1))]
+    assert PAGE.says("corner waits for up to {} cycles, the next tile in the middle's column for "
+                     "{}, that in its row for {}, the middle's own master for {}.".format(*nine))
