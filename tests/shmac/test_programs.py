@@ -40,6 +40,8 @@ PRINTS = {
 """Programs of one tile: all that they print."""
 GRIDS = {
     "barrier": ("PPP/PLP/PPP", 8, r"place \d: 5 steps, 0 wrong"),
+    "contend": ("PPP/PLP/PPP", 8, r"\d+ LL, \d+ SC failed, \d+ cycles; \d+ by now"),
+    "cpi": ("JCP/PRR/RPR", 3, r"(fetch|read|write): 2000 instructions, \d{4} cycles"),
     "lock": ("PPP/PLR/PPP", 1, "the last of 7: 70 increments"),
     "ring": ("PPPP", 4, r"core (\d): \d+"),
 }
@@ -52,6 +54,8 @@ one_tile = pytest.mark.parametrize("name", [
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, cache):
     """``made(name, tile)``: an installed program for a tile."""
+    objects = {}
+
     def make(name, tile=(0, 0), **options) -> Program:
         path = program_path(name)
         big = options.pop("big_endian", True)
@@ -59,7 +63,7 @@ def made(tmp_path_factory, cache):
             return assembled(path.read_text(), name, *tile, big_endian=big)
         folder = tmp_path_factory.mktemp("elf")
         return compile_c([path], Target(*tile, big_endian=big), folder / f"{name}.elf",
-                         cache=cache / "zig", **options)[0]
+                         cache=cache / "zig", objects=objects, **options)[0]
 
     return make
 
@@ -203,8 +207,10 @@ def test_a_lock_that_does_not_lock(tmp_path, cache):
     assert text.count("shmac_lock(LOCK);") == 1
     (tmp_path / "lock.c").write_text(text.replace("shmac_lock(LOCK);", ""))
     layout = Layout(("PPP", "PLR", "PPP"))
+    objects = {}
     programs = {tile: compile_c([tmp_path / "lock.c"], Target(*tile), tmp_path / "lock.elf",
-                                cache=cache / "zig")[0] for tile in layout.tiles(Kind.CORE)}
+                                cache=cache / "zig", objects=objects)[0]
+                for tile in layout.tiles(Kind.CORE)}
     for seed in range(4):
         system = ran(layout, programs, rng=random.Random(seed))
         assert system.memories[1, 2][0] < 70

@@ -24,7 +24,8 @@ from cyclebound.golden.shmac.address_map import LOCAL_BITS, SYSTEM_BASE, tile_ba
 from cyclebound.tools.shmac.disassembler import what_it_is
 from cyclebound.tools.shmac.program import Program, ProgramError, load_elf, unknown_instructions
 
-__all__ = ["COMPILERS", "LEAST_RAM", "CompileError", "Target", "compile_c", "compiler_named"]
+__all__ = ["COMPILERS", "LEAST_RAM", "CompileError", "Objects", "Target", "compile_c",
+           "compiler_named"]
 
 COMPILERS = ("zig", "gcc")
 LEAST_RAM = 1 << 12
@@ -34,6 +35,11 @@ _STACK = 0x400  # bytes that the heap leaves to the stack, at least
 _WARNINGS = ("MIPS-I support is experimental",)  # of zig, always
 _SECONDS = 120
 _MOST_BYTES = 1 << 26  # of a file that a compiler writes
+
+Objects = dict[tuple[str, ...], bytes]
+"""Compiled sources, by the command that compiled them."""
+
+_library: Objects = {}
 
 _SCRIPT = """
 OUTPUT_ARCH(mips)
@@ -113,8 +119,8 @@ def compiler_named(name: str = "") -> str:
 
 
 def compile_c(sources: Sequence[Path], target: Target, output: Path, *, compiler: str = "",
-              optimize: str = "2", defines: Sequence[str] = (), cache: Path | None = None
-              ) -> tuple[Program, str]:
+              optimize: str = "2", defines: Sequence[str] = (), cache: Path | None = None,
+              objects: Objects | None = None) -> tuple[Program, str]:
     """Compile and link C sources into an ELF file; the program in it, and what the compiler said.
 
     Parameters
@@ -127,6 +133,9 @@ def compile_c(sources: Sequence[Path], target: Target, output: Path, *, compiler
         Macros, as NAME or NAME=VALUE.
     cache : Path, optional
         Where zig keeps what it has compiled.
+    objects : dict, optional
+        What is compiled, and what has been: of programs for several tiles, only the last step, to
+        link them, is done for each.
 
     Raises
     ------
@@ -143,11 +152,12 @@ def compile_c(sources: Sequence[Path], target: Target, output: Path, *, compiler
         script.write_text(_SCRIPT.format(base=tile_base(target.row, target.column), top=top,
                                          stack=_STACK))
         run = _Compiler(compiler, target, optimize, tuple(defines), folder, cache)
-        objects = [run.object(source, folder / f"{number}.o", own=True)
-                   for number, source in enumerate(sources)]
-        objects += [run.object(_LIBRARY / name, folder / f"lib-{name}.o") for name in _SOURCES]
+        parts = [run.object(source, folder / f"{number}.o", {} if objects is None else objects,
+                            own=True) for number, source in enumerate(sources)]
+        parts += [run.object(_LIBRARY / name, folder / f"lib-{name}.o", _library)
+                  for name in _SOURCES]
         linked = folder / "program.elf"
-        run.link(objects, script, linked)
+        run.link(parts, script, linked)
         content = linked.read_bytes()
     name = output.name
     try:
@@ -206,13 +216,17 @@ class _Compiler:
         self.environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": kept,
                             "ZIG_LOCAL_CACHE_DIR": kept, "LC_ALL": "C"}
 
-    def object(self, source: Path, output: Path, *, own: bool = False) -> Path:
-        """Compile one source; ``own``: it is the user's."""
+    def object(self, source: Path, output: Path, objects: Objects, *, own: bool = False) -> Path:
+        """Compile one source, unless it is among the objects; ``own``: it is the user's."""
         # hosted: main() returns 0 by itself
         more = (["-fhosted", "-Wall", "-Wno-unused-command-line-argument", *self.defines] if own
                 else ["-w", "-ffreestanding", "-fno-builtin"])
-        self.run([*self.flags, *more, "-c", str(source), "-o", str(output)],
-                 f"{source} does not compile")
+        words = (*self.command, *self.flags, *more, "-c", str(source))
+        if words not in objects:
+            self.run([*self.flags, *more, "-c", str(source), "-o", str(output)],
+                     f"{source} does not compile")
+            objects[words] = output.read_bytes()
+        output.write_bytes(objects[words])
         return output
 
     def link(self, objects: list[Path], script: Path, output: Path) -> None:

@@ -10,7 +10,7 @@ from cyclebound.golden.user_files import bytes_in, text_in
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.toolchain import cache_root
 from cyclebound.tools.shmac.assembler import AssemblyError
-from cyclebound.tools.shmac.compiler import CompileError, Target, compile_c
+from cyclebound.tools.shmac.compiler import CompileError, Objects, Target, compile_c
 from cyclebound.tools.shmac.configuration import (
     Configuration,
     ConfigurationError,
@@ -99,13 +99,16 @@ def load_program(path: Path, target: Target, make: Callable[[Path, Target], Prog
 
 
 def compiled(sources: Sequence[Path], target: Target, output: Path, *, compiler: str = "",
-             optimize: str = "2", defines: Sequence[str] = ()) -> Program:
-    """Compile C; what the compiler says is printed on standard error. Raises `UserError`."""
+             optimize: str = "2", defines: Sequence[str] = (), objects: Objects | None = None
+             ) -> Program:
+    """Compile C, as `compile_c` does; what the compiler says is printed on standard error. Raises
+    `UserError`.
+    """
     for source in sources:
         _read(source, text_in, _SOURCE)
     try:
         program, log = compile_c(sources, target, output, compiler=compiler, optimize=optimize,
-                                 defines=defines, cache=cache_root() / "zig")
+                                 defines=defines, cache=cache_root() / "zig", objects=objects)
     except CompileError as error:
         sys.stderr.write(error.log)
         raise UserError(str(error)) from None
