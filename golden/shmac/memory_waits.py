@@ -138,6 +138,10 @@ class MemoryWaits:
         raise NotCovered(f"there is no region {name!r}, but "
                          + ", ".join(region.name for region in self.regions))
 
+    def most(self, kind: AccessKind, low: int = 0, high: int = _SPACE - 1) -> int:
+        """What such a request costs at most from ``low`` to ``high``. Raises `NotCovered`."""
+        return self.worst(kind, low, high).cost(kind) or 0
+
     def worst(self, kind: AccessKind, low: int = 0, high: int = _SPACE - 1) -> Region:
         """The region with the highest `Region.cost` of such a request from ``low`` to ``high``.
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cyclebound.golden.shmac.address_map import LOCAL_BITS
+from cyclebound.golden.shmac.address_map import LOCAL_BITS, VECTOR_OFFSET, tile_base
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.cli.base import AsJson, console
 from cyclebound.sim.families.shmac.files import load_program, program_file
@@ -32,7 +32,7 @@ from cyclebound.sim.families.shmac.wcet_files import (
 )
 from cyclebound.tools.shmac.disassembler import text_of
 from cyclebound.tools.shmac.program import Program
-from cyclebound.tools.shmac.wcet.analysis import ASSUMPTIONS, Wcet
+from cyclebound.tools.shmac.wcet.analysis import ASSUMPTIONS, Wcet, interrupt
 from cyclebound.tools.shmac.wcet.analysis import wcet as bound_of
 from cyclebound.tools.shmac.wcet.code import Code, WcetError
 
@@ -66,6 +66,11 @@ def wcet(
         ] = None,
     from_reset: Annotated[bool, typer.Option(
         "--from-reset", help="Count from the first cycle after reset.")] = False,
+    interrupts: Annotated[int, typer.Option(
+        "--interrupts", metavar="N", min=0, help="Add so many interrupts, and their handler.")] = 0,
+    vector: Annotated[str | None, typer.Option(
+        "--vector", metavar="NAME", help="The handler; the default is 0x80 after the beginning of "
+        "the tile's memory. It ends with RFE in the slot of a JR.")] = None,
     listing: Annotated[bool, typer.Option(
         "--listing", "-l", help="The worst route, instruction by instruction, with cycles.")
         ] = False,
@@ -112,21 +117,29 @@ def wcet(
     ranges |= registers_of(registers or ())
     if memory is not None and waits != "1,1,0":
         raise UserError("--memory and --waits say the same: give one of them")
+    regions = memory_of(waits) if memory is None else load_memory(memory)
     try:
         found = bound_of(
-            code, start, memory_of(waits) if memory is None else load_memory(memory),
+            code, start, regions,
             stops=[address_of(stop, code, "--stop") for stop in stops or ()],
             registers=ranges, from_reset=from_reset)
+        each = interrupt(code, tile_base(*loaded.tile) + VECTOR_OFFSET if vector is None else
+                         address_of(vector, code, "--vector"), regions) if interrupts else 0
     except WcetError as error:
         raise UserError(str(error)) from None
+    total = found.cycles + interrupts * each
     if as_json:
-        print(json.dumps(_record(found, code, start), indent=2))
+        print(json.dumps({**_record(found, code, start), "each_interrupt": each,
+                          "cycles_with_interrupts": total}, indent=2))
     else:
         _say(found, code, start)
+        if interrupts:
+            console().print(f"with {interrupts:,} interrupts of at most {each:,} cycles each: at "
+                            f"most {total:,} cycles", highlight=False)
         if listing:
             _list(found, code)
-    if fail_over is not None and found.cycles > fail_over:
-        print(f"cyclebound: over {fail_over:,} cycles: {found.cycles:,}", file=sys.stderr)
+    if fail_over is not None and total > fail_over:
+        print(f"cyclebound: over {fail_over:,} cycles: {total:,}", file=sys.stderr)
         raise typer.Exit(1)
 
 

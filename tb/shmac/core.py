@@ -108,7 +108,7 @@ class LatestMemory(Memory):
             kind = ((AccessKind.STORE_CONDITIONAL if request.sync else AccessKind.WRITE)
                     if request.write else AccessKind.LOAD_LINKED if request.sync
                     else AccessKind.READ)
-        return self._regions.worst(kind, request.address, request.address).cost(kind) or 0
+        return self._regions.most(kind, request.address, request.address)
 
 
 def waits(rng: random.Random, taken: int, answer: int, *, latest: bool = False) -> Waits:

@@ -2,13 +2,22 @@
 
 import pytest
 
+from cyclebound.golden.shmac.core import CoreModel
 from cyclebound.golden.shmac.core_bounds import CLASSES, class_of
-from cyclebound.golden.shmac.isa import ENCODINGS
+from cyclebound.golden.shmac.isa import ENCODINGS, ExcCode
 from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
-from cyclebound.tools.shmac.known_wcet import FAR, INPUTS, NEAR, RETURN, STACK
+from cyclebound.tb.shmac.core import LatestMemory
+from cyclebound.tools.shmac.known_wcet import (
+    FAR,
+    INPUTS,
+    NEAR,
+    RETURN,
+    STACK,
+    placed_in_memory,
+)
 from cyclebound.tools.shmac.wcet import loop_bounds
-from cyclebound.tools.shmac.wcet.analysis import wcet
-from cyclebound.tools.shmac.wcet.code import LoopFact, WcetError, assembled
+from cyclebound.tools.shmac.wcet.analysis import interrupt, wcet
+from cyclebound.tools.shmac.wcet.code import Code, LoopFact, WcetError, assembled
 from cyclebound.tools.shmac.wcet.costs import Cost
 from cyclebound.tools.shmac.wcet.graph import RouteGraph
 from kit import shmac_wcet
@@ -432,3 +441,60 @@ def test_the_stack_is_not_overwritten_by_what_is_elsewhere():
                  "sw $t0, -4($sp); sw $t1, 0($a0); bne $t0, $0, l; nop; jr $ra; nop")
     registers = {**AT_ENTRY, 4: (INPUTS, STACK - 8)}
     assert [loop.rounds for loop in bound(text, registers=registers).loops] == [9]
+
+
+HANDLER = """
+        lui   $k0, 1
+        lw    $k1, 0($k0)
+        nop
+        addiu $k1, $k1, 1
+        sw    $k1, 0($k0)
+        mfc0  $k1, $14
+        nop
+        jr    $k1
+        rfe
+"""
+
+
+def interrupted(code, at):
+    """Cycles of a program that returns, with an interrupt that comes in a cycle."""
+    model = CoreModel(reset_address=START, vector=0x80)
+    model.machine.registers[29:32] = [STACK, 0, RETURN]
+    model.machine.status = 0x0401
+    memory = LatestMemory(placed_in_memory(code.words, {}), MEMORY)
+    begun = line = taken = None
+    for cycle in range(10_000):
+        if begun is not None and cycle == begun + at:
+            line = 1
+        ready, response = memory.cycle(model.request)
+        shown = model.step(ready=ready, response=response, lines=line or 0)
+        if shown.begins and begun is None:
+            begun = cycle
+        if shown.retired and shown.retired.exception is ExcCode.INT:
+            line, taken = 0, model.machine.epc
+        if shown.begins and shown.pc == RETURN:
+            return cycle - begun, taken
+    raise AssertionError("it did not return")
+
+
+def test_an_interrupt_adds_no_more_than_its_handler():
+    """In each cycle of a program once; in a delay slot, it adds exactly as much as is said."""
+    code = assembled(lines(
+        "move $s0, $ra; li $t0, 3; loop: lw $t1, -8($sp); addiu $t0, $t0, -1; bne $t0, $0, loop; "
+        "div $t0, $t0; jal f; mult $t0, $t0; jr $s0; nop; f: jr $ra; nop"), origin=START)
+    handler = assembled(HANDLER, origin=0x80)
+    both = Code({**code.words, **handler.words}, code.symbols)
+    alone = bound_of(both, START)
+    each = interrupt(both, 0x80, MEMORY)
+    least = []
+    for at in range(alone):
+        cycles, taken = interrupted(both, at)
+        if taken not in (None, RETURN):
+            assert cycles <= alone + each
+            least.append(cycles - alone)
+    assert max(least) == each  # where it comes in a slot
+    assert min(least) == each - 1 - 3  # anywhere else
+
+
+def bound_of(code, start):
+    return wcet(code, start, MEMORY, registers=AT_ENTRY).cycles

@@ -59,6 +59,19 @@ def test_a_stop_and_a_register(call, tmp_path):
     assert done.stdout.splitlines()[0] == f"l (0x10): at most {7 * 6 + 2} cycles"
 
 
+def test_interrupts_are_added(call, tmp_path):
+    (tmp_path / "a.s").write_text("""
+        b main\nnop\n.space 0x68\nmfc0 $k1, $14\nnop\nback: jr $k1\nrfe
+        main: nop\nend: b end\nnop""".replace("main: ", "main:"))
+    done = call("shmac", "wcet", "a.s", "--stop", "end", "--interrupts", "3", "--fail-over", "44")
+    assert done.stdout.splitlines()[-1] == (
+        f"with 3 interrupts of at most 15 cycles each: at most {6 + 45} cycles")
+    assert (done.returncode, done.stderr) == (1, "cyclebound: over 44 cycles: 51\n")
+    done = call("shmac", "wcet", "a.s", "--stop", "end", "--interrupts", "1", "--vector", "end")
+    assert done.returncode == 2
+    assert "has no bound" in done.stderr
+
+
 @pytest.mark.parametrize(("options", "message"), [
     (["-f", "lcm"], r"no function or label 'lcm'; known are done, gcd, step$"),
     (["-f", "gcd step"], r"--function takes a name, a name and a distance as sort\+0x10, or an "),

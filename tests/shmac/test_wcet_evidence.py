@@ -193,9 +193,8 @@ def stated_once_less(monkeypatch):
 
 
 def nearest_region(monkeypatch):
-    monkeypatch.setattr(MemoryWaits, "worst", lambda self, kind, low=0, high=0: min(
-        (region for region in self.regions if region.cost(kind) is not None),
-        key=lambda region: region.cost(kind)))
+    monkeypatch.setattr(costs.MemoryWaits, "most", lambda self, kind, low=0, high=0: min(
+        region.cost(kind) for region in self.regions if region.cost(kind) is not None))
 
 
 def branches_are_taken(monkeypatch):

@@ -6,7 +6,8 @@ What it takes for granted, because no program says it, is in `ASSUMPTIONS`.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from cyclebound.golden.shmac.memory_waits import MemoryWaits
+from cyclebound.golden.shmac.core_bounds import CLASSES
+from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits
 from cyclebound.tools.shmac.wcet.code import Code
 from cyclebound.tools.shmac.wcet.costs import Cost, edge_costs, reset_cost
 from cyclebound.tools.shmac.wcet.graph import RouteGraph
@@ -14,10 +15,11 @@ from cyclebound.tools.shmac.wcet.longest import longest
 from cyclebound.tools.shmac.wcet.loop_bounds import Analysed, Edge, analysed
 from cyclebound.tools.shmac.wcet.path_counts import path_counts
 
-__all__ = ["ASSUMPTIONS", "BoundedLoop", "Line", "Wcet", "wcet"]
+__all__ = ["ASSUMPTIONS", "BoundedLoop", "Line", "Wcet", "interrupt", "wcet"]
 
 ASSUMPTIONS = (
-    "no exception and no interrupt is taken: nothing overflows, is unaligned or absent",
+    "no exception is taken, and no interrupt but those that are counted",
+    "nothing overflows, is unaligned, or absent",
     "the program's instructions are not written",
     "what a function saves by $sp or $fp, nothing else writes: JR $ra returns to the caller",
     "bounds that are stated of loops, and ranges of registers, are true",
@@ -136,6 +138,19 @@ def wcet(program: Code, start: int, memory: MemoryWaits, *, stops: Iterable[int]
     begins = reset_cost(graph, memory) if from_reset else Cost()
     return Wcet(cycles + begins.cycles, begins, _lines(counts, costs), _loops(found),
                 sorted(found.overflows), by_paths + begins.cycles)
+
+
+def interrupt(program: Code, vector: int, memory: MemoryWaits) -> int:
+    """The most cycles that an interrupt adds to a program, by the handler at ``vector``.
+
+    It is taken where an instruction begins: a trap, and the fetch of the handler's first
+    instruction. The handler ends where that instruction begins again; if it is in a delay slot, the
+    branch before it does, and is executed a second time.
+    Raises `WcetError` if the handler has no bound.
+    """
+    handler = wcet(program, vector, memory)
+    enters = CLASSES["trap"]() + memory.most(AccessKind.FETCH, vector, vector)
+    return enters + handler.cycles + CLASSES["plain"]() + memory.most(AccessKind.FETCH)
 
 
 def _lines(counts: Mapping[Edge, int], costs: Mapping[Edge, Cost]) -> list[Line]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.shmac.core_bounds import CLASSES, class_of
-from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits, Region
+from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits
 from cyclebound.tools.shmac.wcet.code import WcetError
 from cyclebound.tools.shmac.wcet.graph import Node, RouteGraph, instruction_at
 from cyclebound.tools.shmac.wcet.loop_bounds import Analysed, Edge
@@ -64,12 +64,11 @@ def reset_cost(graph: RouteGraph, memory: MemoryWaits) -> Cost:
 
 def _fetch(graph: RouteGraph, address: int | None, memory: MemoryWaits) -> int:
     try:
-        region = (memory.worst(AccessKind.FETCH) if address is None else
-                  memory.worst(AccessKind.FETCH, address, address))
+        return (memory.most(AccessKind.FETCH) if address is None else
+                memory.most(AccessKind.FETCH, address, address))
     except NotCovered as error:
         where = "the return" if address is None else graph.program.place(address)
         raise WcetError(f"{where}: {error}") from None
-    return region.cost(AccessKind.FETCH) or 0
 
 
 def _own(graph: RouteGraph, node: Node, addresses: Mapping[Node, tuple[int, int]],
@@ -79,17 +78,15 @@ def _own(graph: RouteGraph, node: Node, addresses: Mapping[Node, tuple[int, int]
     data = 0
     if kind in ("load", "store"):
         try:
-            data = access_region(encoding.name, memory, *addresses[node])[1]
+            data = _access(encoding.name, memory, *addresses[node])
         except NotCovered as error:
             raise WcetError(f"{encoding.name} at {graph.program.place(node.pc)}: {error}"
                             ) from None
     return Cost(CLASSES[kind](), 0, data)
 
 
-def access_region(name: str, memory: MemoryWaits, low: int, high: int) -> tuple[Region, int]:
-    """The region in which an access from ``low`` to ``high`` costs most, and what. Raises
-    `NotCovered`."""
+def _access(name: str, memory: MemoryWaits, low: int, high: int) -> int:
+    """What an access from ``low`` to ``high`` costs at most. Raises `NotCovered`."""
     kind = {"ll": AccessKind.LOAD_LINKED, "sc": AccessKind.STORE_CONDITIONAL}.get(
         name, AccessKind.WRITE if class_of(name) == "store" else AccessKind.READ)
-    region = memory.worst(kind, low & ~3, high)
-    return region, region.cost(kind) or 0
+    return memory.most(kind, low & ~3, high)

@@ -7,7 +7,8 @@ function that is called from two places has its nodes twice.
 
 Calls are JAL, BLTZAL, BGEZAL, and JALR to an address that is known; returns are JR to the
 address after the call's slot. JR $ra to an address that is not known, because it came from memory,
-is taken to return: what a function saves on its stack, it finds there again.
+is taken to return: what a function saves on its stack, it finds there again. JR with RFE in its
+slot returns from an exception's handler.
 
 Addresses in registers are followed as constants, for this purpose only.
 """
@@ -173,6 +174,8 @@ class RouteGraph:
         place = self.program.place(node.pc)
         if name == "jr":
             returns_to = node.calls[-1].link if node.calls else _RETURN
+            if not node.calls and self._slot(node) == "rfe":
+                return None, Leaves.RETURN
             if to == returns_to or (to is None and rs == _LINK):
                 return (node.calls[-1].link if node.calls else None), Leaves.RETURN
         if to is None or to == _RETURN:
@@ -182,6 +185,11 @@ class RouteGraph:
             raise WcetError(f"{name} ${REGISTER_NAMES[rs]} at {place} leads to {to:#x}, which is "
                             "no multiple of 4")
         return to, Leaves.CALL if name == "jalr" else Leaves.NO
+
+    def _slot(self, node: Node) -> str:
+        """The instruction after a branch, by its mnemonic."""
+        assert node.following is not None
+        return instruction_at(self.program, node.following)[0].name
 
     def _next(self, node: Node, target: int | None, leaves: Leaves) -> Node | None:
         """The node after ``node``, which goes to ``target`` and so ``leaves``."""
