@@ -230,20 +230,44 @@ class Bench:
         """A cycle for each of ``inputs``, as `step` makes them, and the outputs seen at its end;
         without running Python in between, if the simulator can do that.
         """
-        simulator, count = self._simulator, len(inputs)
-        if simulator is None or count < 2:
+        if self._simulator is None or len(inputs) < 2:
             return [await self.step(word) for word in inputs]
-        size, answer = simulator.design_input_bytes(), simulator.design_output_bytes()
-        words = b"".join(word.to_bytes(size, "little") for word in inputs)
-        seen = ctypes.create_string_buffer(count * answer)
+        size, answer = self._bus_bytes()
+        seen = await self._played(b"".join(word.to_bytes(size, "little") for word in inputs),
+                                  len(inputs))
+        kept = memoryview(seen).cast("B")
+        return [int.from_bytes(kept[place:place + answer], "little")
+                for place in range(0, len(seen), answer)]
+
+    async def record(self, inputs: int, cycles: int) -> np.ndarray:
+        """So many cycles with the same ``inputs``: the outputs at the end of each as a row of
+        bytes, the lowest bits first; see `play`.
+        """
+        if self._simulator is None or cycles < 2:
+            size = -(-self.outputs.width // 8)
+            seen = b"".join([(await self.step(inputs)).to_bytes(size, "little")
+                             for _ in range(cycles)])
+        else:
+            word = inputs.to_bytes(self._bus_bytes()[0], "little")
+            seen = bytes(await self._played(word * cycles, cycles))
+        return np.frombuffer(seen, np.uint8).reshape(cycles, -1)
+
+    def _bus_bytes(self) -> tuple[int, int]:
+        """Of the inputs and of the outputs of a cycle, as the simulator keeps them."""
+        assert self._simulator is not None
+        return self._simulator.design_input_bytes(), self._simulator.design_output_bytes()
+
+    async def _played(self, words: bytes, count: int) -> ctypes.Array:
+        """What is seen in so many cycles of these inputs."""
+        simulator = self._simulator
+        assert simulator is not None
+        seen = ctypes.create_string_buffer(count * self._bus_bytes()[1])
         simulator.design_play(words, seen, ctypes.c_uint64(count))
         try:
             await self.wait(count)
         finally:  # a test may end before that: what it played goes away
             simulator.design_play(None, None, ctypes.c_uint64(0))
-        kept = memoryview(seen).cast("B")
-        return [int.from_bytes(kept[place:place + answer], "little")
-                for place in range(0, count * answer, answer)]
+        return seen
 
     async def peek(self) -> int:
         """The outputs in mid-cycle, before the `step` that ends it; `step`'s inputs may depend on

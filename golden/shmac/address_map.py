@@ -20,7 +20,10 @@ __all__ = [
     "BOOT_WORDS",
     "COLUMN_SHIFT",
     "COORDINATE_BITS",
+    "FAILED_LINE",
     "LOCAL_BITS",
+    "MOST_FAILED",
+    "RAISED_LINE",
     "ROW_SHIFT",
     "SYSTEM_BASE",
     "VECTOR_OFFSET",
@@ -38,6 +41,11 @@ BOOT_WORDS = 4
 SYSTEM_BASE = 0xFFFF_FC00
 VECTOR_OFFSET = 0x80  # of the exception handler, from the beginning of the tile's memory
 
+RAISED_LINE, FAILED_LINE = 0, 1
+"""Interrupt lines of a core: another core has raised it; FAILED is not 0."""
+MOST_FAILED = (1 << 16) - 1
+"""What FAILED counts to."""
+
 
 class SystemRegister(IntEnum):
     """Addresses of the system registers, a word each. Others of the range answer with an error."""
@@ -47,6 +55,8 @@ class SystemRegister(IntEnum):
     EXIT = 0xFFFF_FE04     # write: the program has ended, with this status; the core stops
     CONSOLE = 0xFFFF_FE08  # write: a character, bits 7 to 0
     FAILED = 0xFFFF_FE0C   # read: posted writes that failed; write: anything clears it
+    RAISE = 0xFFFF_FE10    # write: raise the interrupt line of the core in tile 16 row + column
+    RAISED = 0xFFFF_FE14   # read: whether this core's is raised; write: anything lowers it
 
 
 def tile_base(row: int, column: int) -> int:

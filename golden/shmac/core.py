@@ -88,6 +88,11 @@ class CoreModel:
         self._pc: int | None = None
         self._misses = False  # an address at which nothing can be fetched
 
+    @property
+    def access(self) -> Access | None:
+        """Of the instruction that is executed, if it has one."""
+        return self._begun if isinstance(self._begun, Access) else None
+
     def step(self, *, ready: bool = False, response: Response | None = None,
              lines: int = 0) -> Shown:
         """One cycle: whether the request on offer is taken, and a response to an earlier one.

@@ -15,8 +15,7 @@ MOST = 16
 
 class Kind(Enum):
     """What a tile has besides its router, and what answers at its addresses; all else there
-    answers with an error, as do LL and SC everywhere but in `LOCKS`, and accesses to a part of a
-    word where there is no RAM."""
+    answers with an error, as do LL and SC everywhere but in `LOCKS`."""
 
     CORE = "P"    # a core, and RAM from the tile's first address on
     RAM = "R"     # RAM only

@@ -10,38 +10,14 @@ here so that a successful SC always means that nothing wrote the word since the 
   the value may be the same as before (ABA).
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 
 from cyclebound.golden.shmac.machine import Access
 
-__all__ = ["Reservations", "SharedMemory"]
+__all__ = ["SharedMemory"]
 
 
-class Reservations:
-    """For each master, which word it has reserved.
-
-    Attributes
-    ----------
-    reserved : dict
-        Addresses, by master.
-    """
-
-    def __init__(self) -> None:
-        self.reserved: dict[Hashable, int] = {}
-
-    def load(self, address: int, master: Hashable) -> None:
-        """An LL."""
-        self.reserved[master] = address
-
-    def store(self, address: int, master: Hashable, *, conditional: bool) -> bool:
-        """A store: whether it is made; an SC is not without its reservation."""
-        if conditional and self.reserved.pop(master, None) != address:
-            return False
-        self.reserved = {who: what for who, what in self.reserved.items() if what != address}
-        return True
-
-
-class SharedMemory(Reservations):
+class SharedMemory:
     """Words, and for each master what it has reserved.
 
     Parameters
@@ -51,24 +27,25 @@ class SharedMemory(Reservations):
     """
 
     def __init__(self, words: Mapping[int, int]) -> None:
-        super().__init__()
         self.words = dict(words)
+        self.reserved: dict[int, int] = {}  # master: address
 
     def fetch(self, address: int) -> int | None:
         """The word at this address; None: nothing answers there."""
         return self.words.get(address)
 
-    def access(self, access: Access, *, master: Hashable = 0) -> int | None:
+    def access(self, access: Access, *, master: int = 0) -> int | None:
         """Make an access: the data of its response, or None for an error."""
         address = access.address
         if address not in self.words:
             return None
         if not access.write:
             if access.sync:
-                self.load(address, master)
+                self.reserved[master] = address
             return self.words[address]
-        if not self.store(address, master, conditional=access.sync):
+        if access.sync and self.reserved.pop(master, None) != address:
             return 0
         mask = sum(255 << 8 * lane for lane in range(4) if access.strobes >> lane & 1)
         self.words[address] = self.words[address] & ~mask | access.data & mask
+        self.reserved = {who: what for who, what in self.reserved.items() if what != address}
         return 1

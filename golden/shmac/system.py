@@ -17,7 +17,10 @@ from dataclasses import dataclass, field
 
 from cyclebound.golden.shmac.address_map import (
     BOOT_WORDS,
+    FAILED_LINE,
     LOCAL_BITS,
+    MOST_FAILED,
+    RAISED_LINE,
     SYSTEM_BASE,
     VECTOR_OFFSET,
     SystemRegister,
@@ -27,7 +30,6 @@ from cyclebound.golden.shmac.address_map import (
 )
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.machine import Access, Machine
-from cyclebound.golden.shmac.memory import Reservations
 
 __all__ = ["DEFAULT_RAM", "CoreState", "System"]
 
@@ -63,6 +65,8 @@ class CoreState:
         Posted writes that failed, since FAILED was last written.
     console : bytearray
         All that was written.
+    raised : bool
+        A core has raised this one's interrupt line, which has not been lowered.
     """
 
     machine: Machine
@@ -72,6 +76,11 @@ class CoreState:
     exceptions: int = 0
     failed: int = 0
     console: bytearray = field(default_factory=bytearray)
+    raised: bool = False
+
+    def tell(self) -> None:
+        """Set the core's interrupt lines, as its registers say."""
+        self.machine.lines = self.raised << RAISED_LINE | (self.failed > 0) << FAILED_LINE
 
 
 class System:
@@ -96,8 +105,8 @@ class System:
         Words of the tiles that have RAM.
     cores : dict of CoreState
         Of the tiles that have a core.
-    locks : dict of Reservations
-        Of the tiles with an LL/SC unit, by core.
+    reserved : dict
+        Of a tile with an LL/SC unit and a core: the word that the core has reserved there.
     sent : dict of bytearray
         What the UARTs sent.
     received : dict of deque
@@ -118,7 +127,7 @@ class System:
         self.cores = {tile: CoreState(Machine(
             big_endian=big_endian, vector=tile_base(*tile) + VECTOR_OFFSET))
             for tile in layout.tiles(Kind.CORE)}
-        self.locks = {tile: Reservations() for tile in layout.tiles(Kind.LOCKS)}
+        self.reserved: dict[tuple[Tile, Tile], int] = {}
         self.sent = {tile: bytearray() for tile in layout.tiles(Kind.UART)}
         self.received: dict[Tile, deque[int]] = {tile: deque() for tile in self.sent}
         self.clock = 0
@@ -212,7 +221,7 @@ class _Port:
         at = address - self._own
         if self._first <= at < self._size:
             return self._memory[at >> 2]
-        return self._read(address, False, 15)
+        return self._read(address, False)
 
     def access(self, access: Access) -> int | None:
         """Make an access; the response's data, or None for an error. A plain write that fails is
@@ -229,18 +238,19 @@ class _Port:
                 self._memory[at >> 2] = self._memory[at >> 2] & ~mask | data & mask
             return 1
         if not write:
-            return self._read(address, sync, strobes)
+            return self._read(address, sync)
         done = self._write(access)
         if done is None and not sync:
             core = self._system.cores[self._tile]
-            core.failed = core.failed + 1 & _MASK
+            core.failed = min(core.failed + 1, MOST_FAILED)
+            core.tell()
         return done
 
-    def _read(self, address: int, sync: bool, strobes: int) -> int | None:
+    def _read(self, address: int, sync: bool) -> int | None:
         if address >= SYSTEM_BASE:
-            return self._register(address) if strobes == 15 and not sync else None
+            return None if sync else self._register(address)
         if address < _BOOT_END and self._boot is not None:
-            return self._boot[address >> 2] if strobes == 15 and not sync else None
+            return None if sync else self._boot[address >> 2]
         system, tile, at = self._system, tile_of(address), address & _LOCAL
         kind = system.layout.kind(tile)
         if kind is None or (sync and kind is not Kind.LOCKS):
@@ -250,10 +260,8 @@ class _Port:
             if at >= 4 * len(memory):
                 return None
             if sync:
-                system.locks[tile].load(at, self._tile)
+                system.reserved[tile, self._tile] = at
             return memory[at >> 2]
-        if strobes != 15:  # devices have words only
-            return None
         if kind is Kind.JUMP and at < _BOOT_END:
             return boot_stub(*self._tile)[at >> 2]
         if kind is Kind.CLOCK and at == 0:
@@ -271,6 +279,8 @@ class _Port:
             return self._tile[0] << 4 | self._tile[1]
         if address == SystemRegister.FAILED:
             return self._system.cores[self._tile].failed
+        if address == SystemRegister.RAISED:
+            return int(self._system.cores[self._tile].raised)
         return None
 
     def _write(self, access: Access) -> int | None:
@@ -283,15 +293,19 @@ class _Port:
         kind = system.layout.kind(tile)
         if kind is None or (sync and kind is not Kind.LOCKS):
             return None
-        if kind is Kind.UART and at == 0 and strobes == 15:
+        if kind is Kind.UART and at == 0:
             system.sent[tile].append(data & 255)
             if system.console is not None:
                 system.console(tile, data & 255)
             return 1
         if not kind.has_memory or at >= 4 * len(system.memories[tile]):
             return None
-        if kind is Kind.LOCKS and not system.locks[tile].store(at, self._tile, conditional=sync):
-            return 0
+        if kind is Kind.LOCKS:
+            if sync and system.reserved.pop((tile, self._tile), None) != at:
+                return 0
+            for who in [who for who, word in system.reserved.items()
+                        if who[0] == tile and word == at]:
+                del system.reserved[who]
         memory, mask = system.memories[tile], _BYTES[strobes]
         memory[at >> 2] = memory[at >> 2] & ~mask | data & mask
         return 1
@@ -309,6 +323,16 @@ class _Port:
                 self._system.console(self._tile, data & 255)
         elif address == SystemRegister.FAILED:
             core.failed = 0
+            core.tell()
+        elif address == SystemRegister.RAISED:
+            core.raised = False
+            core.tell()
+        elif address == SystemRegister.RAISE:
+            other = self._system.cores.get((data >> 4 & 15, data & 15))
+            if other is None:
+                return None
+            other.raised = True
+            other.tell()
         else:
             return None
         return 1

@@ -33,7 +33,8 @@ from cyclebound.golden.shmac.isa import (
 from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.shmac.multiply_divide import MultiplyDivide
 
-__all__ = ["DECODED", "STATES", "Core", "RequestLayout", "ResponseLayout", "TraceLayout"]
+__all__ = ["DECODED", "STATES", "Core", "RequestLayout", "ResponseLayout", "TraceLayout",
+           "check_endian"]
 
 STATES = ("FETCH", "INSTRUCTION", "EXECUTE", "SUM", "PRODUCT", "ACCESS", "DATA")
 """An instruction is on offer, awaited, executed; a sum is checked for overflow, a product is under
@@ -49,6 +50,12 @@ DECODED = {**dict.fromkeys((
 RequestLayout = data.StructLayout(REQUEST)
 ResponseLayout = data.StructLayout(RESPONSE)
 TraceLayout = data.StructLayout(TRACE)
+
+
+def check_endian(endian):
+    """Raise `ValueError` unless this is a byte order."""
+    if endian not in ENDIANS:
+        raise ValueError(f"Endian must be one of {', '.join(ENDIANS)}, not {endian!r}")
 
 
 class Core(wiring.Component):
@@ -117,8 +124,7 @@ class Core(wiring.Component):
     """
 
     def __init__(self, *, endian="big", reset_address=0, follows=False):
-        if endian not in ENDIANS:
-            raise ValueError(f"Endian must be one of {', '.join(ENDIANS)}, not {endian!r}")
+        check_endian(endian)
         check_integer("Reset address", reset_address, 0, (1 << ADDRESS_BITS) - 4)
         if reset_address % 4:
             raise ValueError(f"Reset address must be a multiple of 4, not {reset_address}")

@@ -1,7 +1,10 @@
-"""SHMAC's core."""
+"""SHMAC's core, and its tiles."""
 
-from cyclebound.golden.shmac import core_bounds
+from cyclebound.golden.shmac import core_bounds, tile_bounds
 from cyclebound.hdl.shmac.core import Core
+from cyclebound.hdl.shmac.grid import Grid
+from cyclebound.hdl.shmac.ram import Ram
+from cyclebound.hdl.shmac.tile import CoreTile
 from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
@@ -11,7 +14,7 @@ from cyclebound.sim.describe.block import (
     Property,
     Testbench,
 )
-from cyclebound.tb.probe import Probe
+from cyclebound.tb.probe import Probe, offered, taken
 from cyclebound.tb.shmac.core_isa_properties import (
     CoreFlowProof,
     CoreMemoryProof,
@@ -20,6 +23,7 @@ from cyclebound.tb.shmac.core_isa_properties import (
     CoreSystemProof,
 )
 from cyclebound.tb.shmac.core_properties import CoreCheck, CoreTimeProof
+from cyclebound.tb.shmac.ram_properties import RamCheck, RamProof
 from cyclebound.tools.shmac.known_wcet import RETURN, START
 
 # A response is to come: to what has been taken in this cycle, or before.
@@ -48,10 +52,9 @@ _CLASSES = {
 
 
 
-def _interval(begins):
+def _interval(begins, again="trace.begins"):
     """From the cycle after one of these instructions begins to the next one's beginning."""
-    return {"start": f"past({begins})",
-            "end": f"trace.begins & past(held({begins}, trace.begins))"}
+    return {"start": f"past({begins})", "end": f"{again} & past(held({begins}, {again}))"}
 
 
 def _follows(**parameters):
@@ -70,6 +73,12 @@ def _isa(name, checker, says, *, instances, depth=10, **more):
 _SHORT = ("plain", "signed", "checked", "load", "store", "trap")
 
 
+_INSTRUCTION = BoundBinding("instruction", core_bounds.instruction,
+                            Probe(**_interval("trace.begins"), classed=True))
+_RAM_ACCESS = BoundBinding("ram_access", tile_bounds.ram_access, Probe(
+    start=offered("accesses"), end=taken("accesses"), classed=True))
+_TILE = {"rows": 3, "columns": 4, "words": 8192, "endian": "big", "bypass": True,
+         "jump": False}
 _BOTH = ({"endian": "big"}, {"endian": "little", "reset_address": 0x100})
 
 BLOCKS = (
@@ -95,8 +104,7 @@ BLOCKS = (
                 **_interval(_CLASSES[name]), ticks=_CORE_CYCLE, unit="core cycles"),
                 proved_by=("time",) if name in _SHORT else ())
               for name, claim in core_bounds.CLASSES.items()),
-            BoundBinding("instruction", core_bounds.instruction,
-                         Probe(**_interval("trace.begins"), classed=True)),
+            _INSTRUCTION,
             BoundBinding("program", core_bounds.program, Probe(
                 start=f"past(trace.begins & (trace.pc == {START}))",
                 end=f"trace.begins & (trace.pc == {RETURN})")),
@@ -139,5 +147,64 @@ BLOCKS = (
         signals=("top.dut.trace", "top.dut.request__valid", "top.dut.request__ready",
                  "top.dut.request__payload", "top.dut.response__valid",
                  "top.dut.response__payload"),
+    ),
+    Block(
+        name="shmac.ram",
+        summary="RAM of a tile: for the network, and before it for a core; LL and SC",
+        component=Ram,
+        configurations={
+            "locks": Configuration({"words": 16, "raises": False,
+                                    "masters": [[0, 0], [0, 1], [1, 0]]}),
+            "core": Configuration({"words": 16, "raises": True, "masters": []}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.ram", quick=("core", "locks")),),
+        bounds=(_RAM_ACCESS,),
+        checker=RamCheck,
+        properties=(
+            Property(
+                name="reservations",
+                says="an SC succeeds if and only if an LL of its master reserved the word, and "
+                     "nothing was written to it since, nor came another LL or SC of this master; "
+                     "a response comes in the cycle after its request was taken, and stays",
+                checker=RamProof,
+                instances=({"words": 4, "raises": False, "masters": [[0, 0], [0, 1], [1, 0]]},
+                           {"words": 4, "raises": True, "masters": []}),
+                depth=6,
+                induction=2,
+            ),
+        ),
+        mutants=MutationTarget("locks", 200),
+    ),
+    Block(
+        name="shmac.tile",
+        summary="core with its RAM, system registers, and ports to the network",
+        component=CoreTile,
+        configurations={
+            "bypass": Configuration(_TILE),  # the thesis' 5.1
+            "little": Configuration({**_TILE, "endian": "little"}),
+            "routed": Configuration({**_TILE, "bypass": False}),  # 2.3: by the router
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.tile", quick=("bypass",)),),
+        bounds=(
+            _INSTRUCTION,
+            _RAM_ACCESS,
+        ),
+        mutants=MutationTarget("bypass", 200),
+        fpga=FpgaTarget("bypass"),
+        signals=("top.dut.trace", "top.dut.requests__*", "top.dut.responses__*",
+                 "top.dut.accesses__*", "top.dut.answers__*"),
+    ),
+    Block(
+        name="shmac.grid",
+        summary="tiles with cores, RAM and devices, on two networks",
+        component=Grid,
+        configurations={
+            "small": Configuration({"layout": ["PR", "LP"], "words": 8192, "endian": "big",
+                                    "bypass": True, "jump": []}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.grid", quick=("small",)),),
+        bounds=(BoundBinding("instruction", core_bounds.instruction, Probe(
+            **_interval(*["trace[n].begins"] * 2), over={"n": "trace"}, classed=True)),),
+        signals=("top.dut.trace__*", "top.dut.console__*"),
     ),
 )

@@ -35,6 +35,7 @@ from cyclebound.sim.families.shmac.options import (
     target_of,
     tile_named,
 )
+from cyclebound.sim.families.shmac.rtl import run_rtl
 from cyclebound.sim.families.shmac.run import Setup, ShmacRun, run_model
 from cyclebound.tools.shmac.configuration import Configuration
 from cyclebound.tools.shmac.disassembler import listing
@@ -67,28 +68,41 @@ def run(
     compiler: CompilerName = "",
     optimize: Optimization = "2",
     defines: Defines = None,
+    model: Annotated[str, typer.Option(
+        "--model", metavar="NAME", help="functional: one instruction of each core after the other, "
+        "without any timing; rtl: the hardware, cycle by cycle.")] = "functional",
+    bypass: Annotated[bool, typer.Option(
+        "--bypass/--no-bypass", help="Of the RTL: cores reach their own memory past the router "
+        "(thesis, 5.1), or by it (2.3).")] = True,
     limit: Annotated[int, typer.Option(
-        "--limit", metavar="N", min=1, help="Stop after so many rounds.")] = 10_000_000,
+        "--limit", metavar="N", min=1, help="Stop after so many rounds, or cycles of the RTL.")
+        ] = 10_000_000,
     seed: Annotated[int | None, typer.Option(
         "--random", metavar="SEED", help="In each round, cores execute their instructions in "
         "random order.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run programs on a grid of tiles, on the functional model.
+    """Run programs on a grid of tiles, on a functional model or on the RTL.
 
         cyclebound shmac run hello.c
+        cyclebound shmac run hello.c --model rtl
         cyclebound shmac run hello --grid PP/PP
         cyclebound shmac run barrier --grid PPP/PLP/PPP
 
     C is compiled for each tile that runs it. A program begins at main(), prints on its tile's
     console with printf(), and finds clock, tile number, locks and other tiles' memory in shmac.h.
 
-    One instruction of each running core is a round; the clock of the tiles counts rounds, which are
-    no cycles of any hardware.
+    On the functional model, one instruction of each running core is a round; the clock of the tiles
+    counts rounds, which are no cycles of any hardware. On the RTL it counts cycles; the simulator
+    of a grid is built once, which takes a minute for four cores.
 
     Exit status 1: a program ended with another status than 0, or not at all; 2: a mistake in a file
     or in the call, which is named with its place.
     """
+    if model not in ("functional", "rtl"):
+        raise UserError(f"--model is functional or rtl, not {model!r}")
+    if model == "rtl" and seed is not None:
+        raise UserError("--random is an order of the functional model's; the RTL has its own")
     layout = load_layout(grid)
     given = Configuration()
     if configuration is not None:
@@ -131,17 +145,22 @@ def run(
             programs[tile] = loaded
         setup = Setup(layout, programs, sizes, given.jump)
         lines = _Lines(tell, many=len(programs) > 1, silent=as_json)
-        done = run_model(setup, limit=limit, seed=seed, console=lines, tell=tell)
+        if model == "rtl":
+            done = run_rtl(setup, limit=limit, bypass=bypass, console=lines, tell=tell)
+        else:
+            done = run_model(setup, limit=limit, seed=seed, console=lines, tell=tell)
         lines.end()
+    unit = "cycles" if model == "rtl" else "rounds"
     if as_json:
         print(json.dumps({
-            "model": "functional", "rounds": done.rounds, "ended": done.ended,
-            "tiles": [{"tile": list(tile), **asdict(result), "console": done.system.cores[
-                tile].console.decode("utf-8", "replace")} for tile, result in done.tiles.items()],
+            "model": model, unit: done.rounds, "ended": done.ended,
+            "tiles": [{"tile": list(tile), **asdict(result),
+                       "console": result.console.decode("utf-8", "replace")}
+                      for tile, result in done.tiles.items()],
             "uarts": [{"tile": list(tile), "sent": sent.decode("utf-8", "replace")}
-                      for tile, sent in done.system.sent.items()]}, indent=2))
+                      for tile, sent in done.sent.items()]}, indent=2))
     else:
-        _show(done, limit)
+        _show(done, limit, model=model, unit=unit)
     if done.failed:
         raise typer.Exit(1)
 
@@ -174,25 +193,29 @@ class _Lines:
                 self._print(tile)
 
 
-def _show(done: ShmacRun, limit: int) -> None:
+def _show(done: ShmacRun, limit: int, *, model: str, unit: str) -> None:
     table = Table()
-    for heading in ("tile", "program", "exit status", "instructions", "exceptions",
-                    "failed stores"):
+    counted = model == "rtl"
+    for heading in ("tile", "program", "exit status", *(["cycles"] if counted else []),
+                    "instructions", "exceptions",
+                    *(["CPI"] if counted else ["failed stores"])):
         table.add_column(heading, justify="left" if heading in ("tile", "program") else "right")
     for tile, result in done.tiles.items():
         status = "not ended" if result.status is None else str(result.status)
         table.add_row(f"({tile[0]}, {tile[1]})", Path(result.program).name, status,
+                      *([f"{result.cycles:,}"] if counted else []),
                       f"{result.instructions:,}", f"{result.exceptions:,}",
-                      f"{result.failed_stores:,}",
+                      f"{(result.cycles or 0) / max(result.instructions, 1):.2f}" if counted
+                      else f"{result.failed_stores:,}",
                       style=None if result.status == 0 else "red")
     screen = console()
     print_table(table, screen)
     total = sum(result.instructions for result in done.tiles.values())
-    screen.print(f"functional model: {done.rounds:,} rounds, {total:,} instructions in "
-                 f"{done.seconds:.1f} CPU-s", highlight=False)
+    screen.print(f"{'RTL' if counted else 'functional model'}: {done.rounds:,} {unit}, {total:,} "
+                 f"instructions in {done.seconds:.1f} CPU-s", highlight=False)
     for tile, result in done.tiles.items():
         if result.status is None:
-            screen.print(f"tile ({tile[0]}, {tile[1]}) had not ended after {limit:,} rounds: it "
+            screen.print(f"tile ({tile[0]}, {tile[1]}) had not ended after {limit:,} {unit}: it "
                          f"was at {result.at}; --limit N allows more", highlight=False,
                          soft_wrap=True)
 

@@ -14,7 +14,7 @@ from cyclebound.tools.shmac.assembler import assemble
 from cyclebound.tools.shmac.random_programs import HANDLER, random_program
 
 __all__ = ["FAR", "MEMORIES", "LatestMemory", "Memory", "Waits", "beside", "execute",
-           "play", "restart", "waits"]
+           "play", "restart", "trace_said", "waits"]
 
 _MORE = 0x400  # words after a program, for its results and the handler's
 MEMORIES = (
@@ -197,17 +197,7 @@ async def beside(bench: Bench, memory: Memory, *, end: int, cycles: int,
 def _expected(bench: Bench, request: Fetch | Access | None, shown: Shown) -> tuple[int, int]:
     """The outputs of a cycle, and which of them matter."""
     outputs = bench.outputs
-    retired = shown.retired
-    said = {"request.valid": request is not None, "response.ready": 1,
-            "trace.begins": shown.begins, "trace.ends": retired is not None,
-            "trace.exception": retired is not None and retired.exception is not None,
-            "trace.register": retired.register if retired else 0}
-    if retired and retired.register:
-        said["trace.value"] = retired.value
-    if shown.pc is not None:
-        said["trace.pc"] = shown.pc
-        if shown.instruction is not None:
-            said["trace.instruction"] = shown.instruction
+    said = {"request.valid": int(request is not None), "response.ready": 1, **trace_said(shown)}
     lanes = 0
     if isinstance(request, Fetch):
         said |= {"request.payload.address": request.address, "request.payload.fetch": 1,
@@ -225,6 +215,21 @@ def _expected(bench: Bench, request: Fetch | Access | None, shown: Shown) -> tup
         field = outputs["request.payload.data"]
         care = care & ~field.mask | field.to(lanes)
     return outputs.pack(said), care
+
+
+def trace_said(shown: Shown) -> dict[str, int]:
+    """The fields of the trace in a cycle that shows this, but for those that say nothing."""
+    retired = shown.retired
+    said = {"trace.begins": int(shown.begins), "trace.ends": int(retired is not None),
+            "trace.exception": int(retired is not None and retired.exception is not None),
+            "trace.register": retired.register if retired else 0}
+    if retired and retired.register:
+        said["trace.value"] = retired.value
+    if shown.pc is not None:
+        said["trace.pc"] = shown.pc
+        if shown.instruction is not None:
+            said["trace.instruction"] = shown.instruction
+    return said
 
 
 async def restart(bench: Bench) -> None:

@@ -98,20 +98,6 @@ def test_another_tile_with_its_own_addresses(ran, name):
 
 
 @needs_compiler
-def test_a_uart_instead_of_the_console(tmp_path, cache):
-    (tmp_path / "t.c").write_text(
-        "#include <shmac.h>\n#include <stdio.h>\nint main(void) { puts(\"here\"); shmac_output = "
-        "(volatile unsigned *)SHMAC_ADDRESS(0, 1, 0); printf(\"%d there\\n\", 7); }")
-    program, _ = compile_c([tmp_path / "t.c"], Target(), tmp_path / "t.elf", cache=cache / "zig")
-    system = System(Layout(("PU",)))
-    system.load(program.words)
-    system.start((0, 0))
-    assert system.run(10_000)
-    assert system.cores[0, 0].console == b"here\n"
-    assert system.sent == {(0, 1): bytearray(b"7 there\n")}
-
-
-@needs_compiler
 @pytest.mark.parametrize(("body", "says", "status"), [
     ("*(volatile int *)0x70000000;", "bus error (load)", 7),
     ("*(volatile int *)0x102 = 1;", "unaligned address (store)", 5),

@@ -20,19 +20,19 @@ HANDLER, START, DATA = 0x80, 0x100, 0x7000
 MISSING = 0xDEAD_0000
 """From here on nothing answers."""
 _DATA_BYTES = 256
-_LOG, _DUMP = DATA + 0x400, DATA + 0x200
+_LOG, _DUMP = 0x400, 0x200  # behind the data
 _LINK, _COUNT, _JUMP, _K0, _K1, _BASE, _BACK = 23, 25, 24, 26, 27, 28, 30
 
 _HANDLER = f"""
         mfc0 $k0, $13           # Cause
         mtc0 $0, $13            # no software interrupt any more
-        sw   $k0, {_LOG}($0)
+        sw   $k0, {_LOG}($28)
         mfc0 $k1, $8            # BadVAddr
-        sw   $k1, {_LOG + 4}($0)
+        sw   $k1, {_LOG + 4}($28)
         mfc0 $k1, $12           # Status
-        sw   $k1, {_LOG + 8}($0)
+        sw   $k1, {_LOG + 8}($28)
         mfc0 $k1, $14           # EPC
-        sw   $k1, {_LOG + 12}($0)
+        sw   $k1, {_LOG + 12}($28)
         andi $k0, $k0, 0x7c
         beq  $k0, $0, back      # an interrupt
         addiu $k0, $k0, -24     # a bus error of a fetch
@@ -50,12 +50,13 @@ away:   jr   $30
 
 @dataclass(frozen=True)
 class RandomProgram:
-    """A program, by words from address 0 on.
+    """A program.
 
     Attributes
     ----------
     words : list of int
-        Its memory: handler, units, end; the data begin at `DATA`.
+        Its memory, from its first address on: a jump to the units, both there and where the
+        bootstrap of tile (0, 0) leads to; handler, units, end. The data begin at `DATA`.
     end : int
         Address of the branch to itself.
     """
@@ -65,7 +66,8 @@ class RandomProgram:
 
 
 def random_program(rng: random.Random, *, units: int, exceptions: bool = False,
-                   odd: bool = False) -> RandomProgram:
+                   odd: bool = False, origin: int = 0, data: int | None = None
+                   ) -> RandomProgram:
     """A random program; it starts at `START`.
 
     Parameters
@@ -75,13 +77,20 @@ def random_program(rng: random.Random, *, units: int, exceptions: bool = False,
     odd : bool
         Also what the architecture leaves open: branches in delay slots, division by 0, fields that
         are not used and hold anything.
+    origin : int
+        Its first address, a multiple of 64 KiB, which is added to all of the above.
+    data : int or None
+        Where its loads and stores go: `DATA`, or as many bytes of another memory.
     """
-    return _Builder(rng, exceptions=exceptions, odd=odd).build(units)
+    return _Builder(rng, exceptions=exceptions, odd=odd, origin=origin,
+                    data=origin + DATA if data is None else data).build(units)
 
 
 class _Builder:
-    def __init__(self, rng: random.Random, *, exceptions: bool, odd: bool) -> None:
+    def __init__(self, rng: random.Random, *, exceptions: bool, odd: bool, origin: int,
+                 data: int) -> None:
         self.rng, self.exceptions, self.odd = rng, exceptions, odd
+        self.origin, self.data = origin, data
         self.words: list[int] = []
         self.fixups: list[tuple[int, str, int]] = []  # place, how, unit
         self.starts: list[int] = []
@@ -89,7 +98,7 @@ class _Builder:
 
     @property
     def here(self) -> int:
-        return START + 4 * len(self.words)
+        return self.origin + START + 4 * len(self.words)
 
     def put(self, *words: int) -> None:
         self.words += words
@@ -110,7 +119,7 @@ class _Builder:
     def build(self, units: int) -> RandomProgram:
         self.units = units
         for register in range(1, 32):
-            self.set(register, DATA if register == _BASE else self.word())
+            self.set(register, self.data if register == _BASE else self.word())
         if self.exceptions:
             self.set(1, self.rng.getrandbits(32))
             self.put(encode("mtc0", rt=1, rd=12))
@@ -127,9 +136,9 @@ class _Builder:
         if self.exceptions:  # nothing is to be lost of what comes now
             self.put(encode("mtc0", rt=0, rd=12))
         for register in range(1, 32):
-            self.put(encode("sw", rt=register, rs=0, immediate=_DUMP + 4 * register))
+            self.put(encode("sw", rt=register, rs=_BASE, immediate=_DUMP + 4 * register))
         for name in ("mfhi", "mflo"):
-            self.put(encode(name, rd=1), encode("sw", rt=1, rs=0, immediate=_DUMP))
+            self.put(encode(name, rd=1), encode("sw", rt=1, rs=_BASE, immediate=_DUMP))
         end = self.here
         self.put(encode("beq", offset=-1), 0)
         for place, how, unit in self.fixups:
@@ -137,14 +146,15 @@ class _Builder:
             if how == "offset":
                 self.words[place] |= target - (place + 1) & 0xFFFF
             elif how == "target":
-                self.words[place] |= START // 4 + target & 0x3FF_FFFF
+                self.words[place] |= (self.origin + START) // 4 + target & 0x3FF_FFFF
             else:
                 self.words[place] |= START + 4 * target & 0xFFFF
-        handler = assemble(_HANDLER, origin=HANDLER)
+        handler = assemble(_HANDLER, origin=self.origin + HANDLER)
         assert HANDLER + 4 * len(handler) <= START
-        assert end < DATA, "too many units"
+        assert end < self.origin + DATA, "too many units"
         low = [0] * (HANDLER // 4) + handler
-        low[0:3] = [encode("lui", rt=31), encode("j", target=START), 0]
+        begins = [encode("j", target=self.origin + START), 0]
+        low[0:6] = [encode("lui", rt=31), *begins, 0, *begins]
         low += [0] * (START // 4 - len(low))
         data = [self.word() for _ in range(_DATA_BYTES // 4)]
         words = low + self.words
@@ -153,6 +163,15 @@ class _Builder:
     def set(self, register: int, value: int) -> None:
         self.put(encode("lui", rt=register, immediate=value >> 16),
                  encode("ori", rt=register, rs=register, immediate=value & 0xFFFF))
+
+    def high(self, register: int) -> None:
+        """The upper half of an address in the program, unless it is 0."""
+        if self.origin:
+            self.put(encode("lui", rt=register, immediate=self.origin >> 16))
+
+    def low(self, register: int) -> int:
+        """The instruction that adds the lower half, which is missing in it."""
+        return encode("ori", rt=register, rs=register if self.origin else 0)
 
     # Units. Of a branch, `one` fills the slot: it is a single instruction.
 
@@ -225,8 +244,9 @@ class _Builder:
 
     def far(self) -> None:
         """By a register; into which JALR may write its link."""
+        self.high(_JUMP)
         self.ahead("low")
-        self.put(encode("ori", rt=_JUMP, rs=0))
+        self.put(self.low(_JUMP))
         if self.rng.random() < 0.5:
             self.put(encode("jr", rs=_JUMP) | self.noise(6, 15, "jr"))
         else:
@@ -327,11 +347,13 @@ class _Builder:
                      encode(self.rng.choice(("lw", "lbu", "ll", "lwr", "sw")), rt=self.dest(),
                             rs=_JUMP, immediate=4 * self.rng.randrange(8)))
             return
+        self.high(_BACK)
         self.fixups.append((len(self.words), "low", self.unit + 1))
-        self.put(encode("ori", rt=_BACK, rs=0))
+        self.put(self.low(_BACK))
         if self.rng.random() < 0.5:
             self.put(encode("lui", rt=_JUMP, immediate=MISSING >> 16))
         else:
-            self.put(encode("ori", rt=_JUMP, rs=0, immediate=START + self.rng.randrange(1, 4)))
+            self.high(_JUMP)
+            self.put(self.low(_JUMP) | START + self.rng.randrange(1, 4))
         self.put(encode("jr", rs=_JUMP), self.one())
 

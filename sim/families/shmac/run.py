@@ -1,4 +1,7 @@
-"""Programs on a SHMAC grid: what each tile gets, and a run of all of them."""
+"""Programs on a SHMAC grid: what each tile gets, and a run of all of them on the functional model.
+
+On the RTL: `cyclebound.sim.families.shmac.rtl`.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -63,17 +66,23 @@ class TileResult:
     instructions, exceptions : int
         That its core executed, and took.
     failed_stores : int
-        That its core was not told of.
+        That its core was not told of; None: not counted.
     at : str
         Where it was, if it had not ended.
+    console : bytes
+        What it wrote.
+    cycles : int or None
+        Of the RTL, from the grid's start to its end, or to the end of the run.
     """
 
     program: str
     status: int | None
     instructions: int
     exceptions: int
-    failed_stores: int
+    failed_stores: int | None
     at: str
+    console: bytes = b""
+    cycles: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,17 +94,17 @@ class ShmacRun:
     tiles : dict of TileResult
         Of the tiles with a program.
     rounds : int
-        What the clock showed at the end.
+        What the clock showed at the end: rounds, or cycles of the RTL.
     seconds : float
-        CPU time.
-    system : System
-        The grid as the run left it.
+        CPU time, of the RTL of its simulation.
+    sent : dict of bytes
+        What the UARTs sent.
     """
 
     tiles: dict[Tile, TileResult]
     rounds: int
     seconds: float
-    system: System
+    sent: dict[Tile, bytes]
 
     @property
     def ended(self) -> bool:
@@ -135,5 +144,7 @@ def run_model(setup: Setup, *, limit: int, seed: int | None = None,
         core = system.cores[tile]
         results[tile] = TileResult(
             program.name, core.status, core.instructions, core.exceptions, core.failed,
-            "" if core.status is not None else program.where(core.machine.pc))
-    return ShmacRun(results, system.clock, seconds, system)
+            "" if core.status is not None else program.where(core.machine.pc),
+            bytes(core.console))
+    return ShmacRun(results, system.clock, seconds,
+                    {tile: bytes(sent) for tile, sent in system.sent.items()})

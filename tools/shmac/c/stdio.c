@@ -23,11 +23,9 @@ static void fill(struct sink *sink, char character, int count)
         emit(sink, character);
 }
 
-volatile unsigned *shmac_output = &SHMAC_CONSOLE;
-
 int putchar(int character)
 {
-    *shmac_output = (unsigned char)character;
+    SHMAC_CONSOLE = (unsigned char)character;
     return (unsigned char)character;
 }
 

@@ -5,10 +5,6 @@
 
 #define EOF (-1)
 
-/* Where characters go: the tile's console, or word 0 of a tile with a UART, which is
- * (volatile unsigned *)SHMAC_ADDRESS(row, column, 0). */
-extern volatile unsigned *shmac_output;
-
 int putchar(int character);
 int puts(const char *text);
 /* %d %i %u %x %X %c %s %p %%, with flags 0 - + space, width, precision of %s, l and ll. */

@@ -1,0 +1,82 @@
+"""How long a grid of SHMAC's tiles lets a core wait: its memory as `MemoryWaits` has it.
+
+Of the network, the bounds for stated masters (`cyclebound.golden.shmac.network_bounds`); of the
+tile itself, what `cyclebound.golden.shmac.tile` says. A core waits for a request to the network
+from the first cycle in which it is on offer to the last one before its response, which is one less
+than the bound counts; for a plain write up to the cycle before it is taken.
+
+The RAM of a tile whose core reaches it past the router serves a request of the network in no more
+than two cycles, one for the core and one for itself, and takes one at least every two cycles. That
+is no more than a slave of the network that needs two cycles.
+"""
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.noc.routes import Mesh, Tile
+from cyclebound.golden.shmac.address_map import (
+    BOOT_WORDS,
+    LOCAL_BITS,
+    SYSTEM_BASE,
+    SystemRegister,
+    tile_base,
+)
+from cyclebound.golden.shmac.layout import Kind, Layout
+from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
+from cyclebound.golden.shmac.network_bounds import NetworkBounds
+from cyclebound.golden.shmac.tile_bounds import LOCAL_WAIT, LOCAL_WRITE_WAIT
+from cyclebound.golden.shmac.traffic import Senders
+
+__all__ = ["everybody", "memory_waits"]
+
+_END = 1 << 32
+
+
+def everybody(layout: Layout) -> Senders:
+    """Each core may ask each tile for anything."""
+    return dict.fromkeys(layout.tiles(Kind.CORE), frozenset(layout.tiles()))
+
+
+def memory_waits(layout: Layout, tile: Tile, *, masters: Senders | None = None, bypass: bool = True,
+                 jump: bool = False) -> MemoryWaits:
+    """The most that the core of a tile waits, by address.
+
+    Parameters
+    ----------
+    layout : Layout
+        The grid.
+    tile : (row, column)
+        Where the core is.
+    masters : Senders, optional
+        Which tiles the cores may send to, this one among them; None: each to all. Past the router
+        is not sent.
+    bypass, jump : bool
+        As of `cyclebound.golden.shmac.tile.TileModel`.
+
+    Raises `NotCovered` if there is no core.
+    """
+    if layout.kind(tile) is not Kind.CORE:
+        raise NotCovered(f"tile {tile} must have a core")
+    sending = dict(everybody(layout) if masters is None else masters)
+    if bypass:
+        sending = {master: targets - {master} for master, targets in sending.items()}
+    sending = {master: targets for master, targets in sending.items() if targets}
+    network = NetworkBounds(Mesh(layout.height, layout.width), sending, service=1 + bypass)
+    own = {"fetch": LOCAL_WAIT, "read": LOCAL_WAIT, "write": LOCAL_WRITE_WAIT,
+           "load_linked": LOCAL_WAIT, "store_conditional": LOCAL_WAIT}
+    boot = 0 if jump else 4 * BOOT_WORDS
+    regions = [Region("bootstrap", 0, boot, **own)] if boot else []
+    sends = network.accept(tile) - 1 if tile in sending else None
+    raises, after = int(SystemRegister.RAISE), int(SystemRegister.RAISE) + 4
+    regions += [Region("system registers", SYSTEM_BASE, raises, **own),
+                Region("other system registers", after, _END, **own)]
+    if sends is not None:
+        regions.append(Region("interrupts of others", raises, after, write=sends))
+    for there in layout.tiles():
+        start = tile_base(*there) or boot
+        end = min(tile_base(*there) + (1 << LOCAL_BITS), SYSTEM_BASE)
+        name = "tile ({}, {})".format(*there)
+        if there == tile and bypass:
+            regions.append(Region(name, start, end, **own))
+        elif there in sending.get(tile, ()):
+            read = network.read(tile, there, behind=True) - 1
+            regions.append(Region(name, start, end, read, read, sends, read, read))
+    return MemoryWaits(regions)

@@ -1,0 +1,292 @@
+"""Golden models of SHMAC's tiles, cycle by cycle: RAM, and a core with its RAM.
+
+Ref: SHMAC thesis, 2.3, 3.2.2, 5.1 (router bypass), 5.2 (system registers); docs/shmac.md
+says what is decided where it is silent.
+
+A request of the core is answered at one of four places:
+
+- *system*: a register of the tile (`cyclebound.golden.shmac.address_map`), for words only;
+- *local*: the tile's own RAM, if the router is bypassed;
+- *absent*: the address belongs to no tile of the grid;
+- *network*: everything else, the tile's own RAM without the bypass among it.
+
+The first three take a request in the first cycle in which it is on offer and answer in the next
+one. A request to the network is on offer to it in the same cycles, and its response reaches the
+core in the cycle in which the network offers it.
+
+The RAM has a port that reads and a port that writes, and each is used once in a cycle. The core
+comes first: it never waits. A request of the network waits while the core does the same as it
+wants to, read or write, and while the response before it is not taken. Of a read and a write in one
+cycle, the read sees what was there before.
+"""
+
+from collections.abc import Collection
+
+from cyclebound.golden.noc.routes import Tile
+from cyclebound.golden.shmac.address_map import (
+    BOOT_WORDS,
+    FAILED_LINE,
+    MOST_FAILED,
+    RAISED_LINE,
+    SYSTEM_BASE,
+    SystemRegister,
+    boot_stub,
+    tile_base,
+    tile_of,
+)
+from cyclebound.golden.shmac.core import CoreModel, Fetch, Response, Shown
+from cyclebound.golden.shmac.machine import Access
+from cyclebound.golden.shmac.packet import RequestPacket, ResponsePacket
+
+__all__ = ["RamModel", "TileModel"]
+
+_MASK = 0xFFFF_FFFF
+
+
+def merge(old: int, data: int, strobes: int) -> int:
+    """A word after a write."""
+    mask = sum(255 << 8 * lane for lane in range(4) if strobes >> lane & 1)
+    return old & ~mask | data & mask
+
+
+class RamModel:
+    """A RAM at a tile's slave port.
+
+    Parameters
+    ----------
+    words : int
+        Its size.
+    raises : bool
+        An interrupt may be raised here.
+    masters : collection of (row, column)
+        Tiles whose cores may reserve words with LL; with none, LL and SC are errors. Rules as of
+        `cyclebound.golden.shmac.memory`.
+
+    Attributes
+    ----------
+    content : list of int
+        Its words.
+    response : ResponsePacket or None
+        On offer to the network in this cycle.
+    """
+
+    def __init__(self, words: int, *, raises: bool = False, masters: Collection[Tile] = ()
+                 ) -> None:
+        self.content, self._raises = [0] * words, raises
+        self._masters = set(masters)
+        self._reserved: dict[Tile, int] = {}  # by whom, which word
+        self.response: ResponsePacket | None = None
+
+    def ready(self, request: RequestPacket, *, passed: bool, reads: bool = False,
+              writes: bool = False) -> bool:
+        """Whether it takes this request in this cycle.
+
+        ``passed``: the network takes a response, if one is on offer. ``reads``, ``writes``: what
+        the core does with the RAM.
+        """
+        if self.response is not None and not passed:
+            return False
+        return not (writes if request.write else reads)
+
+    def step(self, request: RequestPacket | None, *, passed: bool) -> bool:
+        """One cycle: the request that is taken in it; whether it raises an interrupt."""
+        if passed:
+            self.response = None
+        if request is None:
+            return False
+        place = request.address // 4
+        if request.write and request.interrupt and not request.sync:
+            if self._raises:
+                return True
+            self._answer(request, error=True)
+        elif place >= len(self.content) or (
+                request.sync and request.initiator not in self._masters):
+            self._answer(request, error=True)
+        elif request.write:
+            succeeds = not request.sync or self._reserved.pop(request.initiator, None) == place
+            if succeeds:
+                self.content[place] = merge(self.content[place], request.data, request.strobes)
+                self._reserved = {master: word for master, word in self._reserved.items()
+                                  if word != place}
+            if request.sync:
+                self._answer(request, data=int(succeeds))
+        else:
+            if request.sync:
+                self._reserved[request.initiator] = place
+            self._answer(request, data=self.content[place])
+        return False
+
+    def _answer(self, request: RequestPacket, *, error: bool = False, data: int = 0) -> None:
+        self.response = ResponsePacket(not request.answered, error, request.initiator,
+                                       request.target, data)
+
+
+class TileModel:
+    """A core, its RAM and its system registers.
+
+    Parameters
+    ----------
+    position : (row, column)
+        Where it is.
+    shape : (int, int)
+        Rows and columns of the grid.
+    words : int
+        Of the RAM.
+    big_endian, bypass, jump : bool
+        Byte order; whether the tile's own RAM is reached without the network; whether the first
+        four words are tile (0, 0)'s instead of the bootstrap among the system registers.
+
+    Attributes
+    ----------
+    core : CoreModel
+    ram : RamModel
+    clock : int
+        Cycles since the core was let run.
+    failed, raised, exited, status, console
+        System registers; ``console`` is a character in the cycle after it was written.
+    """
+
+    def __init__(self, *, position: Tile, shape: tuple[int, int], words: int,
+                 big_endian: bool = True, bypass: bool = True, jump: bool = False) -> None:
+        base = tile_base(*position)
+        self.core = CoreModel(big_endian=big_endian, vector=base + 0x80)
+        self.ram = RamModel(words, raises=True)
+        self._position, self._shape, self._bypass = position, shape, bypass
+        self._boot_end = 0 if jump else 4 * BOOT_WORDS
+        self.clock = self.failed = self.status = 0
+        self.raised = self.exited = False
+        self.console: int | None = None
+        self._response: Response | None = None  # to the core, of this tile
+
+    def place(self, request: Fetch | Access) -> str:
+        """Who answers: "system", "local", "absent" or "network"."""
+        address = request.address
+        if isinstance(request, Access) and address == SystemRegister.RAISE and self._whole(request):
+            there = request.data >> 4 & 15, request.data & 15
+            return "network" if self._in_grid(there) else "absent"
+        if address < self._boot_end or address >= SYSTEM_BASE:
+            return "system"
+        if not self._in_grid(tile_of(address)):
+            return "absent"
+        return "local" if self._bypass and tile_of(address) == self._position else "network"
+
+    def _in_grid(self, tile: Tile) -> bool:
+        return tile[0] < self._shape[0] and tile[1] < self._shape[1]
+
+    @staticmethod
+    def _whole(access: Access) -> bool:
+        return access.write and not access.sync and access.strobes == 15
+
+    def offer(self, run: bool) -> RequestPacket | None:
+        """The request on offer to the network in this cycle."""
+        request = self.core.request
+        if request is None or not run or self.exited or self.place(request) != "network":
+            return None
+        if isinstance(request, Fetch):
+            return RequestPacket(initiator=self._position, target=tile_of(request.address),
+                                 address=request.address & 0xFF_FFFF, strobes=15)
+        if request.address == SystemRegister.RAISE:
+            return RequestPacket(write=True, interrupt=True, initiator=self._position,
+                                 target=(request.data >> 4 & 15, request.data & 15))
+        return RequestPacket(write=request.write, sync=request.sync, initiator=self._position,
+                             target=tile_of(request.address), address=request.address & 0xFF_FFFF,
+                             strobes=request.strobes, data=request.data)
+
+    def uses_ram(self, run: bool) -> tuple[bool, bool]:
+        """Whether the core reads and writes the RAM in this cycle."""
+        request = self.core.request
+        if request is None or not run or self.exited or self.place(request) != "local":
+            return False, False
+        writes = isinstance(request, Access) and request.write
+        return not writes, writes
+
+    def ready(self, request: RequestPacket, *, run: bool, passed: bool) -> bool:
+        """Whether the RAM takes a request of the network in this cycle."""
+        reads, writes = self.uses_ram(run)
+        return self.ram.ready(request, passed=passed, reads=reads, writes=writes)
+
+    def step(self, *, run: bool, taken: bool = False, response: ResponsePacket | None = None,
+             request: RequestPacket | None = None, passed: bool = False) -> Shown:
+        """One cycle.
+
+        Parameters
+        ----------
+        run : bool
+            The core may go on; low from reset until its program is in the RAM.
+        taken : bool
+            The network takes the request on offer.
+        response : ResponsePacket or None
+            What the network hands over.
+        request : RequestPacket or None
+            What the network offers to the RAM.
+        passed : bool
+            The network takes the RAM's response, if one is on offer.
+        """
+        takes = request is not None and self.ready(request, run=run, passed=passed)
+        asked = self.core.request if run and not self.exited else None
+        place = "" if asked is None else self.place(asked)
+        answer, lines = self._response, self.raised << RAISED_LINE | (
+            self.failed > 0) << FAILED_LINE
+        failures = 0
+        if response is not None:
+            if response.write:
+                failures += 1
+            else:
+                answer = Response(response.data, response.error)
+        self._response = self.console = None
+        raises = False
+        if takes and request is not None and not request.write:  # before the core writes
+            raises = self.ram.step(request, passed=passed)
+        clears_failed = clears_raised = exits = False
+        if place == "local":
+            assert asked is not None
+            self._response = self._local(asked)
+        elif place == "absent":
+            self._response = Response(0, True)
+        elif place == "system":
+            assert asked is not None
+            self._response = self._system(asked)
+            if isinstance(asked, Access) and self._whole(asked):
+                clears_failed = asked.address == SystemRegister.FAILED
+                clears_raised = asked.address == SystemRegister.RAISED
+                exits = asked.address == SystemRegister.EXIT
+                if exits:
+                    self.status = asked.data
+                if asked.address == SystemRegister.CONSOLE:
+                    self.console = asked.data & 255
+        if isinstance(asked, Access) and not asked.answered:  # posted
+            failures += self._response is not None and self._response.error
+            self._response = None
+        if request is None or not takes or request.write:  # after the core has read
+            raises = self.ram.step(request if takes else None, passed=passed)
+        self.raised = raises or (self.raised and not clears_raised)
+        self.failed = min(MOST_FAILED, (0 if clears_failed else self.failed) + failures)
+        self.clock = self.clock + 1 & _MASK if run else 0
+        shown = self.core.step(ready=place not in ("", "network") or (place == "network" and taken),
+                               response=answer, lines=lines)
+        self.exited |= exits
+        return shown
+
+    def _local(self, asked: Fetch | Access) -> Response:
+        place = (asked.address & 0xFF_FFFF) // 4
+        if place >= len(self.ram.content) or (isinstance(asked, Access) and asked.sync):
+            return Response(0, True)
+        if isinstance(asked, Access) and asked.write:
+            self.ram.content[place] = merge(self.ram.content[place], asked.data, asked.strobes)
+            return Response()
+        return Response(self.ram.content[place])
+
+    def _system(self, asked: Fetch | Access) -> Response:
+        """What a register answers: an error unless a whole word is read or written."""
+        address = asked.address
+        if isinstance(asked, Access) and (asked.strobes != 15 or asked.sync):
+            return Response(0, True)
+        if isinstance(asked, Access) and asked.write:
+            return Response(0, address not in (SystemRegister.EXIT, SystemRegister.CONSOLE,
+                                               SystemRegister.FAILED, SystemRegister.RAISED))
+        if address < 4 * BOOT_WORDS:
+            return Response(boot_stub(*self._position)[address // 4])
+        values = {SystemRegister.CLOCK: self.clock, SystemRegister.FAILED: self.failed,
+                  SystemRegister.TILE: self._position[0] << 4 | self._position[1],
+                  SystemRegister.RAISED: self.raised}
+        return Response(int(values.get(address, 0)), address not in values)  # type: ignore

@@ -1,0 +1,132 @@
+"""A grid of SHMAC's tiles: cores, RAM and devices on the network with two channels."""
+
+from functools import cached_property
+
+from amaranth.hdl import Cat, Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.shmac.core_port import DATA_BITS
+from cyclebound.golden.shmac.layout import Kind, Layout
+from cyclebound.hdl.shmac.core import TraceLayout
+from cyclebound.hdl.shmac.device import CharacterLayout, Device
+from cyclebound.hdl.shmac.network import Network
+from cyclebound.hdl.shmac.packet import RequestPacketLayout
+from cyclebound.hdl.shmac.ram import Ram
+from cyclebound.hdl.shmac.tile import CoreTile
+
+__all__ = ["Grid"]
+
+
+class Grid(wiring.Component):
+    """A layout of tiles.
+
+    Latency: see its parts, `CoreTile`, `Ram`, `Device` and `Network`.
+
+    Parameters
+    ----------
+    layout : sequence of str
+        A row of tiles each, a character for each tile, as `Kind` has them.
+    words : int
+        Of each RAM, a power of two.
+    endian : str
+        As of `CoreTile`.
+    bypass : bool
+        As of `CoreTile`.
+    jump : sequence of (row, column)
+        Cores whose first words are tile (0, 0)'s.
+
+    Members
+    -------
+    run : In(1).array
+        Of each core, in the order of tiles: it may go on; low from reset until its program is in
+        its RAM, then high.
+    host : In(stream of RequestPacketLayout)
+        Plain writes, which enter tile (0, 0) from the west.
+    console : Out(CharacterLayout).array
+        Of each core, in the order of tiles: what its program writes.
+    exited, status : Out(1).array, Out(32).array
+        Of each core: its program has ended, and with what.
+    trace : Out(TraceLayout).array
+        Of each core.
+    sends : Out(CharacterLayout).array
+        Of each UART, in the order of tiles.
+    receives : In(stream of 8 bits).array
+        Of each UART.
+    lost : Out(1)
+        A router has dropped a packet: never.
+    """
+
+    def __init__(self, *, layout, words, endian="big", bypass=True, jump=()):
+        self.layout = Layout(tuple(layout))
+        self._parameters = {"rows": self.layout.height, "columns": self.layout.width,
+                            "words": words, "endian": endian, "bypass": bypass}
+        CoreTile(**self._parameters)  # refuses what is wrong
+        self.jump = [tuple(tile) for tile in jump]
+        for tile in self.jump:
+            if self.layout.kind(tile) is not Kind.CORE:
+                raise ValueError(f"Jump must name tiles with a core, not {tile}")
+        if self.jump and self.layout.kind((0, 0)) not in (Kind.JUMP, Kind.RAM):
+            raise ValueError(f"Jump must have a jump tile, or RAM, in tile (0, 0), not "
+                             f"{self.layout.rows[0][0]!r}")
+        cores, uarts = (len(self.layout.tiles(kind)) for kind in (Kind.CORE, Kind.UART))
+        super().__init__({
+            "run": In(1).array(cores), "host": In(stream.Signature(RequestPacketLayout)),
+            "console": Out(CharacterLayout).array(cores), "exited": Out(1).array(cores),
+            "status": Out(DATA_BITS).array(cores), "trace": Out(TraceLayout).array(cores),
+            "sends": Out(CharacterLayout).array(uarts),
+            "receives": In(stream.Signature(8)).array(uarts), "lost": Out(1),
+        })
+
+    @cached_property
+    def network(self):
+        """Made when first used."""
+        return Network(rows=self.layout.height, columns=self.layout.width)
+
+    @cached_property
+    def tiles(self):
+        """By tile, what is in it besides its routers; made when first used."""
+        masters = self.layout.tiles(Kind.CORE)
+
+        def made(tile):
+            kind = self.layout.kind(tile)
+            if kind is Kind.CORE:
+                return CoreTile(**self._parameters, jump=tile in self.jump)
+            if kind.has_memory:
+                return Ram(words=self._parameters["words"],
+                           masters=masters if kind is Kind.LOCKS else ())
+            return Device(kind=kind)
+
+        return {tile: made(tile) for tile in self.layout.tiles()}
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.network = network = self.network
+        wiring.connect(m, wiring.flipped(self.host), network.host)
+        cores = uarts = 0
+        for number, (tile, unit) in enumerate(self.tiles.items()):
+            m.submodules["{}_{}_{}".format(self.layout.kind(tile).name.lower(), *tile)] = unit
+            wiring.connect(m, network.slave_requests[number], unit.accesses)
+            wiring.connect(m, unit.answers, network.slave_responses[number])
+            responses = network.master_responses[number]
+            kind = self.layout.kind(tile)
+            if kind is Kind.CORE:
+                wiring.connect(m, unit.requests, network.master_requests[number])
+                wiring.connect(m, responses, unit.responses)
+                m.d.comb += [
+                    unit.position.row.eq(tile[0]), unit.position.column.eq(tile[1]),
+                    unit.run.eq(self.run[cores]), self.console[cores].eq(unit.console),
+                    self.exited[cores].eq(unit.exited), self.status[cores].eq(unit.status),
+                    self.trace[cores].eq(unit.trace),
+                ]
+                cores += 1
+            else:
+                m.d.comb += responses.ready.eq(1)
+            if kind is Kind.UART:
+                wiring.connect(m, wiring.flipped(self.receives[uarts]), unit.receives)
+                m.d.comb += self.sends[uarts].eq(unit.sends)
+                uarts += 1
+            if kind is Kind.CLOCK:
+                m.d.comb += unit.run.eq(Cat(*self.run).any())
+        m.d.comb += self.lost.eq(Cat(*network.dropped_requests, *network.dropped_responses).any())
+        return m

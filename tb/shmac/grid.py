@@ -1,0 +1,161 @@
+"""Testbench of a grid of SHMAC's tiles: programs in all of them, beside the golden model.
+
+Programs come in through the host's port, without Python in between; then the grid is reset, which
+leaves the RAMs as they are, and the cores run. Model and hardware are compared in every cycle.
+"""
+
+from collections.abc import Collection, Mapping
+
+from cyclebound.golden.noc.routes import Tile
+from cyclebound.golden.shmac.address_map import VECTOR_OFFSET, tile_base, tile_of
+from cyclebound.golden.shmac.core import Shown
+from cyclebound.golden.shmac.core_bounds import CLASSES
+from cyclebound.golden.shmac.grid import GridModel
+from cyclebound.golden.shmac.grid_bounds import memory_waits
+from cyclebound.golden.shmac.layout import Kind, Layout
+from cyclebound.golden.shmac.memory_waits import AccessKind
+from cyclebound.golden.shmac.packet import RequestPacket
+from cyclebound.golden.shmac.tile_bounds import LOCAL_WAIT
+from cyclebound.golden.shmac.traffic import Senders
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.shmac.core import trace_said
+from cyclebound.tb.shmac.tile import packet_said
+from cyclebound.tools.shmac.random_programs import DATA, random_program
+
+__all__ = ["GridBench", "any_programs"]
+
+_DRAIN = 200  # cycles from the last word's entering a grid to its being in a RAM, and more
+
+
+class GridBench:
+    """A grid in simulation beside its model.
+
+    Parameters
+    ----------
+    fresh : bool
+        Nothing has run in this simulation before: all memories are 0.
+
+    Attributes
+    ----------
+    layout : Layout
+    model : GridModel
+        Since the last reset.
+    """
+
+    def __init__(self, bench: Bench, *, fresh: bool = False) -> None:
+        self.bench, self.parameters = bench, bench.parameters
+        self.layout = Layout(tuple(bench.parameters["layout"]))
+        self.cores = self.layout.tiles(Kind.CORE)
+        self.uarts = self.layout.tiles(Kind.UART)
+        memories = [tile for tile in self.layout.tiles() if self._has_memory(tile)]
+        self._content: dict[Tile, list[int | None]] = {
+            tile: [0 if fresh else None] * self.parameters["words"] for tile in memories}
+
+    def _has_memory(self, tile: Tile) -> bool:
+        kind = self.layout.kind(tile)
+        return kind is not None and kind.has_memory
+
+    async def start(self, words: Mapping[int, int], masters: Senders | None = None) -> None:
+        """Put words at their addresses, 0 everywhere else, and reset.
+
+        ``masters``: the tiles that each core may send to; None: all.
+        """
+        bench = self.bench
+        bench.forget()
+        self._waits = {tile: memory_waits(
+            self.layout, tile, masters=masters, bypass=self.parameters["bypass"],
+            jump=list(tile) in self.parameters["jump"]) for tile in self.cores}
+        self._last: dict[int, tuple[int, ...]] = {}
+        wanted: dict[Tile, list[int]] = {tile: [0] * self.parameters["words"]
+                                         for tile in self._content}
+        for address, word in words.items():
+            wanted[tile_of(address)][(address & 0xFF_FFFF) // 4] = word
+        inputs = [bench.inputs.pack({"host.valid": 1, **packet_said(
+            "host.payload", RequestPacket(write=True, target=tile, address=4 * place, strobes=15,
+                                          data=word))})
+            for tile, content in wanted.items() for place, word in enumerate(content)
+            if word != self._content[tile][place]]
+        await bench.reset()
+        ready = bench.outputs["host.ready"]
+        taken = [ready.of(seen) for seen in await bench.play(inputs)]
+        bench.compare(taken, [1] * len(taken), "the host's words are taken at once")
+        await bench.play([0] * _DRAIN)
+        self._content = wanted  # type: ignore
+        await bench.reset()
+        self.model = GridModel(self.layout, words=self.parameters["words"],
+                               big_endian=self.parameters["endian"] == "big",
+                               bypass=self.parameters["bypass"],
+                               jump=[tuple(tile) for tile in self.parameters["jump"]])
+        for tile, ram in self.model.rams.items():
+            ram.content = wanted[tile]
+
+    def runs(self, cores: Collection[Tile]) -> dict[str, int]:
+        """The inputs that let these cores run."""
+        return {f"run.{number}": 1 for number, tile in enumerate(self.cores) if tile in cores}
+
+    async def cycle(self) -> None:
+        """One cycle, in which the cores run, compared."""
+        bench, model = self.bench, self.model
+        said: dict[str, int] = {"lost": 0}
+        for number, tile in enumerate(self.cores):
+            core = model.tiles[tile]
+            said[f"console.{number}.valid"] = int(core.console is not None)
+            if core.console is not None:
+                said[f"console.{number}.character"] = core.console
+            said[f"exited.{number}"] = int(core.exited)
+            said[f"status.{number}"] = core.status
+        for number, tile in enumerate(self.uarts):
+            sent = model.devices[tile].sent
+            said[f"sends.{number}.valid"] = int(sent is not None)
+            if sent is not None:
+                said[f"sends.{number}.character"] = sent
+        seen = await bench.step(bench.inputs.pack(self.runs(self.cores)))
+        shown = model.step(run=self.cores)
+        for number, tile in enumerate(self.cores):
+            said |= {name.replace("trace", f"trace.{number}"): value
+                     for name, value in trace_said(shown[tile]).items()}
+        bench.check_fields(seen, said)
+        for number, tile in enumerate(self.cores):
+            if shown[tile].begins:
+                self._declare(number, tile, shown[tile])
+
+    def _declare(self, number: int, tile: Tile, shown: Shown) -> None:
+        """What the instruction that has begun may wait, by where its access goes. The next one
+        comes from the tile's own RAM."""
+        access, waits, data = self.model.tiles[tile].core.access, self._waits[tile], 0
+        if access is not None:
+            region = waits.at(access.address)
+            kind = AccessKind.READ if access.answered else AccessKind.WRITE
+            data = (LOCAL_WAIT * access.answered if region is None  # no such tile
+                    else region.wait(kind) or 0)
+        own = waits.at(tile_base(*tile) + VECTOR_OFFSET)
+        assert own is not None
+        saying = CLASSES[shown.kind](), own.fetch or 0, data
+        if saying != self._last.get(number):
+            self.bench.declare("instruction", {"n": number}, core_cycles=saying[0],
+                               fetch_wait=saying[1], data_wait=saying[2])
+            self._last[number] = saying
+
+
+@testbench
+async def any_programs(bench: Bench) -> None:
+    """Random programs, whose data are in their own tile, in another one, or in one they share."""
+    grid = GridBench(bench)
+    memories = list(grid._content)
+    for shared in (False, True):
+        words: dict[int, int] = {}
+        masters: dict[Tile, frozenset[Tile]] = {}
+        there = bench.rng.choice(memories)
+        for tile in grid.cores:
+            base = tile_base(*tile)
+            target = there if shared else bench.rng.choice(memories)
+            masters[tile] = frozenset([tile, target])
+            data = tile_base(*target) + DATA
+            program = random_program(bench.rng, units=25, odd=True, origin=base, data=data)
+            for place, word in enumerate(program.words[:DATA // 4]):
+                words[base + 4 * place] = word
+            for place, word in enumerate(program.words[DATA // 4:]):
+                words[data + 4 * place] = word
+        await grid.start(words, masters)
+        for _ in range(2_500):
+            await grid.cycle()
