@@ -11,7 +11,7 @@ import typer
 from cyclebound.golden.shmac.address_map import LOCAL_BITS, VECTOR_OFFSET, tile_base
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.cli.base import AsJson, console
-from cyclebound.sim.families.shmac.files import load_program, program_file
+from cyclebound.sim.families.shmac.files import load_layout, load_program, program_file
 from cyclebound.sim.families.shmac.options import (
     CompilerName,
     Defines,
@@ -25,6 +25,7 @@ from cyclebound.sim.families.shmac.options import (
 from cyclebound.sim.families.shmac.wcet_files import (
     address_of,
     code_of,
+    grid_memory,
     load_facts,
     load_memory,
     memory_of,
@@ -54,6 +55,15 @@ def wcet(
     waits: Annotated[str, typer.Option(
         "--waits", "-w", metavar="FETCH,READ,WRITE", help="The same for one memory at all "
         "addresses; the default is a RAM beside the core.")] = "1,1,0",
+    grid: Annotated[str | None, typer.Option(
+        "--grid", "-g", metavar="LAYOUT", help="The same of the RTL of a grid, for the core of "
+        "--tile: a file, or rows with / between them (`cyclebound shmac run --help`).")] = None,
+    others: Annotated[str, typer.Option(
+        "--others", metavar="HOW", help="Of --grid, the other cores: worst, each may send to each "
+        "tile in any cycle; silent, none sends.")] = "worst",
+    bypass: Annotated[bool, typer.Option(
+        "--bypass/--no-bypass", help="Of --grid: cores reach their own memory past the router, or "
+        "by it.")] = True,
     facts: Annotated[Path | None, typer.Option(
         "--facts", metavar="FILE.toml", help="Bounds of loops and ranges of registers: \\[loops] "
         "with lines as \"sort+0x40\" = 9 or { bound = 9, total = 36 }, \\[registers] with lines as "
@@ -90,6 +100,7 @@ def wcet(
 
         cyclebound shmac wcet sort.s --function sort --listing
         cyclebound shmac wcet fir.c -f filter --waits 27,27,5
+        cyclebound shmac wcet fir.c -f filter --grid PR/PP --tile 1,1 --others worst
 
     Cycles count from where the function's first instruction begins to where the one after its
     return does. A loop needs a bound: one that counts by known steps to a known limit has it. For
@@ -111,13 +122,19 @@ def wcet(
     start = loaded.entry if function is None else address_of(function, code, "--function")
     ranges = _stack_of(loaded)
     if facts is not None:
-        loops, said = load_facts(facts, code)
-        ranges |= said
+        loops, held = load_facts(facts, code)
+        ranges |= held
         code = replace(code, facts={**code.facts, **loops})
     ranges |= registers_of(registers or ())
-    if memory is not None and waits != "1,1,0":
-        raise UserError("--memory and --waits say the same: give one of them")
-    regions = memory_of(waits) if memory is None else load_memory(memory)
+    said = [name for name, given in (("--memory", memory is not None),
+                                     ("--waits", waits != "1,1,0"), ("--grid", grid is not None))
+            if given]
+    if len(said) > 1:
+        raise UserError(f"{' and '.join(said)} say the same: give one of them")
+    if grid is not None:
+        regions = grid_memory(load_layout(grid), tile_named(tile), others, bypass=bypass)
+    else:
+        regions = memory_of(waits) if memory is None else load_memory(memory)
     try:
         found = bound_of(
             code, start, regions,

@@ -19,6 +19,8 @@ from cyclebound.sim.families.shmac.rtl import run_rtl
 from cyclebound.sim.families.shmac.run import Setup, run_model
 from cyclebound.tools.shmac.assembler import assemble
 from cyclebound.tools.shmac.program import assembled
+from cyclebound.tools.shmac.wcet.analysis import wcet
+from cyclebound.tools.shmac.wcet.code import assembled as code_assembled
 
 unit = pytest.mark.unit
 SMALL = catalogue.load().find("shmac.grid").configuration("small")[1].parameters
@@ -179,3 +181,37 @@ def test_the_models_of_a_grid_agree():
     assert system.run(1000)
     assert {tile: list(content) for tile, content in system.memories.items()} == {
         tile: ram.content for tile, ram in model.rams.items()}
+
+
+TIMED = """
+first:  lw    $11, {CLOCK}($0)
+        li    $8, 20
+        lui   $9, 0x0100
+again:  sw    $8, 0($9)
+        lw    $10, 4($9)
+        addiu $8, $8, -1
+        bgtz  $8, again
+        nop
+second: lw    $12, {CLOCK}($0)
+        subu  $12, $12, $11
+        sw    $12, {EXIT}($0)
+"""
+
+
+@pytest.mark.cosim
+@pytest.mark.each_commit
+@pytest.mark.parametrize("tiles", [[(0, 0)], [(0, 0), (1, 1)]], ids=["alone", "both"])
+def test_a_programs_bound_holds_on_the_rtl(tmp_path, tiles):
+    """From its source, its tile and who else sends, to cycles that its own clock counts."""
+    text = TIMED.format(**{register.name: register - (1 << 32) for register in SystemRegister})
+    layout = Layout(tuple(SMALL["layout"]))
+    programs = {tile: assembled(text, "timed", *tile) for tile in tiles}
+    ran = run_rtl(Setup(layout, programs, setup().ram), limit=20_000, folder=tmp_path)
+    masters = dict.fromkeys(tiles, frozenset([(0, 1)]))
+    for tile in tiles:
+        code = code_assembled(text, origin=programs[tile].entry)
+        bound = wcet(code, code.symbols["first"], memory_waits(layout, tile, masters=masters),
+                     stops=[code.symbols["second"]]).cycles
+        measured = ran.tiles[tile].status
+        assert measured is not None
+        assert bound / 3 < measured <= bound

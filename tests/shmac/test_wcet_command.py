@@ -42,6 +42,21 @@ def test_memory_of_a_file(call, gcd, tmp_path):
     assert done.stderr == f"cyclebound: over 9 cycles: {json.loads(done.stdout)['cycles']:,}\n"
 
 
+def test_a_core_of_a_grid(call, tmp_path):
+    """A read of another tile: alone, and among others that may read there too."""
+    (tmp_path / "far.s").write_text("lui $t0, 0x0100\nlw $t1, 0($t0)\nend: b end\nnop\n")
+    found = {}
+    for others in ("silent", "worst"):
+        done = call("shmac", "wcet", "far.s", "--grid", "PR/PP", "--stop", "end",
+                    "--others", others, "--json")
+        assert (done.returncode, done.stderr) == (0, "")
+        found[others] = json.loads(done.stdout)["shares"]
+    assert found["silent"]["core"] == found["worst"]["core"]
+    assert found["silent"]["data"] < found["worst"]["data"]
+    local = json.loads(call("shmac", "wcet", "far.s", "--stop", "end", "--json").stdout)["shares"]
+    assert local["data"] == 1 < found["silent"]["data"]
+
+
 def test_facts_of_a_file(call, tmp_path):
     (tmp_path / "loops.s").write_text(GCD.replace("# bound 24", ""))
     (tmp_path / "facts.toml").write_text('[loops]\n"gcd+0x10" = 24\n[registers]\na0 = [0, 3]\n')

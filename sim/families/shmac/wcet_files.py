@@ -7,14 +7,17 @@ from typing import Any
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.shmac.address_map import entry_of, tile_base
+from cyclebound.golden.shmac.grid_bounds import everybody, memory_waits
 from cyclebound.golden.shmac.isa import REGISTER_NAMES
+from cyclebound.golden.shmac.layout import Layout
 from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits, Region
 from cyclebound.golden.user_files import load_toml, text_in
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.tools.shmac.program import Program
 from cyclebound.tools.shmac.wcet.code import Code, LoopFact, WcetError, assembled
 
-__all__ = ["address_of", "code_of", "load_facts", "load_memory", "memory_of", "registers_of"]
+__all__ = ["address_of", "code_of", "grid_memory", "load_facts", "load_memory", "memory_of",
+           "registers_of"]
 
 _TOML = 1 << 20  # bytes
 _MASK = 0xFFFF_FFFF
@@ -61,6 +64,23 @@ def address_of(text: str, code: Code, what: str) -> int:
     if found["name"] not in code.symbols:
         raise unknown("function or label", found["name"], code.symbols)
     return code.symbols[found["name"]] + _number(found["more"] or "0") & _MASK
+
+
+def grid_memory(layout: Layout, tile: tuple[int, int], others: str, *, bypass: bool
+                ) -> MemoryWaits:
+    """How long a grid lets the core of a tile wait; ``others``: worst or silent.
+
+    Raises `UserError`.
+    """
+    if others not in ("worst", "silent"):
+        raise UserError(f"--others is worst or silent, not {others!r}")
+    masters = everybody(layout)
+    if others == "silent":
+        masters = {master: targets for master, targets in masters.items() if master == tile}
+    try:
+        return memory_waits(layout, tile, masters=masters, bypass=bypass)
+    except NotCovered as error:
+        raise UserError(f"--tile and --grid: {error}") from None
 
 
 def _table(path: Path) -> dict[str, Any]:
