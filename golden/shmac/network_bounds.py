@@ -143,10 +143,10 @@ class _Channel:
         """The longest turn of these outputs."""
         return max(map(self.turn, outputs))
 
-    def around(self, path: Path) -> set[Output]:
-        """The outputs at which a packet of this path waits, or one that it waits for."""
+    def around(self, first: Output) -> set[Output]:
+        """The outputs at which a packet waits that begins with this one, or one before it."""
         found: set[Output] = set()
-        todo = list(path)
+        todo = [first]
         while todo:
             output = todo.pop()
             if output not in found:
@@ -185,6 +185,7 @@ class NetworkBounds:
         self._responses = _Channel(
             mesh, [(target, master, master) for master, target in pairs if master != HOST],
             dict.fromkeys(mesh.tiles, 1))
+        self._crowds: dict[Output, dict[Tile, tuple[int, int, int]] | None] = {}
         turns = {target: service + 1 + self._held(target) for target in self._readers}
         self._requests = _Channel(
             mesh, [(master, target, master) for master, target in pairs], turns)
@@ -205,22 +206,37 @@ class NetworkBounds:
         moves = [self._moves(target, master) for master in self._readers[target]]
         return max(by_turns if count is None else min(by_turns, count) for count in moves)
 
+    def _crowd(self, first: Output) -> dict[Tile, tuple[int, int, int]] | None:
+        """Masters whose responses may hold up one that begins with that output: how often each of
+        them moves on there, when there may be one more, and one more after that. None: so many
+        that a response may wait for ever new ones."""
+        if first not in self._crowds:
+            channel = self._responses
+            around = channel.around(first)
+            masters = set().union(*(channel.users[output] for output in around))
+            nearest = {master: _ROUTER * min(
+                len(channel.paths[there, master, master]) for there in self._masters[master])
+                for master in masters}
+            apart = [2 * cycles + _LEAST_SERVICE for cycles in nearest.values()]
+            if sum(1 / cycles for cycles in apart) - 1 / min(apart) >= 1:
+                self._crowds[first] = None
+            else:
+                self._crowds[first] = {master: (
+                    max(len(around.intersection(channel.paths[there, master, master]))
+                        for there in self._masters[master]),
+                    cycles + _LEAST_SERVICE, 2 * cycles + _LEAST_SERVICE)
+                    for master, cycles in nearest.items()}
+        return self._crowds[first]
+
     def _moves(self, target: Tile, master: Tile) -> int | None:
         """How often other responses move on where this one may wait for them; None: no limit."""
-        channel, path = self._responses, self._responses.paths[target, master, master]
-        around = channel.around(path)
-        others = []  # of each: moves of a response, when it may have one more, and after that
-        for other, targets in self._masters.items():
-            if other in (master, HOST):
-                continue
-            moves = max(len(around.intersection(channel.paths[there, other, other]))
-                        for there in targets)
-            routers = min(len(channel.paths[there, other, other]) for there in targets)
-            if moves:
-                others.append((moves, _ROUTER * routers + _LEAST_SERVICE,
-                               2 * _ROUTER * routers + _LEAST_SERVICE))
-        waits, limit = 0, _MOST_WAITS
-        while waits <= limit:
+        path = self._responses.paths[target, master, master]
+        crowd = self._crowd(path[0])
+        if crowd is None:
+            return None
+        others = [its for other, its in crowd.items() if other != master]
+        waits = 0
+        while waits <= _MOST_WAITS:
             window = _ROUTER * len(path) + waits
             total = sum(moves * (1 + (window >= again and 1 + (window - again) // apart))
                         for moves, again, apart in others)
