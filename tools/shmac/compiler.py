@@ -21,14 +21,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cyclebound.golden.shmac.address_map import LOCAL_BITS, SYSTEM_BASE, tile_base
+from cyclebound.tools.shmac.configuration import LEAST_RAM
 from cyclebound.tools.shmac.disassembler import what_it_is
 from cyclebound.tools.shmac.program import Program, ProgramError, load_elf, unknown_instructions
 
-__all__ = ["COMPILERS", "LEAST_RAM", "CompileError", "Objects", "Target", "compile_c",
+__all__ = ["COMPILERS", "CompileError", "Objects", "Target", "compile_c",
            "compiler_named"]
 
 COMPILERS = ("zig", "gcc")
-LEAST_RAM = 1 << 12
 _LIBRARY = Path(__file__).parent / "c"
 _SOURCES = ("start.c", "stdlib.c", "stdio.c", "string.c", "long.c")
 _STACK = 0x400  # bytes that the heap leaves to the stack, at least
