@@ -1,6 +1,8 @@
 """C for SHMAC's tiles: what comes out of the compilers, and what is refused by name."""
 
+import random
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -123,6 +125,55 @@ def test_a_programs_own_handler(ran):
             "unsigned epc, unsigned address) { exit((int)(address + (cause >> 2 & 31))); }\n"
             "int main(void) { return *(volatile int *)0x203; }")
     assert ran(text) == ("", 0x203 + 4)
+
+
+INTERRUPTED = """
+#include <shmac.h>
+static volatile unsigned product, count;
+void shmac_interrupt(unsigned lines) { count++; product = lines * 2654435761u / 7 + count % 3; }
+static unsigned work(unsigned rounds)
+{
+    unsigned long long wide = 1;
+    for (unsigned i = 0; i < rounds; i++)
+        wide = wide * 6364136223846793005u + (unsigned)wide % 1000003u + i / 3;
+    return (unsigned)(wide >> 32);
+}
+int main(void)
+{
+    unsigned alone = work(60);
+    shmac_interrupts(SHMAC_LINE_RAISED);
+    unsigned interrupted = work(60);
+    shmac_interrupts(0);
+    return alone != interrupted ? 1 : count < 20 ? 2 : 0;
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("forgotten", ["", "mthi $8", "mtlo $9", "lw $1, 16", "lw $2, 20",
+                                       "lw $31, 84"])
+def test_an_interrupt_changes_nothing(tmp_path, cache, monkeypatch, forgotten):
+    """Wherever it comes; a register that the way back forgets is found."""
+    if forgotten:
+        shutil.copytree(compiler._LIBRARY, tmp_path / "c")
+        start = tmp_path / "c" / "start.c"
+        assert start.read_text().count(forgotten) == 1
+        start.write_text(start.read_text().replace(f"{forgotten}($29)", "nop").replace(
+            forgotten, "nop"))
+        monkeypatch.setattr(compiler, "_LIBRARY", tmp_path / "c")
+    (tmp_path / "t.c").write_text(INTERRUPTED)
+    program, _ = compile_c([tmp_path / "t.c"], Target(), tmp_path / "t.elf", cache=cache / "zig")
+    system = System(Layout(("P",)))
+    system.load(program.words)
+    system.start((0, 0))
+    core, rng = system.cores[0, 0], random.Random(1)
+    while core.running and core.instructions < 500_000:
+        before = core.exceptions
+        core.machine.lines = int(rng.random() < 0.02)
+        system.step((0, 0))
+        if core.exceptions > before:
+            core.machine.lines = 0
+    assert (core.status == 0) is (not forgotten)
 
 
 @needs_compiler

@@ -44,6 +44,7 @@ GRIDS = {
     "cpi": ("JCP/PRR/RPR", 3, r"(fetch|read|write): 2000 instructions, \d{4} cycles"),
     "lock": ("PPP/PLR/PPP", 1, "the last of 7: 70 increments"),
     "ring": ("PPPP", 4, r"core (\d): \d+"),
+    "signal": ("PPPP", 1, "interrupted by 3 cores, 5 times each"),
 }
 """Programs of many: a grid, how many lines they print, and each of them."""
 LONG = {"sha"}
@@ -73,7 +74,7 @@ def ran(layout, programs, *, big_endian=True, rng=None):
     for tile, program in programs.items():
         system.load(program.words)
         system.start(tile)
-    assert system.run(3_000_000, rng=rng)
+    assert system.run(20_000_000, rng=rng)
     return system
 
 
