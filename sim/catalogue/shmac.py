@@ -201,6 +201,8 @@ BLOCKS = (
         configurations={
             "small": Configuration({"layout": ["PR", "LP"], "words": 8192, "endian": "big",
                                     "bypass": True, "jump": []}),
+            "devices": Configuration({"layout": ["JPC", "UP."], "words": 8192, "endian": "little",
+                                      "bypass": False, "jump": [[0, 1]]}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.shmac.grid", quick=("small",)),),
         bounds=(BoundBinding("instruction", core_bounds.instruction, Probe(

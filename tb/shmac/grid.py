@@ -7,7 +7,12 @@ leaves the RAMs as they are, and the cores run. Model and hardware are compared 
 from collections.abc import Collection, Mapping
 
 from cyclebound.golden.noc.routes import Tile
-from cyclebound.golden.shmac.address_map import VECTOR_OFFSET, tile_base, tile_of
+from cyclebound.golden.shmac.address_map import (
+    VECTOR_OFFSET,
+    SystemRegister,
+    tile_base,
+    tile_of,
+)
 from cyclebound.golden.shmac.core import Shown
 from cyclebound.golden.shmac.core_bounds import CLASSES
 from cyclebound.golden.shmac.grid import GridModel
@@ -20,9 +25,10 @@ from cyclebound.golden.shmac.traffic import Senders
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.shmac.core import trace_said
 from cyclebound.tb.shmac.tile import packet_said
+from cyclebound.tools.shmac.assembler import assemble
 from cyclebound.tools.shmac.random_programs import DATA, random_program
 
-__all__ = ["GridBench", "any_programs"]
+__all__ = ["GridBench", "any_accesses", "any_programs"]
 
 _DRAIN = 200  # cycles from the last word's entering a grid to its being in a RAM, and more
 
@@ -109,8 +115,19 @@ class GridBench:
             said[f"sends.{number}.valid"] = int(sent is not None)
             if sent is not None:
                 said[f"sends.{number}.character"] = sent
-        seen = await bench.step(bench.inputs.pack(self.runs(self.cores)))
+        inputs, comes = self.runs(self.cores), {}
+        for number, tile in enumerate(self.uarts):
+            waiting = model.devices[tile].received
+            said[f"receives.{number}.ready"] = int(not waiting)
+            if bench.rng.random() < 0.1:
+                comes[tile] = bench.rng.getrandbits(8)
+                inputs |= {f"receives.{number}.valid": 1,
+                           f"receives.{number}.payload": comes[tile]}
+        taken = {tile for tile in comes if not model.devices[tile].received}
+        seen = await bench.step(bench.inputs.pack(inputs))
         shown = model.step(run=self.cores)
+        for tile in taken:
+            model.devices[tile].received.append(comes[tile])
         for number, tile in enumerate(self.cores):
             said |= {name.replace("trace", f"trace.{number}"): value
                      for name, value in trace_said(shown[tile]).items()}
@@ -123,6 +140,10 @@ class GridBench:
         """What the instruction that has begun may wait, by where its access goes. The next one
         comes from the tile's own RAM."""
         access, waits, data = self.model.tiles[tile].core.access, self._waits[tile], 0
+        if access is not None and access.address == SystemRegister.EXIT:
+            self.bench.undeclare("instruction", {"n": number})  # there is no next one
+            self._last.pop(number, None)
+            return
         if access is not None:
             region = waits.at(access.address)
             kind = AccessKind.READ if access.answered else AccessKind.WRITE
@@ -130,7 +151,11 @@ class GridBench:
                     else region.wait(kind) or 0)
         own = waits.at(tile_base(*tile) + VECTOR_OFFSET)
         assert own is not None
-        saying = CLASSES[shown.kind](), own.fetch or 0, data
+        fetch = own.fetch or 0
+        if list(tile) in self.parameters["jump"] and shown.pc is not None and shown.pc < 16:
+            first = waits.at(0)  # the jump tile's
+            fetch = max(fetch, (first and first.fetch) or 0)
+        saying = CLASSES[shown.kind](), fetch, data
         if saying != self._last.get(number):
             self.bench.declare("instruction", {"n": number}, core_cycles=saying[0],
                                fetch_wait=saying[1], data_wait=saying[2])
@@ -159,3 +184,43 @@ async def any_programs(bench: Bench) -> None:
         await grid.start(words, masters)
         for _ in range(2_500):
             await grid.cycle()
+
+
+_HANDLER = "mfc0 $k0, $14\naddiu $k0, $k0, 4\njr $k0\nrfe"
+
+
+@testbench
+async def any_accesses(bench: Bench) -> None:
+    """Loads and stores of all kinds to all tiles, and to where none is; what fails is skipped."""
+    grid, rng = GridBench(bench), bench.rng
+    height, width = grid.layout.height, grid.layout.width
+    words: dict[int, int] = {}
+    for tile in grid.cores:
+        base = tile_base(*tile)
+        text = [f"li ${register}, {register}" for register in (2, 4, 5, 6, 7)]  # no reset does
+        for _ in range(80):
+            row, column = rng.randrange(height + 1), rng.randrange(width + 1)
+            operation = rng.choice(("lw", "lw", "sw", "sw", "lb", "sb", "lh", "ll", "sc"))
+            place = rng.choice((DATA, 0x7FFC) if (row, column) in grid.cores  # not its program
+                               else (0, 0, 4, 8, 12, 16, DATA, 0x7FFC))
+            register = rng.randrange(4, 8)
+            text += [f"li $1, {tile_base(row, column):#x}",
+                     *(["ll $2, 0x7000($1)"] if operation == "sc" and rng.random() < 0.7 else []),
+                     f"{operation} ${register}, {place:#x}($1)"]
+            if rng.random() < 0.1:
+                text.append(f"sw ${register}, {SystemRegister.CONSOLE - (1 << 32)}($0)")
+        text.append(f"sw $4, {SystemRegister.EXIT - (1 << 32)}($0)")
+        code = assemble("\n".join(text), origin=base + 0x100)
+        for start, part in ((0, assemble(f"j {base + 0x100:#x}\nnop", origin=base)),
+                            (16, assemble(f"j {base + 0x100:#x}\nnop", origin=base + 16)),
+                            (VECTOR_OFFSET, assemble(_HANDLER, origin=base + VECTOR_OFFSET)),
+                            (0x100, code)):
+            words |= {base + start + 4 * place: word for place, word in enumerate(part)}
+    await grid.start(words)
+    for _ in range(9_000):
+        if grid.model.exited:
+            break
+        await grid.cycle()
+    for _ in range(100):
+        await grid.cycle()
+    bench.compare(grid.model.exited, True, "all programs end")
