@@ -18,8 +18,15 @@ def installed():
     return found
 
 
-if os.environ.get("CYCLEBOUND_REQUIRE_ZIG") == "1":
-    assert "zig" in installed(), "ziglang is not installed: pip install 'cyclebound[shmac]'"
+def demand(environment):
+    """Those of ``CYCLEBOUND_REQUIRE_ZIG=1`` and ``CYCLEBOUND_REQUIRE_GCC=1`` have to be here."""
+    missing = [name for name in COMPILERS
+               if environment.get(f"CYCLEBOUND_REQUIRE_{name.upper()}") == "1"
+               and name not in installed()]
+    assert not missing, f"not installed: {', '.join(missing)}"
+
+
+demand(os.environ)
 
 needs_compiler = pytest.mark.skipif(
     not installed(), reason="no C compiler for MIPS-I: pip install 'cyclebound[shmac]'")

@@ -13,7 +13,7 @@ from cyclebound.golden.shmac.system import System
 from cyclebound.tools.shmac import compiler
 from cyclebound.tools.shmac.compiler import CompileError, Target, compile_c, compiler_named
 from cyclebound.tools.shmac.disassembler import what_it_is
-from kit.shmac_c import installed, needs_compiler
+from kit.shmac_c import demand, installed, needs_compiler
 
 pytestmark = pytest.mark.system
 
@@ -233,6 +233,14 @@ def test_without_a_compiler(monkeypatch):
         says = f"there is no compiler for MIPS-I: {says}"
         with pytest.raises(CompileError, match=re.escape(says)):
             compiler_named(name)
+
+
+def test_a_required_compiler_is_not_skipped(monkeypatch):
+    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(compiler.shutil, "which", lambda name: None)
+    demand({})
+    with pytest.raises(AssertionError, match=r"^not installed: zig, gcc"):
+        demand({"CYCLEBOUND_REQUIRE_ZIG": "1", "CYCLEBOUND_REQUIRE_GCC": "1"})
 
 
 @needs_compiler
