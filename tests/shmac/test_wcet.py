@@ -313,9 +313,9 @@ def test_facts_of_comments():
 def test_a_total_is_less_than_the_product():
     text = """
         li    $t0, 4
-outer:  move  $t1, $t0
-inner:  addiu $t1, $t1, -1          {fact}
-        bne   $t1, $0, inner
+outer:  lw    $t1, -4($sp)
+inner:  addiu $t1, $t1, -1          # bound 4 {total}
+        bgtz  $t1, inner
         nop
         addiu $t0, $t0, -1
         bne   $t0, $0, outer
@@ -323,9 +323,48 @@ inner:  addiu $t1, $t1, -1          {fact}
         jr    $ra
         nop
     """
-    code = assembled(text.format(fact=""), origin=START)
-    said = bound(text.format(fact="# total 10"))
-    assert said.cycles == measured(code) < said.by_paths
+    said, unsaid = (bound(text.format(total=total)) for total in (", total 10", ""))
+    assert said.cycles == unsaid.cycles - 6 * 3 * (1 + 3)
+    assert said.by_paths == unsaid.by_paths == unsaid.cycles
+
+
+TRIANGLES = {
+    "down": ("li $t0, 4", "move $t1, $t0", "addiu $t1, $t1, -1; bne $t1, $0, inner; nop",
+             "addiu $t0, $t0, -1; bne $t0, $0, outer; nop", [4, 3, 2, 1]),
+    "up": ("li $t0, 0", "li $t1, -1",
+           "addiu $t1, $t1, 1; slt $t2, $t1, $t0; bne $t2, $0, inner; nop",
+           "addiu $t0, $t0, 1; slti $t2, $t0, 5; bne $t2, $0, outer; nop", [1, 2, 3, 4, 5]),
+    "times four": ("li $t0, 0", "sll $t1, $t0, 2; addu $t1, $t1, $sp",
+                   "addiu $t1, $t1, 4; addiu $t2, $sp, 20; bne $t1, $t2, inner; nop",
+                   "addiu $t0, $t0, 1; slti $t2, $t0, 5; bne $t2, $0, outer; nop", [5, 4, 3, 2, 1]),
+}
+
+
+@pytest.mark.parametrize("name", TRIANGLES)
+def test_a_loop_may_differ_from_round_to_round_of_another(name):
+    begins, enters, inner, outer, rounds = TRIANGLES[name]
+    found = agrees(lines(f"{begins}; outer: {enters}; inner: sw $t0, -4($sp); {inner}; {outer}; "
+                         "jr $ra; nop"))
+    assert found.loops[1].rounds == max(rounds)
+    assert max(line.times for line in found.lines) == sum(rounds)
+
+
+def test_a_round_may_not_come_to_a_loop():
+    """In the last one the test leaves before."""
+    agrees("""
+        li    $t0, 0
+outer:  slti  $t1, $t0, 4
+        beq   $t1, $0, end
+        move  $t2, $t0
+inner:  addiu $t2, $t2, 1
+        slti  $t1, $t2, 5
+        bne   $t1, $0, inner
+        nop
+        b     outer
+        addiu $t0, $t0, 1
+end:    jr    $ra
+        nop
+    """)
 
 
 @pytest.mark.parametrize(("text", "message"), [

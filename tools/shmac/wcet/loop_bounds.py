@@ -40,6 +40,7 @@ __all__ = ["Analysed", "Edge", "LoopBound", "Test", "analysed", "stays"]
 
 _MASK = 0xFFFF_FFFF
 _SPAN = 1 << 32
+_MOST_LOOKS = 200_000  # instructions that are gone through, round by round
 _POINTERS = (29, 30)  # registers that a round is first taken to leave as they are
 
 Edge = tuple[Node, Node | None]
@@ -69,11 +70,17 @@ class LoopBound:
         How often its head is executed for each entry, by tests of which a round needs only one.
     stated : int or None
         How often its head is executed for each entry, as its author says.
+    around : Loop or None
+        The loop around it, if the bound is another one in each of that one's rounds.
+    by_round : list of LoopBound or None
+        These, in order; None where that round does not come to it.
     """
 
     tests: list[Test] = field(default_factory=list)
     counted: int | None = None
     stated: int | None = None
+    around: Loop | None = None
+    by_round: list["LoopBound | None"] = field(default_factory=list)
 
     @property
     def rounds(self) -> int:
@@ -140,6 +147,7 @@ class _Pass:
         self.result = Analysed(nest(graph))
         self._check_facts()
         state, self._environment = entry_state(registers)
+        self._looked: dict[Loop, LoopBound] = {}  # the bounds of one pass
         self._body(self.result.whole, state, final=True)
 
     def _check_facts(self) -> None:
@@ -283,6 +291,10 @@ class _Pass:
                                                 entry, min(test.most - 1, most or 0))
                        for test in bound.tests if test.most}
             through = self._body(loop, head, final=True, refined=refined)
+            if most and loop.inner:
+                self._look_at_rounds(loop, head, entry, steps, most)
+        elif most is not None:
+            self._looked[loop] = bound
         left = {}
         exits = {conditions[2 if conditions[1] == test.stay else 1]: test
                  for test in bound.tests
@@ -296,6 +308,29 @@ class _Pass:
             left[edge] = self._without(loop, state, entry, steps, rounds)
         self._forget_ranges(loop)
         return left
+
+    def _look_at_rounds(self, loop: Loop, head: State, entry: State,
+                        steps: Mapping[object, int], most: int) -> None:
+        """Bound the loops directly in a loop again, for each of its rounds."""
+        general = {inner: self.result.bounds[inner] for inner in loop.inner
+                   if inner in self.result.bounds}
+
+        def look(number: int) -> dict[Loop, LoopBound | None]:
+            for place, step in steps.items():
+                self._environment[Symbol(loop, place)] = _counted(
+                    as_range(_get(entry, place)), step, number, number)
+            self._looked = {}
+            self._body(loop, head, final=False)
+            return {inner: self._looked.get(inner) for inner in general}
+
+        if (most + 1) * len(loop.nodes) <= _MOST_LOOKS and any(
+                found is None or found.rounds != general[inner].rounds
+                for number in (0, most) for inner, found in look(number).items()):
+            for number in range(most + 1):
+                for inner, found in look(number).items():
+                    general[inner].around = loop
+                    general[inner].by_round.append(found)
+        self._set_ranges(loop, entry, steps, most)
 
     def _rounds(self, loop: Loop, entry: State
                 ) -> tuple[State, _Through, dict[object, int], LoopBound, int | None]:

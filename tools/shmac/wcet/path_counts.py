@@ -14,7 +14,7 @@ from ortools.sat.python import cp_model
 from cyclebound.tools.shmac.wcet.code import LoopFact, WcetError
 from cyclebound.tools.shmac.wcet.costs import Cost
 from cyclebound.tools.shmac.wcet.graph import Node
-from cyclebound.tools.shmac.wcet.loop_bounds import Analysed, Edge
+from cyclebound.tools.shmac.wcet.loop_bounds import Analysed, Edge, LoopBound
 from cyclebound.tools.shmac.wcet.loops import Loop
 
 __all__ = ["path_counts"]
@@ -58,6 +58,19 @@ def path_counts(analysed: Analysed, costs: Mapping[Edge, Cost], facts: Mapping[i
         return sum(counts[edge] for edge in before.get(loop.head, ())
                    if edge[0] not in loop.nodes) + (loop.head == start)
 
+    def in_rounds(loop: Loop, bound: LoopBound, backs: cp_model.LinearExprT) -> None:
+        """A loop whose bound is another one in each round of the loop around it."""
+        assert bound.around is not None
+        reached = [found for found in bound.by_round if found is not None]
+        around = entries(bound.around)
+        model.add(entries(loop) <= len(reached) * around)
+        model.add(backs <= sum(found.rounds - 1 for found in reached) * around)
+        for test in bound.tests:
+            stays = [same.most for found in reached for same in found.tests
+                     if same.stay == test.stay]
+            if test.stay in counts and len(stays) == len(reached):
+                model.add(counts[test.stay] <= sum(stays) * around)
+
     totals: dict[int, list[Loop]] = {}
     for loop, bound in analysed.bounds.items():
         backs = sum(counts[edge] for edge in before.get(loop.head, ()) if edge[0] in loop.nodes)
@@ -67,6 +80,8 @@ def path_counts(analysed: Analysed, costs: Mapping[Edge, Cost], facts: Mapping[i
         for rounds in (bound.counted, bound.stated):
             if rounds is not None:
                 model.add(backs <= (rounds - 1) * entries(loop))
+        if bound.around is not None:
+            in_rounds(loop, bound, backs)
         totals.setdefault(loop.head.pc, []).append(loop)
     for address, fact in facts.items():
         if fact.total is not None:
