@@ -349,6 +349,17 @@ def test_a_loop_may_differ_from_round_to_round_of_another(name):
     assert max(line.times for line in found.lines) == sum(rounds)
 
 
+def test_a_loop_that_one_counter_begins_and_another_one_ends():
+    """Both of the loop around it: only round by round are they known together."""
+    text = lines("li $t0, 0; li $t3, 8; outer: li $t4, 2; middle: move $t1, $t0; sll $t2, $t3, 0; "
+                 "inner: addiu $t1, $t1, 4; bne $t1, $t2, inner; nop; addiu $t4, $t4, -1; "
+                 "bne $t4, $0, middle; nop; addiu $t0, $t0, 12; addiu $t3, $t3, 12; "
+                 "slti $t1, $t0, 30; bne $t1, $0, outer; nop; jr $ra; nop")
+    assert [loop.rounds for loop in agrees(text).loops] == [3, 2, 2]
+    with pytest.raises(WcetError, match="has no bound"):  # their distance is no multiple of 4
+        bound(text.replace("addiu $t3, $t3, 12", "addiu $t3, $t3, 13"))
+
+
 def test_a_round_may_not_come_to_a_loop():
     """In the last one the test leaves before."""
     agrees("""

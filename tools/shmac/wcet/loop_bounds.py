@@ -147,7 +147,9 @@ class _Pass:
         self.result = Analysed(nest(graph))
         self._check_facts()
         state, self._environment = entry_state(registers)
-        self._looked: dict[Loop, LoopBound] = {}  # the bounds of one pass
+        self._looked: dict[Loop, LoopBound | None] = {}  # of one pass; None: nothing bounds it
+        # of loops in others, for each round of these
+        self._by_round: dict[Loop, tuple[Loop, list[LoopBound | None], int]] = {}
         self._body(self.result.whole, state, final=True)
 
     def _check_facts(self) -> None:
@@ -276,6 +278,12 @@ class _Pass:
             else:
                 head, through, steps, bound, most = self._rounds(loop, entry)
         env.hoped = before or (hoped and outer)
+        if final and loop in self._by_round:
+            around, bounds, longest = self._by_round[loop]
+            if most is None:
+                bound.counted, most = longest, longest - 1
+            if loop in around.inner:
+                bound.around, bound.by_round = around, bounds
         if most is None and final:
             raise WcetError(
                 f"the loop at {self._graph.program.place(loop.head.pc)} has no bound: nothing that "
@@ -290,11 +298,11 @@ class _Pass:
             refined = {test.stay: self._at_most(loop, head, through.states.get(test.stay), steps,
                                                 entry, min(test.most - 1, most or 0))
                        for test in bound.tests if test.most}
-            through = self._body(loop, head, final=True, refined=refined)
             if most and loop.inner:
                 self._look_at_rounds(loop, head, entry, steps, most)
-        elif most is not None:
-            self._looked[loop] = bound
+            through = self._body(loop, head, final=True, refined=refined)
+        else:
+            self._looked[loop] = None if most is None else bound
         left = {}
         exits = {conditions[2 if conditions[1] == test.stay else 1]: test
                  for test in bound.tests
@@ -311,25 +319,33 @@ class _Pass:
 
     def _look_at_rounds(self, loop: Loop, head: State, entry: State,
                         steps: Mapping[object, int], most: int) -> None:
-        """Bound the loops directly in a loop again, for each of its rounds."""
-        general = {inner: self.result.bounds[inner] for inner in loop.inner
-                   if inner in self.result.bounds}
+        """Bound the loops in a loop for each of its rounds, if that makes a difference.
 
-        def look(number: int) -> dict[Loop, LoopBound | None]:
+        Where they are counted by what another counter of this loop limits, only this shows it.
+        """
+        inner = list(loop.all())
+
+        def look(first: int, last: int) -> dict[Loop, LoopBound | None]:
             for place, step in steps.items():
                 self._environment[Symbol(loop, place)] = _counted(
-                    as_range(_get(entry, place)), step, number, number)
+                    as_range(_get(entry, place)), step, first, last)
             self._looked = {}
             self._body(loop, head, final=False)
-            return {inner: self._looked.get(inner) for inner in general}
+            return self._looked
 
+        def said(found: dict[Loop, LoopBound | None]) -> list[int | None]:
+            return [None if bound is None else bound.rounds
+                    for bound in (found.get(one, LoopBound(stated=0)) for one in inner)]
+
+        general = said(look(0, most))
         if (most + 1) * len(loop.nodes) <= _MOST_LOOKS and any(
-                found is None or found.rounds != general[inner].rounds
-                for number in (0, most) for inner, found in look(number).items()):
-            for number in range(most + 1):
-                for inner, found in look(number).items():
-                    general[inner].around = loop
-                    general[inner].by_round.append(found)
+                said(look(number, number)) != general for number in (0, most)):
+            looks = [look(number, number) for number in range(most + 1)]
+            for one in inner:
+                known = [found[one] for found in looks if one in found]
+                if None not in known:
+                    self._by_round[one] = loop, [found.get(one) for found in looks], max(
+                        (bound.rounds for bound in known if bound is not None), default=1)
         self._set_ranges(loop, entry, steps, most)
 
     def _rounds(self, loop: Loop, entry: State
