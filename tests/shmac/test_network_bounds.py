@@ -1,10 +1,13 @@
 """Bounds of SHMAC's network, and the search for what exceeds them, on the golden model."""
 
+import random
+
 import pytest
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.shmac import network_bounds as bounds
+from cyclebound.golden.shmac.exchange import ExchangeModel
 from cyclebound.golden.shmac.network_bounds import NetworkBounds
 from cyclebound.golden.shmac.traffic import ALONE, ANYWHERE, HOST, HOTSPOT, NEIGHBOURS, senders
 from cyclebound.tools.shmac.network_search import Goal, searched
@@ -108,6 +111,39 @@ def test_the_search_finds_an_output_that_prefers_an_input(monkeypatch):
     masters = senders(mesh, HOTSPOT, hot=(0, 1))
     assert found(mesh, masters, (0, 1), (0, 1), tries=25) > NetworkBounds(
         mesh, masters, service=1).read((0, 1), (0, 1), behind=False)
+
+
+def responses(mesh, masters, *, cycles, seed):
+    """The longest response of each master and slave where all read without a pause."""
+    rng, model = random.Random(seed), ExchangeModel(mesh, service=1)
+    since, longest = {}, {}
+    for cycle in range(cycles):
+        seen = model.step({tile: (rng.choice(sorted(targets)), False)
+                           for tile, targets in masters.items() if rng.random() < 0.3})
+        for tile in seen.received:
+            target, began = since.pop(tile)
+            longest[tile, target] = max(longest.get((tile, target), 0), cycle - began + 1)
+        for tile, slave in model.slaves.items():
+            if slave.response is not None:  # on offer in the next cycle
+                since.setdefault(slave.response.initiator, (tile, cycle + 1))
+    return longest
+
+
+CROSSING = {  # masters whose responses come by one output, and those whose meet in several
+    (1, 4): {(0, 0): {(0, 3)}, (0, 1): {(0, 2)}},
+    (1, 5): {(0, 0): {(0, 4)}, (0, 1): {(0, 3)}, (0, 2): {(0, 3), (0, 4)}}}
+
+
+@unit
+@pytest.mark.parametrize("shape", CROSSING)
+def test_responses_are_within_their_bound_and_reach_it(shape):
+    mesh, masters = Mesh(*shape), CROSSING[shape]
+    within, waited = NetworkBounds(mesh, masters, service=1), 0
+    for (master, target), cycles in responses(mesh, masters, cycles=3000, seed=1).items():
+        links = sum(abs(a - b) for a, b in zip(master, target, strict=True))
+        assert bounds.alone(links=links) <= cycles <= within.response(master, target)
+        waited += cycles == within.response(master, target) > bounds.alone(links=links)
+    assert waited, "no response waits as long as it may"
 
 
 @pytest.mark.thorough
