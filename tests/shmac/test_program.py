@@ -233,7 +233,7 @@ def runs(program):
     system.run(50)
 
 
-@searches(1500, 200_000)
+@searches(700, 60_000)
 def test_changed_files_are_programs_or_refused(rounds):
     """Never a traceback, and never long: a file can count what it does not have."""
     content, refused = whole().content(), 0
@@ -254,6 +254,14 @@ def test_changed_files_are_programs_or_refused(rounds):
         runs(program)
     assert refused > len(rounds) // 10
     assert refused < len(rounds)
+
+
+def test_names_do_not_command_a_terminal():
+    elf = whole(symbols=[("ma\n\x1b[1m", BASE, 8, 2)], code=[(".te\nxt", BASE + 2, 4)])
+    with pytest.raises(ProgramError, match=r"^x: section \.te\?xt must begin at a multiple of 4"):
+        load_elf(elf.content(), "x")
+    elf.code = []
+    assert load_elf(elf.content(), "x").where(BASE) == "0x11000000 (ma??[1m + 0x0)"
 
 
 def test_a_table_of_names_without_an_end():

@@ -397,4 +397,6 @@ class _Reader:
 
 
 def _text(name: bytes) -> str:
-    return name.decode("utf-8", "replace")
+    """A name for messages and terminals, which no character of it is to command."""
+    return "".join(letter if letter.isprintable() else "?"
+                   for letter in name.decode("utf-8", "replace"))
