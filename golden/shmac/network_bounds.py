@@ -1,7 +1,9 @@
 """How long SHMAC's network with two channels takes for its requests and responses.
 
 Masters may send any request to their targets in any cycle, each waiting for one response at a time;
-plain writes are posted. A slave serves one request at a time, as `golden.shmac.slave`.
+plain writes are posted. A slave is as `golden.shmac.slave`, or faster: ``service`` cycles after it
+took a request its response is on offer, and in the cycle after that, or after the one in which its
+response was taken, it takes the next one, if there is one.
 
 **What an output grants.** In each router an output has room for two packets (the stage), and the
 input that it leads to for two more, in order: a channel of four places. Take an output for which a
@@ -51,8 +53,8 @@ grants whatever comes. Else one of two bounds, the lesser:
   master can have another one.
 
 A slave's response waits to be taken only if two are in the queue. None does if two masters or
-fewer read there, or if one leaves the queue before the next one can be there, two cycles later: a
-slave may be faster than its service says.
+fewer read there, or if each leaves the queue in the cycle in which the next one can be there: a
+slave may be faster than its service says, and have a response in every cycle.
 """
 
 from collections.abc import Iterable, Mapping
@@ -196,7 +198,7 @@ class NetworkBounds:
         """Whether a response may come to a slave's queue while there is another one."""
         channel = self._responses
         return (len(self._readers[target]) > 1
-                and channel.worst(channel.first[target]) > _LEAST_SERVICE + 1)
+                and channel.worst(channel.first[target]) > 1)
 
     def _held(self, target: Tile) -> int:
         """How long a slave's response waits to be taken."""
