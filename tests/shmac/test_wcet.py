@@ -411,6 +411,19 @@ def test_refuses(text, message):
         bound(lines(text))
 
 
+def test_refuses_loops_too_deep(monkeypatch):
+    def nested(many):
+        return "".join(f"l{number}: nop; " for number in range(many)) + "".join(
+            f"addiu $t0, $t0, -1; bne $t0, $0, l{number}; nop; "
+            for number in reversed(range(many))) + "jr $ra; nop"
+
+    with pytest.raises(WcetError, match=r"^loops must be nested 50 deep at most, and more are "):
+        bound(lines(nested(60)))
+    monkeypatch.setattr(loop_bounds, "_MOST_WORK", 100)
+    with pytest.raises(WcetError, match=r"^its loops, in each other, take more than 100 steps to "):
+        bound(lines(nested(20)))
+
+
 # What counts, and is no bound: it may pass the end of the numbers, or miss its limit.
 @pytest.mark.parametrize("text", [
     "l: addiu $a0, $a0, 1; slti $t1, $a0, 9; beq $t1, $0, l; nop",

@@ -40,6 +40,7 @@ __all__ = ["Analysed", "Edge", "LoopBound", "Test", "analysed", "stays"]
 
 _MASK = 0xFFFF_FFFF
 _SPAN = 1 << 32
+_MOST_WORK = 1_000_000  # instructions that are gone through: about half a minute
 _MOST_LOOKS = 200_000  # instructions that are gone through, round by round
 _POINTERS = (29, 30)  # registers that a round is first taken to leave as they are
 
@@ -147,6 +148,7 @@ class _Pass:
         self.result = Analysed(nest(graph))
         self._check_facts()
         state, self._environment = entry_state(registers)
+        self._work = 0
         self._looked: dict[Loop, LoopBound | None] = {}  # of one pass; None: nothing bounds it
         # of loops in others, for each round of these
         self._by_round: dict[Loop, tuple[Loop, list[LoopBound | None], int]] = {}
@@ -200,6 +202,10 @@ class _Pass:
     def _instruction(self, node: Node, state: State, final: bool, once: bool
                      ) -> Iterable[tuple[Edge, State,
                                          tuple[Condition, Edge, Edge] | None]]:
+        self._work += 1
+        if self._work > _MOST_WORK:
+            raise WcetError(f"its loops, in each other, take more than {_MOST_WORK:,} steps to "
+                            "bound")
         encoding, word = instruction_at(self._graph.program, node.pc)
         state = state.copy()
         register = destination(encoding, word)

@@ -15,6 +15,8 @@ from cyclebound.tools.shmac.wcet.graph import Node, RouteGraph
 
 __all__ = ["Loop", "nest", "round_without"]
 
+_DEPTH = 50
+
 
 @dataclass(eq=False)
 class Loop:
@@ -49,18 +51,22 @@ class Loop:
 
 
 def nest(graph: RouteGraph) -> Loop:
-    """The whole function, with its loops. Raises `WcetError` for a loop with two entries."""
+    """The whole function, with its loops. Raises `WcetError` for a loop with two entries,
+    and for too many in each other."""
     edges = networkx.DiGraph()
     edges.add_nodes_from(graph.nodes)
     edges.add_edges_from((node, follower) for node, after in graph.after.items()
                          for follower in after if follower is not None)
     before = graph.before()
     whole = Loop(graph.start, set(graph.nodes))
-    waiting = [(whole, edges, False)]
+    waiting = [(whole, edges, 0)]
     while waiting:
-        region, part, is_loop = waiting.pop()
+        region, part, depth = waiting.pop()
+        if depth > _DEPTH:
+            raise WcetError(f"loops must be nested {_DEPTH} deep at most, and more are at "
+                            f"{graph.program.place(region.head.pc)}")
         part = part.copy()
-        if is_loop:
+        if depth:
             part.remove_edges_from(list(part.in_edges(region.head)))
         for nodes in networkx.strongly_connected_components(part):
             node = next(iter(nodes))
@@ -70,7 +76,7 @@ def nest(graph: RouteGraph) -> Loop:
             loop = Loop(_head(graph, nodes, before), set(nodes))
             region.inner.append(loop)
             region.owner.update(dict.fromkeys(nodes, loop))
-            waiting.append((loop, part.subgraph(nodes), True))
+            waiting.append((loop, part.subgraph(nodes), depth + 1))
         region.order = _sorted(region, part.edges)
     return whole
 
