@@ -370,7 +370,7 @@ async def system_registers(bench: Bench) -> None:
         **{register.name: register - (1 << 32) for register in SystemRegister})
     handler = assemble("mfc0 $k0, $14\naddiu $12, $12, 1\naddiu $k0, $k0, 4\njr $k0\nrfe",
                        origin=base + VECTOR_OFFSET)
-    for wait in (0, 3, 3, 3, 11):
+    for wait in (0, 3, 11, 11, 11):
         network = Network(bench.rng, position=position, wait=wait, traffic=0,
                           words=bench.parameters["words"])
         await tile.restart(network)
