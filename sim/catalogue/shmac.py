@@ -184,7 +184,8 @@ BLOCKS = (
             "little": Configuration({**_TILE, "endian": "little"}),
             "routed": Configuration({**_TILE, "bypass": False}),  # 2.3: by the router
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.tile", quick=("bypass",)),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.tile", quick=("bypass",),
+                               least={"columns": 2, "words": 8192}),),
         bounds=(
             _INSTRUCTION,
             _RAM_ACCESS,
@@ -204,7 +205,8 @@ BLOCKS = (
             "devices": Configuration({"layout": ["JPC", "UP."], "words": 8192, "endian": "little",
                                       "bypass": False, "jump": [[0, 1]]}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.grid", quick=("small",)),),
+        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.grid", quick=("small",),
+                               least={"words": 8192}),),
         bounds=(BoundBinding("instruction", core_bounds.instruction, Probe(
             **_interval(*["trace[n].begins"] * 2), over={"n": "trace"}, classed=True)),),
         signals=("top.dut.trace__*", "top.dut.console__*"),

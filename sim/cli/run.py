@@ -325,8 +325,11 @@ def run(block: BlockName, configuration: ConfigurationName = None,
     """
     the_block = the_catalogue().find(block)
     changes = changes_of(the_block, configuration, settings, part)
+    own = the_block.configuration(configuration)[1].parameters
     the_block, name = variants.variant(the_block, configuration, changes)
     bench = the_block.testbench(testbench) if testbench else the_block.testbenches[0]
+    if wrong := variants.refusal(bench, the_block, the_block.configurations[name].parameters, own):
+        raise UserError(f"{the_block.name}: testbench {bench.name} cannot run on {name}: {wrong}")
     names = [name for name in named_tests(bench.module)
              if name in (bench.tests or [name]) and name not in the_block.left_out(bench)]
     if test and names and test.partition("/")[0] not in names:

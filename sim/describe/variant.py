@@ -20,7 +20,8 @@ from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.shape import row_misfit
 from cyclebound.sim.describe.block import Block, Configuration, Property, Testbench
 
-__all__ = ["UNCHANGED", "Changes", "VariedBlock", "possible", "proofs_with", "variant", "varied"]
+__all__ = ["UNCHANGED", "Changes", "VariedBlock", "possible", "proofs_with", "refusal", "variant",
+           "varied"]
 
 _LONGEST = 100  # characters of a configuration's name, which becomes a folder
 
@@ -262,7 +263,7 @@ def possible(block: Block, changes: Changes, wanted: Iterable[str] = ()) -> Vari
             if not bench.runs_on(new):
                 continue
             own = block.configurations[name].parameters
-            if not (wrong := _refusal(bench, block, parameters, own)):
+            if not (wrong := refusal(bench, block, parameters, own)):
                 benches[bench.name].append(new)
             elif not wanted or name in wanted or new in wanted:
                 refused.append(changes.without_paths(
@@ -285,7 +286,7 @@ def _listed(changes: Changes) -> str:
     return ", ".join(f"{name} {value}" for name, value in changes.settings)
 
 
-def _refusal(bench: Testbench, block: Block, parameters: Mapping[str, object],
+def refusal(bench: Testbench, block: Block, parameters: Mapping[str, object],
              own: Mapping[str, object]) -> str:
     """Why the testbench cannot run with these parameters; empty if it can.
 

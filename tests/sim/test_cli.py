@@ -424,3 +424,11 @@ def test_columns_of_the_environment_count(call, monkeypatch):
     assert cli.console().width == 60
     monkeypatch.delenv("COLUMNS")
     assert cli.console().width == 200
+
+
+@pytest.mark.system
+def test_run_refuses_what_the_testbench_cannot_do(call):
+    said = call("run", "shmac.tile", "--set", "columns=1")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == ("cyclebound: shmac.tile: testbench cycle cannot run on "
+                           "bypass+columns=1: it needs columns to be at least 2, not 1\n")
