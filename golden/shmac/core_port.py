@@ -38,7 +38,7 @@ TRACE = {
     "begins": 1,             # the first cycle in which an instruction is executed
     "ends": 1,               # the last one
     "exception": 1,          # with either: it is not executed, and an exception is taken
-    "pc": ADDRESS_BITS,      # from its beginning to its end
+    "pc": ADDRESS_BITS,      # from its beginning to its end, else 0
     "instruction": DATA_BITS,
     "register": 5,           # at its end, which general register is written; 0: none
     "value": DATA_BITS,      # with what; anything if none is

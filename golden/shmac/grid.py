@@ -12,7 +12,8 @@ from cyclebound.golden.shmac.device import DeviceModel
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.network import NetworkModel
 from cyclebound.golden.shmac.packet import RequestPacket, ResponsePacket
-from cyclebound.golden.shmac.tile import RamModel, TileModel
+from cyclebound.golden.shmac.ram import RamModel
+from cyclebound.golden.shmac.tile import TileModel
 
 __all__ = ["GridModel"]
 

@@ -544,8 +544,10 @@ class Core(wiring.Component):
             with m.If(code[1:] == ExcCode.ADEL >> 1):
                 m.d.sync += bad_address.eq(Mux(no_fetch, pc, total))
 
+        executes = ~(self.states["FETCH"] | self.states["INSTRUCTION"])
         m.d.comb += [
-            trace.exception.eq(excepts), trace.pc.eq(pc), trace.instruction.eq(word),
+            trace.exception.eq(excepts), trace.pc.eq(Mux(executes, pc, 0)),
+            trace.instruction.eq(word),
             trace.register.eq(Mux(write.en, of.destination, 0)), trace.value.eq(value),
         ]
         return m

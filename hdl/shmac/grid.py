@@ -13,7 +13,7 @@ from cyclebound.hdl.shmac.device import CharacterLayout, Device
 from cyclebound.hdl.shmac.network import Network
 from cyclebound.hdl.shmac.packet import RequestPacketLayout
 from cyclebound.hdl.shmac.ram import Ram
-from cyclebound.hdl.shmac.tile import CoreTile
+from cyclebound.hdl.shmac.tile import CoreTile, check_tile
 
 __all__ = ["Grid"]
 
@@ -61,7 +61,7 @@ class Grid(wiring.Component):
         self.layout = Layout(tuple(layout))
         self._parameters = {"rows": self.layout.height, "columns": self.layout.width,
                             "words": words, "endian": endian, "bypass": bypass}
-        CoreTile(**self._parameters)  # refuses what is wrong
+        check_tile(**self._parameters)
         self.jump = [tuple(tile) for tile in jump]
         for tile in self.jump:
             if self.layout.kind(tile) is not Kind.CORE:

@@ -1,7 +1,5 @@
 """RAM of SHMAC's tiles: for the network, and before it for the tile's own core."""
 
-from functools import cached_property
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
@@ -33,10 +31,10 @@ class Ram(wiring.Component):
     writing, as it wants to; its response is on offer in the cycle after it was taken. Throughput: a
     request in every cycle. A read sees what was there before a write of the same cycle.
 
-    Addresses beyond the RAM, and LL and SC of all but ``masters``, are answered with an error; so
-    are plain writes then, which otherwise have no response. LL reserves its word for its tile, in
-    place of an earlier one. SC succeeds if its word is reserved for its tile, which it is no longer
-    then, and a write or a successful SC ends all reservations of its word.
+    Addresses beyond the RAM or of no word, and LL and SC of all but ``masters``, are answered with
+    an error; so are plain writes then, which otherwise have no response. LL reserves its word for
+    its tile, in place of an earlier one. SC succeeds if its word is reserved for its tile, which it
+    is no longer then, and a write or a successful SC ends all reservations of its word.
 
     Parameters
     ----------
@@ -87,15 +85,10 @@ class Ram(wiring.Component):
         self.reserved = [Signal(exact_log2(words), name=f"reserved_{number}")
                          for number in range(len(self.masters))]
 
-    @cached_property
-    def memory(self):
-        """Made when first used."""
-        return Memory(shape=DATA_BITS, depth=self.words, init=[])
-
     def elaborate(self, platform):
         m = Module()
-        m.submodules.memory = self.memory
-        read, write = self.memory.read_port(), self.memory.write_port(granularity=8)
+        m.submodules.memory = memory = Memory(shape=DATA_BITS, depth=self.words, init=[])
+        read, write = memory.read_port(), memory.write_port(granularity=8)
         accesses, answers, packet = self.accesses, self.answers, self.accesses.payload
         place, posted, interrupts = Signal(LOCAL_BITS - 2), Signal(), Signal()
         takes, error, own = Signal(), Signal(), Signal()
@@ -104,7 +97,8 @@ class Ram(wiring.Component):
             place.eq(packet.address[2:]), posted.eq(packet.write & ~packet.sync),
             interrupts.eq(posted & packet.interrupt),
             error.eq(Mux(interrupts, not self.raises,
-                         packet.sync & ~own | place[exact_log2(self.words):].any())),
+                         packet.sync & ~own | place[exact_log2(self.words):].any()
+                         | packet.address[:2].any())),
             fails.eq(packet.write & packet.sync & ~reserved),
             accesses.ready.eq((~answers.valid | answers.ready)
                               & ~Mux(packet.write, self.writes, self.reads)),

@@ -29,9 +29,20 @@ from cyclebound.hdl.shmac.packet import (
 )
 from cyclebound.hdl.shmac.ram import Ram, check_words
 
-__all__ = ["CoreTile"]
+__all__ = ["CoreTile", "check_tile"]
 
 _FAILED_BITS = 16
+
+
+def check_tile(*, rows, columns, words, endian="big", bypass=True, jump=False):
+    """Raise `ValueError` or `TypeError` unless there is such a `CoreTile`."""
+    check_integer("Row count", rows, 1, 1 << COORDINATE_BITS)
+    check_integer("Column count", columns, 1, 1 << COORDINATE_BITS)
+    check_words(words)
+    check_endian(endian)
+    for what, flag in (("Bypass", bypass), ("Jump", jump)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"{what} must be True or False, not {flag!r}")
 
 
 class CoreTile(wiring.Component):
@@ -75,16 +86,10 @@ class CoreTile(wiring.Component):
     """
 
     def __init__(self, *, rows, columns, words, endian="big", bypass=True, jump=False):
-        check_integer("Row count", rows, 1, 1 << COORDINATE_BITS)
-        check_integer("Column count", columns, 1, 1 << COORDINATE_BITS)
-        check_words(words)
-        for what, flag in (("Bypass", bypass), ("Jump", jump)):
-            if not isinstance(flag, bool):
-                raise TypeError(f"{what} must be True or False, not {flag!r}")
+        check_tile(rows=rows, columns=columns, words=words, endian=endian, bypass=bypass,
+                   jump=jump)
         self.rows, self.columns, self.words, self.bypass = rows, columns, words, bypass
-        self.jump = jump
-        check_endian(endian)
-        self.endian = endian
+        self.jump, self.endian = jump, endian
         super().__init__({
             "position": In(PositionLayout), "run": In(1),
             "requests": Out(stream.Signature(RequestPacketLayout)),

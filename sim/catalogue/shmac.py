@@ -192,6 +192,7 @@ BLOCKS = (
         ),
         mutants=MutationTarget("bypass", 200),
         fpga=FpgaTarget("bypass"),
+        unused_inputs=("responses__payload",),  # whose it is, and from where: the network knows
         signals=("top.dut.trace", "top.dut.requests__*", "top.dut.responses__*",
                  "top.dut.accesses__*", "top.dut.answers__*"),
     ),

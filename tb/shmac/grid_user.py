@@ -76,7 +76,9 @@ async def programs(bench: Bench) -> None:
                 if exited:
                     core.status = _at(rows, last, outputs[f"status.{number}"])
                 else:
-                    core.pc = _at(rows, -1, outputs[f"trace.{number}.pc"])
+                    begun_at = _cycles(rows, outputs[f"trace.{number}.begins"])
+                    if begun_at:
+                        core.pc = _at(rows, begun_at[-1], outputs[f"trace.{number}.pc"])
             for cycle in _cycles(rows, outputs[f"console.{number}.valid"]):
                 character = _at(rows, cycle, outputs[f"console.{number}.character"])
                 core.console.append(character)

@@ -1,7 +1,7 @@
 """Testbench of the RAM of SHMAC's tiles: random requests, beside the golden model."""
 
 from cyclebound.golden.shmac.packet import RequestPacket
-from cyclebound.golden.shmac.tile import RamModel, merge
+from cyclebound.golden.shmac.ram import RamModel, merge
 from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.shmac.tile import packet_said
 
@@ -32,7 +32,8 @@ async def play(bench: Bench, content: list[int], *, cycles: int, stall: int) -> 
             request = RequestPacket(
                 write=rng.random() < 0.5, interrupt=kind < 0.05, sync=kind > 0.4,
                 initiator=initiator, data=rng.getrandbits(32), strobes=rng.randrange(16),
-                address=4 * (place if rng.random() < 0.95 else rng.randrange(1 << 22)))
+                address=rng.choice((4 * place,) * 15 + (4 * rng.randrange(1 << 22),
+                                                        4 * place + rng.randrange(4))))
         passed = waited >= stall or rng.random() < 0.5
         does = rng.choice([kind for kind in ("reads", "writes", "") if not kind or kind != did]
                           if core else [""])

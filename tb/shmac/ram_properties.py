@@ -55,7 +55,7 @@ class RamCheck(Watcher):
             with m.If(is_it):
                 m.d.comb += number.eq(index)
         known = Cat(mine).any() if mine else 0
-        beyond = packet.address[2 + exact_log2(self.words):].any()
+        beyond = packet.address[2 + exact_log2(self.words):].any() | packet.address[:2].any()
         m.d.comb += [
             takes.eq(accesses.valid & accesses.ready), sync.eq(packet.sync),
             posted.eq(packet.write & ~sync),

@@ -9,7 +9,7 @@ import pytest
 from cyclebound.golden.shmac.machine import Access
 from cyclebound.golden.shmac.memory import SharedMemory
 from cyclebound.golden.shmac.packet import RequestPacket
-from cyclebound.golden.shmac.tile import RamModel
+from cyclebound.golden.shmac.ram import RamModel
 from cyclebound.hdl.shmac.ram import Ram
 from cyclebound.sim import catalogue
 from cyclebound.sim.proof.prove import prove

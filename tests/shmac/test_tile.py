@@ -13,7 +13,8 @@ from cyclebound.golden.shmac.address_map import (
 )
 from cyclebound.golden.shmac.machine import Machine
 from cyclebound.golden.shmac.packet import RequestPacket
-from cyclebound.golden.shmac.tile import RamModel, TileModel
+from cyclebound.golden.shmac.ram import RamModel
+from cyclebound.golden.shmac.tile import TileModel
 from cyclebound.hdl.shmac.ram import Ram
 from cyclebound.hdl.shmac.tile import CoreTile
 

@@ -4,7 +4,7 @@ A number for each edge says how often it is taken. As often as an instruction is
 left; a loop's edges are taken no more often than its bound allows for each entry. The greatest sum
 of costs is no less than that of any route, and these numbers say how it is spent.
 
-Ref: Li, Malik: Performance analysis of embedded software using implicit path enumeration.
+Ref: Li and Malik.
 """
 
 from collections.abc import Mapping
