@@ -1,6 +1,8 @@
 """What answers in SHMAC's tiles that have no RAM.
 
 Ref: SHMAC thesis, 2.3 (Table 2.2), 4.2 and 4.3 (clock and jump tile).
+Part of `shmac.grid`, whose testbench (configuration ``devices``) and tests cover it; its model is
+in golden/shmac/device.py.
 """
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal

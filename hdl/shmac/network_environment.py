@@ -1,4 +1,7 @@
-"""Masters and slaves of SHMAC's network that may do whatever its bounds allow, for explorations."""
+"""Masters and slaves of SHMAC's network that may do whatever its bounds allow, for explorations.
+
+A helper of `shmac.network`, whose explorations and tests cover it.
+"""
 
 from amaranth.hdl import Module
 from amaranth.lib import wiring

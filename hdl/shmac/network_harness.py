@@ -1,6 +1,7 @@
 """Masters and slaves for SHMAC's network, by their time alone: stand-ins for cores and memories.
 
-What they do is in golden/shmac/exchange.py.
+What they do is in golden/shmac/exchange.py. A helper of `shmac.network`: its testbenches, searches
+and explorations use it, and its tests cover it.
 """
 
 from amaranth.hdl import Cat, Module, Mux, Signal

@@ -146,6 +146,14 @@ def test_the_rtl_has_one_size_of_memory():
 
 
 @unit
+@pytest.mark.parametrize("size", [12 << 10, 2 << 20])
+def test_the_rtl_says_which_memory_it_can_have(size):
+    odd = Setup(Layout(("P",)), setup().programs, {(0, 0): size})
+    with pytest.raises(UserError, match=f"a power of two of bytes, 1M at most, not {size:,}$"):
+        run_rtl(odd, limit=1)
+
+
+@unit
 def test_interrupts_of_others_in_the_functional_model():
     """A core raises the other one's line, which sees it in its register."""
     lower = {register.name: register - (1 << 32) for register in SystemRegister}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cyclebound.golden.shmac.system import DEFAULT_RAM
+from cyclebound.hdl.shmac.ram import MOST_WORDS
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.build.identity import identity
@@ -40,8 +41,12 @@ def run_rtl(setup: Setup, *, limit: int, bypass: bool = True,
     if len(sizes) > 1:
         raise UserError("the RTL has one size of memory for all tiles, not "
                         f"{min(sizes)} and {max(sizes)} bytes")
+    size = sizes.pop()
+    if size & size - 1 or size > 4 * MOST_WORDS:
+        raise UserError("the RTL's memory must be a power of two of bytes, "
+                        f"{4 * MOST_WORDS >> 20}M at most, not {size:,}")
     parameters = {
-        "layout": list(setup.layout.rows), "words": sizes.pop() // 4, "bypass": bypass,
+        "layout": list(setup.layout.rows), "words": size // 4, "bypass": bypass,
         "endian": "big" if setup.big_endian else "little",
         "jump": [list(tile) for tile in sorted(setup.jump)]}
     block = catalogue.load().find(_BLOCK)
