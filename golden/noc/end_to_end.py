@@ -6,22 +6,33 @@ the whole is in DDR cycles: `span` is the one place where cycles of one become c
 """
 
 import math
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
 
 from cyclebound.golden.bound import NotCovered, Range, bound, check_count
 from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.noc.composition import Path, Transaction
 from cyclebound.golden.noc.end_to_end_data import AHEAD, WORD_BYTES, word
+from cyclebound.golden.noc.packet import HEADER_FLITS, PAYLOAD_FLITS
 
 __all__ = [
+    "ASKED",
     "DDR_MHZ",
+    "GRANTED",
+    "LOOKS",
+    "PACKET_FLITS",
+    "RECEIVED",
+    "REGISTERS",
     "arrivals",
     "contents",
     "fill",
     "first_packet",
     "flow",
     "place",
+    "sends",
     "span",
     "stages",
     "total",
@@ -32,12 +43,15 @@ __all__ = [
 Competitors = Annotated[int, Range(1, says="N_trans: masters of the DRAM, this one included")]
 Length = Annotated[int, Range(1, says="length of the window, in cycles of the network")]
 Period = Annotated[int, Range(1, says="period of the TDMA table, in cycles of the network")]
+Cycles = Any  # a number, or an array of them
 DDR_MHZ = 800
-_RECEIVED = 2    # from a packet's last flit until its words come out of the receiver
-_ASKED = 1       # from a request's last word until it is on offer to the front end
-_REGISTERS = 4   # from there to the page controller
-_LOOKS = 2       # from there to the pins
-_GRANTED = 2     # from a departure of the reorder core to the first offer that it is too early for
+PACKET_FLITS = PAYLOAD_FLITS + HEADER_FLITS
+_WORDS = PAYLOAD_FLITS // 2  # of 8 bytes in a packet
+RECEIVED = 2    # from a packet's last flit until its words come out of the receiver
+ASKED = 1       # from a request's last word until it is on offer to the front end
+REGISTERS = 4   # from there to the page controller
+LOOKS = 2       # from there to the pins
+GRANTED = 2     # from a departure of the reorder core to the first offer that it is too early for
 
 
 def contents(nbytes: int) -> bytes:
@@ -103,20 +117,36 @@ def arrivals(path: Transaction, ready: int) -> list[int]:
     is out, and it still arrives in the window.
     """
     crossing = int(path.path.packet_crossing.amount)
-    period, window = path.path.period, path.path.window
-    words = path.path.payload_flits * path.path.flit_bytes // path.path.word_bytes
-    reading = max(words * path.requesters, path.path.payload_flits)
-    after_full = max((words - AHEAD) * path.requesters + 8, path.path.payload_flits + 3)
+    ahead = sends(ready, packets=path.packets, requesters=path.requesters, fits=crossing,
+                  window=path.path.window, period=path.path.period)
+    return [begin + crossing - ready for begin in ahead]
+
+
+def sends(ready: Cycles, *, packets: int, requesters: int, fits: int, window: int, period: int,
+          whole: Sequence[int] = ()) -> list[Cycles]:
+    """When each packet of 64 words begins, by the derivation of `arrivals`; ``ready`` is when the
+    first one can, in cycles from one in which the window opens: a number, or an array of them.
+
+    A packet begins only where ``fits`` cycles are left of the window; a window as long as its
+    period is none. From ``whole`` cycles after the first one, each packet can begin for another
+    reason.
+    """
+    reading = max(_WORDS * requesters, PAYLOAD_FLITS)
+    after_full = max((_WORDS - AHEAD) * requesters + 8, PAYLOAD_FLITS + 3)
+    later = max if isinstance(ready, int) else np.maximum
     can, begins = ready, [ready]  # when this packet can begin; when each begins
-    for number in range(path.packets):
+    for number in range(packets):
         if number:
-            can += reading
+            can = can + reading
             if number > 1:
-                can = max(can, begins[number - 2] + after_full)
-            begins.append(max(can, begins[-1] + path.path.packet_flits))
-        if begins[-1] % period + crossing > window:
-            begins[-1] += period - begins[-1] % period
-    return [begin + crossing - ready for begin in begins]
+                can = later(can, begins[number - 2] + after_full)
+            if whole:
+                can = later(can, ready + whole[number])
+            begins.append(later(can, begins[-1] + PACKET_FLITS))
+        if window < period:
+            shut = begins[-1] % period + fits > window
+            begins[-1] = begins[-1] + shut * (-begins[-1] % period)
+    return begins
 
 
 @bound(formula="max over the period of the last packet's arrival",
@@ -158,13 +188,13 @@ def written(path: Transaction, ready: int, *, quarters: int, cap: int, part: Par
                          f"a request comes, not {p.nCCD_S}")
     before = fill(nbytes=path.nbytes, requesters=path.requesters) + first_packet(
         requesters=path.requesters)
-    cycles = [before + arrival + _RECEIVED + words * number
+    cycles = [before + arrival + RECEIVED + words * number
               for arrival in arrivals(path, ready) for number in range(1, parts + 1)]
     if masters == 1:
         return p.nCWD + p.nBURST - 1 + max(
             _alone([place(cycle, phase, quarters) for cycle in cycles], phase, p)
             for phase in range(quarters))
-    return _ASKED - _GRANTED + p.nCWD + p.nBURST + max(
+    return ASKED - GRANTED + p.nCWD + p.nBURST + max(
         span(cycle, quarters) + _waited(path, number, cap, p)
         for number, cycle in enumerate(cycles))
 
@@ -178,7 +208,7 @@ def _alone(whole: list[int], phase: int, part: Part) -> int:
     latest = when = 0
     for left, cycle in zip(reversed(range(len(whole))), whole, strict=True):
         before, first = when, when == 0
-        when = max(cycle + _ASKED + _REGISTERS + _LOOKS, before + part.nCCD_S)
+        when = max(cycle + ASKED + REGISTERS + LOOKS, before + part.nCCD_S)
         early = (phase + when - 2) % aligned  # since a cycle in which a refresh may fall due
         late = max(when - early + part.nRP + part.nRCD, 0 if first else before + change)
         latest = max(latest, late + refresh_delay(part) + left * part.nCCD_S)

@@ -34,6 +34,8 @@ GROUPS = {
              "DRAM requests: their commands and issue delays, from the golden model."),
     "gpu": ("cyclebound.sim.cli.gpu",
             "CUDA kernels: occupancy, worst cases, streams, and layers across resources."),
+    "noc": ("cyclebound.sim.cli.noc",
+            "Applications that share local memories, a network and DDR3: allocate them."),
     "shmac": ("cyclebound.sim.cli.shmac",
               "C programs on SHMAC's grids of tiles: compile, run, disassemble, bound."),
     "simd": ("cyclebound.sim.cli.simd",

@@ -109,6 +109,7 @@ COMMANDS = {
     "dram": [],
     "gpu": [],
     "mutate": ["--configuration", "-n", "--seed", "--testbench", "--at-least", "--json"],
+    "noc": [],
     "shmac": [],
     "simd": [],
     "systolic": [],

@@ -1,0 +1,1 @@
+"""Programs for networks and what they lead to: allocations of banks, windows and slots."""
