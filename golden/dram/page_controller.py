@@ -8,7 +8,7 @@ from cyclebound.golden.dram.refresh_timer import RefreshTimerModel
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import Part
 
-__all__ = ["DataBeatStrobe", "PageControllerModel", "Pins"]
+__all__ = ["DataBeatStrobe", "DeliveredBeat", "PageControllerModel", "Pins"]
 
 _COMPARE = 1  # cycles in which a request's row is compared with the open one
 _FETCH = 2    # cycles from a fetch to its beat on the bus
@@ -31,6 +31,14 @@ class DataBeatStrobe(NamedTuple):
     beat: int
 
 
+class DeliveredBeat(NamedTuple):
+    """A beat that was read, as the controller hands it on."""
+
+    tag: int
+    beat: int
+    data: int
+
+
 class PageControllerModel:
     """One request at a time, each command in the first cycle in which the device allows it.
 
@@ -42,6 +50,11 @@ class PageControllerModel:
         Close each row after its burst.
     postpone : int
         Refreshes that may be owed before one is done.
+
+    Attributes
+    ----------
+    delivered : DeliveredBeat or None
+        In the cycle that the last `step` was.
     """
 
     def __init__(self, part: Part, *, close: bool, postpone: int) -> None:
@@ -55,6 +68,8 @@ class PageControllerModel:
         self._pins: Pins | None = None
         self._now = 0
         self._beats: dict[int, DataBeatStrobe] = {}
+        self._sampled: DeliveredBeat | None = None  # is delivered in the next cycle
+        self.delivered: DeliveredBeat | None = None
 
     def _legal(self, command: Command, bank: int = 0) -> bool:
         return self._device.earliest(command, bank) <= self._now + 1
@@ -69,9 +84,12 @@ class PageControllerModel:
             return Command.WRA if request.write else Command.RDA
         return Command.WR if request.write else Command.RD
 
-    def step(self, request: QueuedRequest | None) -> tuple[
+    def step(self, request: QueuedRequest | None, dq_in: int = 0) -> tuple[
             bool, Pins | None, bool, DataBeatStrobe | None, DataBeatStrobe | None]:
-        """One cycle: request taken, command on the pins, banks closed, beat on the bus, fetched."""
+        """One cycle: request taken, command on the pins, banks closed, beat on the bus, fetched.
+
+        ``dq_in`` is what the devices drive in it.
+        """
         shown, self._pins = self._pins, None
         falls = self._now > 0 and self._now % self.part.nREFI == 0
         urgent = len(self._timer.owed) + falls >= self._postpone
@@ -100,6 +118,9 @@ class PageControllerModel:
         self._timer.step(done)
         beat, fetched = self._beats.get(self._now), self._beats.get(self._now + _FETCH)
         self._beats.pop(self._now, None)
+        self.delivered, self._sampled = self._sampled, None
+        if beat is not None and not beat.write:
+            self._sampled = DeliveredBeat(beat.tag, beat.beat, dq_in)
         due = self._beats.get(self._now + 1)
         if due is not None and due.write:
             self._device.data_in(self._now + 1, bytes(BEAT_BYTES))

@@ -18,7 +18,7 @@ from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.hdl.dram.reorder_core import RequestLayout
 from cyclebound.hdl.parameters import check_integer
 
-__all__ = ["BusLayout", "PageController"]
+__all__ = ["BusLayout", "DeliverLayout", "PageController"]
 
 _FETCH = 2  # cycles from a fetch to its beat on the bus
 
@@ -28,6 +28,13 @@ class BusLayout(data.StructLayout):
 
     def __init__(self, *, tag_bits):
         super().__init__({"valid": 1, "write": 1, "tag": tag_bits, "beat": 2})
+
+
+class DeliverLayout(data.StructLayout):
+    """A beat that was read, with its ``data``."""
+
+    def __init__(self, *, tag_bits, beat_bits):
+        super().__init__({"valid": 1, "tag": tag_bits, "beat": 2, "data": beat_bits})
 
 
 def _turn(part):
@@ -44,7 +51,8 @@ class PageController(wiring.Component):
     requests, with all banks closed before.
 
     Latency: a request's first command is on the pins two cycles after it is on offer, if it is
-    legal then. Throughput: a burst in every four cycles.
+    legal then. A beat that is read is delivered in the cycle after it was on the bus. Throughput:
+    a burst in every four cycles.
 
     Parameters
     ----------
@@ -56,6 +64,8 @@ class PageController(wiring.Component):
         Close each row after its burst.
     postpone : int
         Refreshes that may be owed before one is done, 1 to 8.
+    beat_bits : int
+        Width of a beat on the data bus: 128 of one device of 64 bits, more of several in lockstep.
 
     Members
     -------
@@ -67,14 +77,19 @@ class PageController(wiring.Component):
         The request whose beat is on the data bus in this cycle.
     fetch : Out(BusLayout)
         The beat to be written two cycles later; ``write`` is always 1.
+    dq_in : In(beat_bits)
+        What the devices drive: in a cycle in which ``bus`` has a read, that beat.
+    deliver : Out(DeliverLayout)
+        A beat that was read: its request's tag, its number, its data.
     closed : Out(1)
         All banks are closed, for a refresh.
     """
 
-    def __init__(self, *, part, tag_bits, close=False, postpone=8):
+    def __init__(self, *, part, tag_bits, close=False, postpone=8, beat_bits=128):
         self.part = part = part_named(part)
         check_integer("tag bits", tag_bits, 1)
         check_integer("refreshes postponed", postpone, 1, 8)
+        check_integer("bits of a beat", beat_bits, 1)
         if part.bank_groups != 1:
             raise ValueError(f"{part.name}: bank groups must be 1, not {part.bank_groups}")
         if part.nBURST != 4:
@@ -91,6 +106,8 @@ class PageController(wiring.Component):
         super().__init__({
             "sink": In(stream.Signature(RequestLayout(part=part, tag_bits=tag_bits))),
             "command": Out(CommandLayout(part=part)), "bus": Out(bus), "fetch": Out(bus),
+            "dq_in": In(beat_bits),
+            "deliver": Out(DeliverLayout(tag_bits=tag_bits, beat_bits=beat_bits)),
             "closed": Out(1)})
         # the state; a proof has to speak of it
         self.is_open = Signal(part.banks)
@@ -249,3 +266,8 @@ class PageController(wiring.Component):
                 with m.If(stage.valid):
                     m.d.sync += [port.valid.eq(1), port.write.eq(write), port.tag.eq(stage.tag),
                                  port.beat.eq(0)]
+        m.d.sync += [
+            self.deliver.valid.eq(self.bus.valid & ~self.bus.write),
+            self.deliver.tag.eq(self.bus.tag), self.deliver.beat.eq(self.bus.beat),
+            self.deliver.data.eq(self.dq_in),
+        ]

@@ -5,7 +5,7 @@ Ref: memory-composition, section V.
 
 from functools import cached_property
 
-from amaranth.hdl import Cat, Const, EnableInserter, Module, Signal
+from amaranth.hdl import EnableInserter, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,21 +14,19 @@ from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
 from cyclebound.golden.noc.packet import PAYLOAD_FLITS, source_header
 from cyclebound.golden.noc.routes import Port
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
-from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
-from cyclebound.hdl.dram.page_controller import BusLayout, PageController
-from cyclebound.hdl.dram.reorder_core import ReorderCore, RequestLayout
+from cyclebound.hdl.dram.page_controller import BusLayout
 from cyclebound.hdl.noc.compute_tile import ComputeTile
 from cyclebound.hdl.noc.io_tile import IoTile
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_receiver import PacketReceiver
 from cyclebound.hdl.noc.packet_sender import PacketSender, WindowLayout
+from cyclebound.hdl.noc.shared_dram import SharedDram, tag_bits
 from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["EndToEnd"]
 
 _ROUTERS = 4
 _WIDTH = 32    # bits of a flit
-_PRIORITY = 4  # of all requests
 _PACKET_BYTES = PAYLOAD_FLITS * _WIDTH // 8
 _OF_NETWORK = "tile", "sender", "mesh", "receiver"  # with the network's cycles
 
@@ -98,22 +96,21 @@ class EndToEnd(wiring.Component):
         self.quarters, self.cap, self.part = quarters, cap, part_named(part)
         self.slots, self.packets = nbytes // REQUEST_BYTES, -(-nbytes // _PACKET_BYTES)
         self.packet_flits = PAYLOAD_FLITS
-        self.slot_bits = (self.slots - 1).bit_length()
-        self.port_bits = max(1, rivals.bit_length())
-        self.tag_bits = self.slot_bits + self.port_bits
+        slot_bits = (self.slots - 1).bit_length()
+        self._shared = {"masters": 1, "rivals": rivals, "slot_bits": slot_bits}
         super().__init__({
             "start": In(1), "saturate": In(requesters), "compete": In(max(rivals, 1)),
             "window": In(WindowLayout),
             "network": Out(1), "writing": Out(1), "filled": Out(1), "read": Out(1),
             "header": Out(1), "arrived": Out(1), "asked": Out(1),
             "command": Out(CommandLayout(part=self.part)),
-            "bus": Out(BusLayout(tag_bits=self.tag_bits)), "data": Out(8 * REQUEST_BYTES // 4),
+            "bus": Out(BusLayout(tag_bits=tag_bits(**self._shared))),
+            "data": Out(8 * REQUEST_BYTES // 4),
         })
 
     @cached_property
     def parts(self):
         """The system's parts by name, made when first used."""
-        request = RequestLayout(part=self.part, tag_bits=self.slot_bits)
         return {
             "tile": ComputeTile(requesters=self.requesters, words=self.nbytes // WORD_BYTES),
             # the halves of a network interface
@@ -121,12 +118,7 @@ class EndToEnd(wiring.Component):
             "receiver": PacketReceiver(width=_WIDTH, payload=PAYLOAD_FLITS),
             "mesh": Mesh(rows=1, columns=_ROUTERS, depth=self.delta + 1, delta=self.delta),
             "io": IoTile(nbytes=self.nbytes),
-            "front": MultiPortFrontEnd(priorities=[_PRIORITY] * (1 + self.rivals),
-                                       limits=[0] * (1 + self.rivals),
-                                       width=request.size),
-            "reorder": ReorderCore(entries=8, cap=self.cap, part=self.part,
-                                   tag_bits=self.tag_bits),
-            "pages": PageController(part=self.part, tag_bits=self.tag_bits),
+            "dram": SharedDram(**self._shared, cap=self.cap, part=self.part),
         }
 
     def elaborate(self, platform):
@@ -139,7 +131,7 @@ class EndToEnd(wiring.Component):
         for name, part in parts.items():
             m.submodules[name] = EnableInserter(goes)(part) if name in _OF_NETWORK else part
         tile, sender, receiver = parts["tile"], parts["sender"], parts["receiver"]
-        mesh, pages = parts["mesh"], parts["pages"]
+        mesh, io, dram = parts["mesh"], parts["io"], parts["dram"]
 
         # -- local memory, and the network -----------------------------------------------------
         route = source_header([Port.EAST] * (_ROUTERS - 1) + [Port.LOCAL])
@@ -152,7 +144,7 @@ class EndToEnd(wiring.Component):
         wiring.connect(m, tile.source, sender.words)
         wiring.connect(m, sender.source, mesh.sinks[0])
         wiring.connect(m, mesh.sources[_ROUTERS - 1], receiver.sink)
-        received, words = receiver.received, parts["io"].words
+        received, words = receiver.received, io.words
         m.d.comb += [words.valid.eq(received.valid & goes), words.payload.eq(received.payload),
                      received.ready.eq(words.ready)]  # which is always so
         injected, arriving = sender.source, receiver.sink
@@ -162,46 +154,13 @@ class EndToEnd(wiring.Component):
             self.arrived.eq(goes & arriving.valid & arriving.ready & arriving.payload.last),
         ]
 
-        # -- DDR3 ------------------------------------------------------------------------------
-        self._front(m)
-        wiring.connect(m, parts["reorder"].source, pages.sink)
-        m.d.comb += [
-            parts["reorder"].closed.eq(pages.closed),
-            parts["io"].fetch.slot.eq(pages.fetch.tag[:self.slot_bits]),
-            parts["io"].fetch.beat.eq(pages.fetch.beat),
-            self.data.eq(parts["io"].data), self.command.eq(pages.command), self.bus.eq(pages.bus),
-        ]
-        return m
-
-    def _front(self, m):
-        """Requests of all masters; those of the transaction are all in row 0 of bank 0."""
-        front, io, reorder = (self.parts[name] for name in ("front", "io", "reorder"))
-        layout = RequestLayout(part=self.part, tag_bits=self.slot_bits)
-
-        mine = Signal(layout)
+        # -- DDR3; all requests of the transaction are in row 0 of bank 0 ------------------------
+        mine = dram.sinks[0].payload
         m.d.comb += [
             mine.write.eq(1), mine.column.eq(io.request.payload), mine.tag.eq(io.request.payload),
-            front.sinks[0].valid.eq(io.request.valid), front.sinks[0].payload.eq(mine),
-            io.request.ready.eq(front.sinks[0].ready),
-            self.asked.eq(io.request.valid & io.request.ready),
+            dram.sinks[0].valid.eq(io.request.valid), io.request.ready.eq(dram.sinks[0].ready),
+            self.asked.eq(io.request.valid & io.request.ready), dram.compete.eq(self.compete),
+            io.fetch.slot.eq(dram.fetch.tag[:dram.slot_bits]), io.fetch.beat.eq(dram.fetch.beat),
+            self.data.eq(io.data), self.command.eq(dram.command), self.bus.eq(dram.bus),
         ]
-        compete = Signal(len(self.compete))
-        m.d.sync += compete.eq(self.compete)
-        for rival in range(self.rivals):
-            asks, sink = Signal(layout, name=f"rival_{rival}"), front.sinks[1 + rival]
-            count = Signal(len(asks.row) - 3, name=f"count_{rival}")
-            m.d.comb += [
-                asks.row.eq(Cat(count, Const(rival + 1, 3))), asks.write.eq(1),
-                sink.valid.eq(compete[rival]), sink.payload.eq(asks),
-            ]
-            with m.If(sink.valid & sink.ready):
-                m.d.sync += count.eq(count + 1)
-
-        request, taken = front.source.payload, Signal(layout)
-        come = reorder.sink.payload
-        m.d.comb += [
-            taken.eq(request.data),
-            reorder.sink.valid.eq(front.source.valid), front.source.ready.eq(reorder.sink.ready),
-            come.eq(Cat(request.priority, taken.as_value()[len(request.priority):],
-                        request.port)),
-        ]
+        return m

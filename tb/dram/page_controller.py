@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
 from cyclebound.golden.dram.page_bounds import request_time
-from cyclebound.golden.dram.page_controller import PageControllerModel
+from cyclebound.golden.dram.page_controller import DataBeatStrobe, PageControllerModel
 from cyclebound.golden.dram.queued_request import QueuedRequest
 from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
@@ -37,7 +37,7 @@ class Scene:
         self._under_way = 0
         o = bench.outputs
         self._care = sum(o[name].mask for name in (
-            "sink.ready", "command.op", "bus.valid", "fetch.valid", "closed"))
+            "sink.ready", "command.op", "bus.valid", "fetch.valid", "deliver.valid", "closed"))
         self.tags = 1 << p["tag_bits"]
         # A refresh that falls due is over after one such time, and a request after two.
         self._far = 2 * request_time(part=self.part, refreshes=1)
@@ -57,18 +57,20 @@ class Scene:
 
     async def cycle(self, *, offer: bool = True) -> bool:
         """One cycle, compared; whether a request was taken."""
-        bench, values = self.bench, {}
+        bench, values, now = self.bench, {}, self.now
         request = self.waiting[0] if self.waiting and (offer or self._offered) else None
         if request is not None:
             if not self._offered:
                 # Far from the cycles in which refreshes fall due, none is done.
-                now = self.now
                 far = self._far <= now % self.part.nREFI <= self.part.nREFI - self._far
                 bench.declare("request", refreshes=int(not far))
                 self._offered = True
             values = {"sink.valid": 1, **{f"sink.payload.{name}": value
                                           for name, value in request._asdict().items()}}
-        return self._compare(await bench.step(bench.inputs.pack(values)), request, self.now - 1)
+        driven = self.device.data_out(now)
+        if driven is not None:
+            values["dq_in"] = int.from_bytes(driven, "little")
+        return self._compare(await bench.step(bench.inputs.pack(values)), request, now, driven)
 
     async def idle(self, cycles: int) -> None:
         """So many cycles without a request, compared."""
@@ -77,9 +79,11 @@ class Scene:
         for cycle, seen in enumerate(await self.bench.play([0] * cycles), now):
             self._compare(seen, None, cycle)
 
-    def _compare(self, seen: int, request: QueuedRequest | None, now: int) -> bool:
+    def _compare(self, seen: int, request: QueuedRequest | None, now: int,
+                 driven: bytes | None = None) -> bool:
         bench = self.bench
-        taken, pins, closed, beat, fetched = self.model.step(request)
+        taken, pins, closed, beat, fetched = self.model.step(
+            request, int.from_bytes(driven or b"", "little"))
         expected: dict[str, int] = {"sink.ready": taken, "closed": closed}
         care = self._care
         if pins is not None:
@@ -89,7 +93,8 @@ class Scene:
                              "command.column": pins.column}
                 care |= bench.outputs["command"].mask
             self.device.command(now, pins.op, pins.bank, pins.row, 8 * pins.column)
-        for port, strobe in (("bus", beat), ("fetch", fetched)):
+        for port, strobe in (("bus", beat), ("fetch", fetched),
+                             ("deliver", self.model.delivered)):
             if strobe is not None:
                 expected |= {f"{port}.valid": 1, **{f"{port}.{name}": value for name, value
                                                     in strobe._asdict().items()}}
@@ -100,18 +105,19 @@ class Scene:
             self._under_way += 1
             self._offered = False
             self.taken = now
-        self._data(now, beat)
+        self._data(now, beat, driven)
         return taken
 
-    def _data(self, now: int, beat) -> None:
+    def _data(self, now: int, beat: DataBeatStrobe | None, driven: bytes | None) -> None:
         """Beats as the device has them; the last one ends a request."""
-        driven = self.device.data_out(now)
         if beat is None:
             assert driven is None
             return
         assert (driven is None) == beat.write
         if beat.write:
-            self.device.data_in(now, bytes([beat.beat]) * BEAT_BYTES)
+            first = 4 * beat.tag + beat.beat  # each beat's bytes differ, and from others'
+            self.device.data_in(now, bytes((first + 17 * place) % 256
+                                           for place in range(BEAT_BYTES)))
         self._under_way -= beat.beat == self.part.nBURST - 1
 
     async def drain(self) -> None:

@@ -211,9 +211,10 @@ def test_follows_the_table_of_rules(close):
     dut = PageController(part=OFTEN, tag_bits=3, close=close, postpone=1)
     model = PageControllerModel(OFTEN, close=close, postpone=1)
     rng = random.Random(close)
-    seen = set()
+    seen, delivered = set(), 0
 
     async def bench(ctx):
+        nonlocal delivered
         offer, rate = None, 0.0
         for cycle in range(2500):
             if cycle % 500 == 0:
@@ -223,7 +224,9 @@ def test_follows_the_table_of_rules(close):
             ctx.set(dut.sink.valid, offer is not None)
             if offer is not None:
                 ctx.set(dut.sink.payload, {k: int(v) for k, v in offer._asdict().items()})
-            taken, pins, closed, beat, fetched = model.step(offer)
+            dq_in = rng.getrandbits(128)
+            ctx.set(dut.dq_in, dq_in)
+            taken, pins, closed, beat, fetched = model.step(offer, dq_in)
             command = ctx.get(dut.command)
             assert (ctx.get(dut.sink.ready), ctx.get(dut.closed)) == (taken, closed)
             assert command.op == (Command.NOP if pins is None else pins.op)
@@ -235,11 +238,17 @@ def test_follows_the_table_of_rules(close):
                 assert strobe.valid == (expected is not None)
                 if expected is not None:
                     assert (strobe.write, strobe.tag, strobe.beat) == tuple(expected)
+            deliver = ctx.get(dut.deliver)
+            assert deliver.valid == (model.delivered is not None)
+            if model.delivered is not None:
+                assert (deliver.tag, deliver.beat, deliver.data) == model.delivered
+                delivered += 1
             if taken:
                 offer = None
             await ctx.tick()
 
     run_bench(dut, bench, properties.PageProof(dut))
+    assert delivered > 100
     c = Command
     assert seen == ({c.ACT, c.RDA, c.WRA, c.REF} if close else
                     {c.ACT, c.RD, c.WR, c.PRE, c.PREA, c.REF})

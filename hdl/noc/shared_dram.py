@@ -1,0 +1,135 @@
+"""DDR3 that several masters share: front end, reorder core, page controller, and rivals.
+
+Part of the end-to-end systems, whose models, testbenches and tests cover it.
+
+Ref: memory-composition, section IV.C.3 and Figure 5.
+"""
+
+from functools import cached_property
+
+from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
+from cyclebound.hdl.dram.command_arbiter import CommandLayout
+from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
+from cyclebound.hdl.dram.page_controller import BusLayout, DeliverLayout, PageController
+from cyclebound.hdl.dram.reorder_core import ReorderCore, RequestLayout
+from cyclebound.hdl.parameters import check_integer
+
+__all__ = ["SharedDram", "tag_bits"]
+
+_PRIORITY = 4  # of all requests: equals, as in section IV.C.3
+_ENTRIES = 8   # of the reorder core
+_BEATS = 4     # of a burst
+
+
+def tag_bits(*, masters, rivals, slot_bits):
+    """Width of a tag on the bus: a master's own, and the number of its port."""
+    return slot_bits + max(1, (masters + rivals - 1).bit_length())
+
+
+class SharedDram(wiring.Component):
+    """Equal masters by turns, then the reorder core's rules, then one request after the other.
+
+    Parameters
+    ----------
+    masters : int
+        Masters with a port each, at least 1.
+    rivals : int
+        Other masters, 0 to 7, that are inside: each asks, while its bit of ``compete`` is set, in
+        every cycle, and each request writes another row of bank 0.
+    slot_bits : int
+        Width of a master's tags.
+    cap : int
+        Age cap of the reorder core.
+    part : Part or str
+        The DRAM, or its name.
+
+    Members
+    -------
+    sinks : In(stream of RequestLayout).array(masters)
+        A master's requests; their priority is of no account.
+    compete : In(rivals)
+        Rivals that ask; 1 bit, of no account, where there are none.
+    command, bus, fetch, deliver, dq_in
+        As of `PageController`; tags have the port's number above the master's tag.
+
+    Attributes
+    ----------
+    tag_bits : int
+        Width of such a tag: `tag_bits`.
+    """
+
+    def __init__(self, *, masters, rivals, slot_bits, cap, part):
+        check_integer("masters", masters, 1)
+        check_integer("rivals", rivals, 0, 7)
+        check_integer("bits of a tag", slot_bits, 1)
+        self.masters, self.rivals, self.slot_bits = masters, rivals, slot_bits
+        self.cap, self.part = cap, part_named(part)
+        self.beat_bits = 8 * REQUEST_BYTES // _BEATS
+        self.tag_bits = tag_bits(masters=masters, rivals=rivals, slot_bits=slot_bits)
+        self.request = RequestLayout(part=self.part, tag_bits=slot_bits)
+        bus = BusLayout(tag_bits=self.tag_bits)
+        super().__init__({
+            "sinks": In(stream.Signature(self.request)).array(masters),
+            "compete": In(max(rivals, 1)),
+            "command": Out(CommandLayout(part=self.part)), "bus": Out(bus), "fetch": Out(bus),
+            "dq_in": In(self.beat_bits),
+            "deliver": Out(DeliverLayout(tag_bits=self.tag_bits, beat_bits=self.beat_bits)),
+        })
+
+    @cached_property
+    def parts(self):
+        """The parts by name, made when first used."""
+        ports = self.masters + self.rivals
+        return {
+            "front": MultiPortFrontEnd(priorities=[_PRIORITY] * ports, limits=[0] * ports,
+                                       width=self.request.size),
+            "reorder": ReorderCore(entries=_ENTRIES, cap=self.cap, part=self.part,
+                                   tag_bits=self.tag_bits),
+            "pages": PageController(part=self.part, tag_bits=self.tag_bits,
+                                    beat_bits=self.beat_bits),
+        }
+
+    def elaborate(self, platform):
+        m = Module()
+        for name, part in self.parts.items():
+            m.submodules[name] = part
+        front, reorder, pages = self.parts.values()
+        for sink, port in zip(self.sinks, front.sinks, strict=False):
+            m.d.comb += [port.valid.eq(sink.valid), port.payload.eq(sink.payload),
+                         sink.ready.eq(port.ready)]
+        self._rivals(m, front)
+
+        request, taken = front.source.payload, Signal(self.request)
+        come = reorder.sink.payload
+        m.d.comb += [
+            taken.eq(request.data),
+            reorder.sink.valid.eq(front.source.valid), front.source.ready.eq(reorder.sink.ready),
+            come.eq(Cat(request.priority, taken.as_value()[len(request.priority):], request.port)),
+        ]
+        wiring.connect(m, reorder.source, pages.sink)
+        m.d.comb += [
+            reorder.closed.eq(pages.closed), pages.dq_in.eq(self.dq_in),
+            self.command.eq(pages.command), self.bus.eq(pages.bus), self.fetch.eq(pages.fetch),
+            self.deliver.eq(pages.deliver),
+        ]
+        return m
+
+    def _rivals(self, m, front):
+        """Requests of the masters that are inside."""
+        compete = Signal(len(self.compete))
+        m.d.sync += compete.eq(self.compete)
+        for rival in range(self.rivals):
+            asks = Signal(self.request, name=f"rival_{rival}")
+            sink = front.sinks[self.masters + rival]
+            count = Signal(len(asks.row) - 3, name=f"count_{rival}")
+            m.d.comb += [
+                asks.row.eq(Cat(count, Const(rival + 1, 3))), asks.write.eq(1),
+                sink.valid.eq(compete[rival]), sink.payload.eq(asks),
+            ]
+            with m.If(sink.valid & sink.ready):
+                m.d.sync += count.eq(count + 1)
