@@ -1,18 +1,18 @@
 """Masters and slaves on SHMAC's network, by their time alone. Stand-ins for cores and memories.
 
 A master begins a request if it is idle and wants to; it offers it until it is taken, and is idle
-again then, or, if the request has a response, in the cycle after that. A patient one begins only if
-its writes have landed.
+again then, or, if the request has a response, in the cycle after that. It may be kept from
+beginning while more than so many of its requests have not landed.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cyclebound.golden.noc.routes import Mesh, Tile
 from cyclebound.golden.shmac.network import NetworkModel
 from cyclebound.golden.shmac.packet import RequestPacket
 from cyclebound.golden.shmac.slave import SlaveModel
-from cyclebound.golden.shmac.traffic import HOST
+from cyclebound.golden.shmac.traffic import HOST, MANY
 
 __all__ = ["ExchangeModel", "Seen", "Wish"]
 
@@ -49,18 +49,20 @@ class ExchangeModel:
     ----------
     mesh : Mesh
         Rows and columns.
-    service : int
+    service : int or mapping of Tile to int
         Of each slave.
-    patient : collection of Tile
-        Masters that are.
+    most : mapping of Tile to int
+        Of these masters, how many requests may be under way where one begins.
     """
 
-    def __init__(self, mesh: Mesh, *, service: int, patient: Collection[Tile] = ()) -> None:
+    def __init__(self, mesh: Mesh, *, service: int | Mapping[Tile, int],
+                 most: Mapping[Tile, int] | None = None) -> None:
         self.mesh, self.network = mesh, NetworkModel(mesh)
-        self.slaves = {tile: SlaveModel(service) for tile in mesh.tiles}
+        self.slaves = {tile: SlaveModel(service if isinstance(service, int) else service[tile])
+                       for tile in mesh.tiles}
         self._numbers = {tile: number for number, tile in enumerate([*mesh.tiles, HOST])}
         self._tiles = list(self._numbers)
-        self._patient = patient
+        self._most = most or {}
         self._offers: dict[Tile, RequestPacket] = {}
         self._waiting: set[Tile] = set()
         self.under_way = dict.fromkeys(self._numbers, 0)  # not landed
@@ -70,7 +72,7 @@ class ExchangeModel:
         requests, responses = self.network.requests, self.network.responses
         for tile, (target, write) in wishes.items():
             if not (tile in self._offers or tile in self._waiting
-                    or (tile in self._patient and self.under_way[tile])):
+                    or self.under_way[tile] > self._most.get(tile, MANY)):
                 self._offers[tile] = RequestPacket(
                     write=write, initiator=(0, 0) if tile == HOST else tile, target=target,
                     data=self._numbers[tile])

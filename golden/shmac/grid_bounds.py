@@ -1,5 +1,8 @@
 """How long a grid of SHMAC's tiles lets a core wait: its memory as `MemoryWaits` has it.
 
+`memory_waits` is of each request by itself, whatever its core has sent before; `program_waits` of
+all requests of a program together, of which each posted write holds up others once.
+
 Of the network, the bounds for stated masters (`cyclebound.golden.shmac.network_bounds`); of the
 tile itself, what `cyclebound.golden.shmac.tile` says. A core waits for a request to the network
 from the first cycle in which it is on offer to the last one before its response, which is one less
@@ -23,9 +26,9 @@ from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
 from cyclebound.golden.shmac.network_bounds import NetworkBounds
 from cyclebound.golden.shmac.tile_bounds import LOCAL_WAIT, LOCAL_WRITE_WAIT
-from cyclebound.golden.shmac.traffic import Senders
+from cyclebound.golden.shmac.traffic import MANY, Senders
 
-__all__ = ["everybody", "memory_waits"]
+__all__ = ["everybody", "memory_waits", "program_waits"]
 
 _END = 1 << 32
 
@@ -37,7 +40,7 @@ def everybody(layout: Layout) -> Senders:
 
 def memory_waits(layout: Layout, tile: Tile, *, masters: Senders | None = None, bypass: bool = True,
                  jump: bool = False) -> MemoryWaits:
-    """The most that the core of a tile waits, by address.
+    """The most that the core of a tile waits for a request, by address.
 
     Parameters
     ----------
@@ -53,6 +56,23 @@ def memory_waits(layout: Layout, tile: Tile, *, masters: Senders | None = None, 
 
     Raises `NotCovered` if there is no core.
     """
+    return _waits(layout, tile, masters, bypass, jump, together=False)
+
+
+def program_waits(layout: Layout, tile: Tile, *, masters: Senders | None = None,
+                  bypass: bool = True, jump: bool = False) -> MemoryWaits:
+    """The most that the core of a tile waits for all requests of a program together, by address.
+
+    Parameters are those of `memory_waits`. Each request to the network waits as if nothing of its
+    core were under way; a posted write is taken at once, and holds up what comes later
+    (`Region.holds`); what is under way where the program begins does so, too
+    (`MemoryWaits.before`). Raises `NotCovered` if there is no core.
+    """
+    return _waits(layout, tile, masters, bypass, jump, together=True)
+
+
+def _waits(layout: Layout, tile: Tile, masters: Senders | None, bypass: bool, jump: bool, *,
+           together: bool) -> MemoryWaits:
     if layout.kind(tile) is not Kind.CORE:
         raise NotCovered(f"tile {tile} must have a core")
     sending = dict(everybody(layout) if masters is None else masters)
@@ -64,12 +84,17 @@ def memory_waits(layout: Layout, tile: Tile, *, masters: Senders | None = None, 
            "load_linked": LOCAL_WAIT, "store_conditional": LOCAL_WAIT}
     boot = 0 if jump else 4 * BOOT_WORDS
     regions = [Region("bootstrap", 0, boot, **own)] if boot else []
-    sends = network.accept(tile) - 1 if tile in sending else None
+    sends = None
+    holds = before = 0
+    if tile in sending:
+        sends = 0 if together else network.accept(tile) - 1
+        holds, before = ((network.held_together(tile), network.backlog(tile)) if together
+                         else (0, 0))
     raises, after = int(SystemRegister.RAISE), int(SystemRegister.RAISE) + 4
     regions += [Region("system registers", SYSTEM_BASE, raises, **own),
                 Region("other system registers", after, _END, **own)]
     if sends is not None:
-        regions.append(Region("interrupts of others", raises, after, write=sends))
+        regions.append(Region("interrupts of others", raises, after, write=sends, holds=holds))
     for there in layout.tiles():
         start = tile_base(*there) or boot
         end = min(tile_base(*there) + (1 << LOCAL_BITS), SYSTEM_BASE)
@@ -77,6 +102,6 @@ def memory_waits(layout: Layout, tile: Tile, *, masters: Senders | None = None, 
         if there == tile and bypass:
             regions.append(Region(name, start, end, **own))
         elif there in sending.get(tile, ()):
-            read = network.read(tile, there, behind=True) - 1
-            regions.append(Region(name, start, end, read, read, sends, read, read))
-    return MemoryWaits(regions)
+            read = network.read(tile, there, behind=0 if together else MANY) - 1
+            regions.append(Region(name, start, end, read, read, sends, read, read, holds=holds))
+    return MemoryWaits(regions, before=before)

@@ -45,6 +45,10 @@ class Region:
         The most cycles that a posted write to this region adds to the waits of all later requests
         of this core together, if these waits are stated without it. In the thesis a fetch after a
         write takes 31 cycles, not 27: 4.
+    holds : int
+        The same where time helps: so many cycles, less those from the one in which the write is
+        taken to the next offer of a request to a region that has this number, too. 0: requests
+        here wait for no write.
 
     Raises
     ------
@@ -61,6 +65,7 @@ class Region:
     load_linked: int | None = None
     store_conditional: int | None = None
     after_write: int = 0
+    holds: int = 0
 
     def __post_init__(self) -> None:
         for what, address in (("start", self.start), ("end", self.end)):
@@ -75,16 +80,22 @@ class Region:
             if (wait := self.wait(kind)) is not None:
                 check_count(f"{kind.value} of region {self.name}", wait,
                             least=0 if kind is AccessKind.WRITE else 1)
-        check_count(f"after_write of region {self.name}", self.after_write, least=0)
+        for name in ("after_write", "holds"):
+            check_count(f"{name} of region {self.name}", getattr(self, name), least=0)
 
     def wait(self, kind: AccessKind) -> int | None:
         """The most cycles that such a request waits; None: the program makes none here."""
         return getattr(self, kind.value)
 
-    def cost(self, kind: AccessKind) -> int | None:
-        """`wait`, and of a write what it adds to later requests."""
+    def cost(self, kind: AccessKind, *, gap: int = 1) -> int | None:
+        """`wait`, and of a write what it adds to later requests.
+
+        ``gap``: cycles from the one in which it is taken to the next request's offer, at least.
+        """
         wait = self.wait(kind)
-        return wait if wait is None or kind is not AccessKind.WRITE else wait + self.after_write
+        if wait is None or kind is not AccessKind.WRITE:
+            return wait
+        return wait + self.after_write + max(0, self.holds - gap)
 
 
 class MemoryWaits:
@@ -94,11 +105,15 @@ class MemoryWaits:
     ----------
     regions : iterable of Region
         In any order. At other addresses nothing answers.
+    before : int
+        What posted writes from before a program begins add to its waits, all together.
 
     Attributes
     ----------
     regions : tuple of Region
         In the order of their addresses.
+    before : int
+        As above.
 
     Raises
     ------
@@ -106,13 +121,15 @@ class MemoryWaits:
         If there is no region, two overlap or two have one name.
     """
 
-    def __init__(self, regions: Iterable[Region]) -> None:
+    def __init__(self, regions: Iterable[Region], *, before: int = 0) -> None:
+        check_count("before of memory", before, least=0)
+        self.before = before
         self.regions = tuple(sorted(regions, key=lambda region: region.start))
         if not self.regions:
             raise NotCovered("memory must have a region")
-        for before, after in zip(self.regions, self.regions[1:], strict=False):
-            if after.start < before.end:
-                raise NotCovered(f"regions {before.name} and {after.name} overlap at "
+        for one, after in zip(self.regions, self.regions[1:], strict=False):
+            if after.start < one.end:
+                raise NotCovered(f"regions {one.name} and {after.name} overlap at "
                                  f"{after.start:#x}")
         names = [region.name for region in self.regions]
         for name in names:
@@ -138,11 +155,17 @@ class MemoryWaits:
         raise NotCovered(f"there is no region {name!r}, but "
                          + ", ".join(region.name for region in self.regions))
 
-    def most(self, kind: AccessKind, low: int = 0, high: int = _SPACE - 1) -> int:
+    def most(self, kind: AccessKind, low: int = 0, high: int = _SPACE - 1, *, gap: int = 1) -> int:
         """What such a request costs at most from ``low`` to ``high``. Raises `NotCovered`."""
-        return self.worst(kind, low, high).cost(kind) or 0
+        return self.worst(kind, low, high, gap=gap).cost(kind, gap=gap) or 0
 
-    def worst(self, kind: AccessKind, low: int = 0, high: int = _SPACE - 1) -> Region:
+    def may_wait_for_writes(self, kind: AccessKind, low: int = 0, high: int = _SPACE - 1) -> bool:
+        """Whether such a request from ``low`` to ``high`` may be to a region with `holds`."""
+        return any(region.holds for region in self.regions
+                   if region.start <= high and low < region.end and region.wait(kind) is not None)
+
+    def worst(self, kind: AccessKind, low: int = 0, high: int = _SPACE - 1, *, gap: int = 1
+              ) -> Region:
         """The region with the highest `Region.cost` of such a request from ``low`` to ``high``.
 
         Regions that have no such request do not count: the program is taken to make none there.
@@ -154,4 +177,4 @@ class MemoryWaits:
         if not possible:
             where = f"at {low:#x}" if low == high else f"from {low:#x} to {high:#x}"
             raise NotCovered(f"no region has a {kind.value.replace('_', ' ')} {where}")
-        return max(possible, key=lambda region: region.cost(kind) or 0)
+        return max(possible, key=lambda region: region.cost(kind, gap=gap) or 0)

@@ -37,6 +37,39 @@ be taken.
   is no one else, in a + 2, or by x - 1 + S if the slave still serves what the same master sent
   before, which it took in x - 1 at the latest.
 
+**Behind so many of its own.** A full queue of a master's own packets took them one by one, and who
+knows how many they are need not count a whole one. Take a queue that only one master's packets come
+to: at its own router, and after an output that no other one uses. Its packet k asks as soon as it
+is there and k - 1, the one before it, is gone; then it waits for its turn at its own output:
+
+    granted(k) <= max(there(k) + fresh, granted(k - 1) + turn),    fresh = max(1, (n - 1) tau)
+
+where turn = n tau, there(k) is x in its own router and two cycles after the grant before it in
+others, and at a slave S is the turn. It is n - 1 and not n turns after a pause: if its input was
+the last that the output served, it served it in a cycle g, and since then, whether all asked or
+none did, as many packets have left the channel as make room for n more by g + n tau, or there was
+room all the time, and n grants take n cycles. In queues where others' packets come,
+granted <= there - 3 + 4 n tau, whatever is before it. So a way through the last k packets and all
+queues goes down for each queue once, for what a packet needs that finds nothing of its master
+(fresh, or a queue of others), and across for each packet before it at most once, for a turn:
+
+    taken(k) <= the greatest of x(j) + first + (k - j) held,    j <= k; x(j): when j was on offer
+
+``held`` is the longest turn of these queues. The first output's is it, since tau is n tau of
+what comes next; where packets of one queue go to several outputs, fresh of one packet and the turn
+of another one may be added, so that it is max(fresh) + max(turn - fresh) in each queue. A packet
+that was taken by its slave before k was on offer counts no more: whatever waited for it, waited
+as something fresh does since. As requests are on offer one after the other, x(j) <= x(k) - (k - j),
+and a request behind m others takes no longer than
+
+    first + m (held - 1)
+
+and no longer than among any number. (Max-plus: bursts are paid once, however many routers there
+are.) Of a core that waits for all its reads, ``first`` for each and ``held`` for each write is all
+that it waits for together: what a write is held up itself, until it is taken, is a part of it. For
+T(k) <= max(x(k), granted(k - 2) + 1), as the queue has two places, and two of held are more than
+fresh + 1. Less, if the core lets time pass after a write: held counts from its offer.
+
 All of this is reached where one slave is used: by writes without a pause, and by a read among them
 that comes at the worst time. Where masters use several slaves it is safe; a packet at the head that
 waits for one slave holds up those behind it for another one, and that each of them finds its slave
@@ -64,7 +97,7 @@ from typing import Annotated
 
 from cyclebound.golden.bound import NotCovered, Range, bound, prediction
 from cyclebound.golden.noc.routes import Mesh, Port, Tile, ports, xy_route
-from cyclebound.golden.shmac.traffic import HOST, Senders, senders
+from cyclebound.golden.shmac.traffic import HOST, Senders, senders, services
 
 __all__ = ["NetworkBounds", "accept", "alone", "read", "write"]
 
@@ -145,6 +178,14 @@ class _Channel:
         """The longest turn of these outputs."""
         return max(map(self.turn, outputs))
 
+    def shared(self, output: Output) -> bool:
+        """Whether several masters' packets use it."""
+        return len(self.users[output]) > 1
+
+    def fresh(self, output: Output) -> int:
+        """Until a packet is granted there, at most, if none of its input is in the channel."""
+        return max(1, (self.inputs(output) - 1) * self.tau(output))
+
     def around(self, first: Output) -> set[Output]:
         """The outputs at which a packet waits that begins with this one, or one before it."""
         found: set[Output] = set()
@@ -168,19 +209,23 @@ class NetworkBounds:
         Rows and columns.
     masters : mapping
         Their targets.
-    service : int
+    service : int or mapping of Tile to int
         Of each slave: cycles from the one in which it takes a request to its response's offer.
     """
 
-    def __init__(self, mesh: Mesh, masters: Senders, *, service: int) -> None:
+    def __init__(self, mesh: Mesh, masters: Senders, *, service: int | Mapping[Tile, int]
+                 ) -> None:
         for tile in {*masters, *(there for targets in masters.values() for there in targets)}:
             if tile not in mesh and not (tile == HOST and tile in masters):
                 raise ValueError(f"tile must be in the grid of {mesh.rows} x {mesh.columns}, not "
                                  f"{tile}")
-        if service < 1:
-            raise ValueError(f"service must be at least 1, not {service}")
-        self._service, self._masters = service, masters
         pairs = [(master, target) for master, targets in masters.items() for target in targets]
+        self._service = {target: service if isinstance(service, int) else service[target]
+                         for _, target in pairs}
+        for its in (service,) if isinstance(service, int) else self._service.values():
+            if its < 1:
+                raise ValueError(f"service must be at least 1, not {its}")
+        self._masters = masters
         self._readers = {target: [master for master, there in pairs
                                   if there == target and master != HOST]
                          for _, target in pairs}
@@ -188,7 +233,8 @@ class NetworkBounds:
             mesh, [(target, master, master) for master, target in pairs if master != HOST],
             dict.fromkeys(mesh.tiles, 1))
         self._crowds: dict[Output, dict[Tile, tuple[int, int, int]] | None] = {}
-        turns = {target: service + 1 + self._held(target) for target in self._readers}
+        turns = {target: self._service[target] + 1 + self._stalls(target)
+                 for target in self._readers}
         self._requests = _Channel(
             mesh, [(master, target, master) for master, target in pairs], turns)
 
@@ -200,7 +246,7 @@ class NetworkBounds:
         return (len(self._readers[target]) > 1
                 and channel.worst(channel.first[target]) > 1)
 
-    def _held(self, target: Tile) -> int:
+    def _stalls(self, target: Tile) -> int:
         """How long a slave's response waits to be taken."""
         if len(self._readers[target]) <= _QUEUE or not self._waits(target):
             return 0
@@ -266,33 +312,59 @@ class NetworkBounds:
         """Cycles from a request's offer to where its router takes it, both included."""
         return self._requests.worst(self._requests.first[master])
 
-    def write(self, master: Tile, target: Tile, *, behind: bool) -> int:
-        """Cycles from a request's offer to where its slave takes it, both included.
+    def _way(self, master: Tile, target: Tile, *, behind: bool) -> int:
+        """Cycles from a request's offer to where its slave takes it, without the first.
 
-        ``behind``: requests of its master may be under way, else none is.
-        """
+        ``behind``: any number of its master's may be before it, else none is."""
         channel = self._requests
         path = channel.paths[master, target, master]
-
-        def shared(output: Output) -> bool:
-            return behind or bool(channel.users[output] - {master})
-
-        def fresh(output: Output) -> int:
-            """Until a packet is granted that nothing of its input was before."""
-            return max(1, (channel.inputs(output) - 1) * channel.tau(output))
-
         way = (2 * channel.worst(channel.first[master]) + channel.turn(path[0]) - 2 if behind
-               else fresh(path[0]))
+               else channel.fresh(path[0]))
         for here, there in pairwise(path):
             before = _CHANNEL - 1
             way += (2 - before + before * channel.worst(channel.next[here]) + channel.turn(there)
-                    if shared(here) else 2 + fresh(there))
-        turn = channel.tau(path[-1])
-        return (way + 2 * turn if shared(path[-1]) else max(way + 2, turn - 1)) + 1
+                    if behind or channel.shared(here) else 2 + channel.fresh(there))
+        return way + (2 * channel.tau(path[-1]) if behind or channel.shared(path[-1]) else 2)
 
-    def read(self, master: Tile, target: Tile, *, behind: bool) -> int:
+    def held(self, master: Tile, target: Tile) -> int:
+        """How long one request of a master may hold up another one of it, to this target."""
+        channel = self._requests
+        path = channel.paths[master, target, master]
+        queues = [channel.first[master], *(channel.next[here] for here in path[:-1]
+                                           if not channel.shared(here))]
+        return max(max(map(channel.fresh, outputs)) + max(
+            channel.turn(output) - channel.fresh(output) for output in outputs)
+            for outputs in queues)
+
+    def held_together(self, master: Tile) -> int:
+        """How long a write of a master holds up what it sends later, all together, to any of its
+        targets; a cycle less for each until the next is on offer."""
+        return max(self.held(master, target) for target in self._masters[master])
+
+    def backlog(self, master: Tile) -> int:
+        """The same of all its writes that are under way at some time, whatever was before."""
+        return self.held_together(master) + max(
+            self._way(master, target, behind=True) - self._way(master, target, behind=False)
+            for target in self._masters[master])
+
+    def write(self, master: Tile, target: Tile, *, behind: int) -> int:
+        """Cycles from a request's offer to where its slave takes it, both included.
+
+        ``behind``: so many requests of its master are under way, at most.
+        """
+        channel = self._requests
+        last = channel.paths[master, target, master][-1]
+        first = self._way(master, target, behind=False)
+        if not channel.shared(last):
+            first = max(first, channel.tau(last) - 1)
+        if not behind:
+            return first + 1
+        return 1 + min(self._way(master, target, behind=True),
+                       first + behind * (self.held(master, target) - 1))
+
+    def read(self, master: Tile, target: Tile, *, behind: int) -> int:
         """Cycles from a request's offer to its response, both included."""
-        return (self.write(master, target, behind=behind) - 1 + self._service
+        return (self.write(master, target, behind=behind) - 1 + self._service[target]
                 + self.response(master, target))
 
 
@@ -305,7 +377,9 @@ Traffic = Annotated[int, Range(0, says="who may send to whom: a number of "
 Number = Annotated[int, Range(0, says="number of a tile, row by row")]
 Service = Annotated[int, Range(1, says="cycles from the one in which a slave takes a request to "
                                        "its response's offer")]
-Behind = Annotated[int, Range(0, 1, says="1 if requests of the same master may be under way")]
+Uneven = Annotated[int, Range(0, says="slave number n needs n modulo (uneven + 1) cycles more")]
+Behind = Annotated[int, Range(0, says="requests of the same master that may be under way where it "
+                                      "is first on offer")]
 
 _SOURCE = "this project"
 _ENVIRONMENT = ("the masters of this traffic may send any request to any of their targets in any "
@@ -314,57 +388,59 @@ _ENVIRONMENT = ("the masters of this traffic may send any request to any of thei
 
 
 @cache
-def _bounds(rows: int, columns: int, traffic: int, hot: int, master: int, service: int
-            ) -> NetworkBounds:
+def _bounds(rows: int, columns: int, traffic: int, hot: int, master: int, service: int,
+            uneven: int) -> NetworkBounds:
     mesh = Mesh(rows, columns)
     for number in (hot, master):
         if number >= rows * columns:
             raise NotCovered(f"tile must be below {rows * columns}, not {number}")
     return NetworkBounds(mesh, senders(mesh, traffic, hot=divmod(hot, columns),
-                                       master=divmod(master, columns)), service=service)
+                                       master=divmod(master, columns)),
+                         service=services(mesh, service, uneven))
 
 
 def _of(which: str, rows: int, columns: int, traffic: int, hot: int, master: int, target: int,
-        service: int, **behind: bool) -> int:
-    bounds = _bounds(rows, columns, traffic, hot, master if traffic == 0 else 0, service)
+        service: int, uneven: int, behind: int) -> int:
+    bounds = _bounds(rows, columns, traffic, hot, master if traffic == 0 else 0, service, uneven)
     ends = [divmod(number, columns) for number in (master, target)]
     try:
-        return getattr(bounds, which)(*ends, **behind)
+        return getattr(bounds, which)(*ends, behind=behind)
     except KeyError as error:
         raise NotCovered(f"tile {master} sends nothing to tile {target} in traffic {traffic}"
                          ) from error
 
 
-_WRITE = "{n tau of three packets of its own} - 2 + {4 n tau - 1 for each link} + 2 S + 1"
+_WRITE = ("1 + min({n tau of three packets of its own} - 2 + {4 n tau - 1 for each link} + 2 S, "
+          "first + behind (held - 1))")
 
 
 @bound(formula=_WRITE, source=_SOURCE, environment=_ENVIRONMENT)
 def write(*, rows: Rows, columns: Columns, traffic: Traffic, hot: Number, master: Number,
-          target: Number, service: Service, behind: Behind) -> int:
+          target: Number, service: Service, uneven: Uneven = 0, behind: Behind) -> int:
     """A plain write, until its slave takes it.
 
     Counted from the first cycle in which it is on offer to where the slave takes it, both included.
     Raises `NotCovered` as `accept`, and for a target that the tile does not send to.
-    The module's docstring has the derivation, and the values of tau and S.
+    The module's docstring has the derivation, and the values of tau, S, first and held.
     """
-    return _of("write", rows, columns, traffic, hot, master, target, service, behind=bool(behind))
+    return _of("write", rows, columns, traffic, hot, master, target, service, uneven, behind)
 
 
 @bound(formula="write - 1 + s + response", source=_SOURCE, environment=_ENVIRONMENT)
 def read(*, rows: Rows, columns: Columns, traffic: Traffic, hot: Number, master: Number,
-         target: Number, service: Service, behind: Behind) -> int:
+         target: Number, service: Service, uneven: Uneven = 0, behind: Behind) -> int:
     """A read, LL or SC, until its master has the response.
 
     Counted from the first cycle in which it is on offer to where its master takes the response,
     both included. Raises `NotCovered` as `write`. It comes to its slave as `write` says, the
     response is on offer ``service`` cycles later, and its way back is in the module's docstring.
     """
-    return _of("read", rows, columns, traffic, hot, master, target, service, behind=bool(behind))
+    return _of("read", rows, columns, traffic, hot, master, target, service, uneven, behind)
 
 
 @bound(formula="n tau of its first output", source=_SOURCE, environment=_ENVIRONMENT)
 def accept(*, rows: Rows, columns: Columns, traffic: Traffic, hot: Number, master: Number,
-           service: Service) -> int:
+           service: Service, uneven: Uneven = 0) -> int:
     """Any request, until its router takes it: what holds up a core that writes.
 
     Counted from the first cycle in which it is on offer to where it is taken, both included. Raises
@@ -372,7 +448,7 @@ def accept(*, rows: Rows, columns: Columns, traffic: Traffic, hot: Number, maste
     Derivation: if there is no place, the queue is full in cycle x, and its head asks since x - 1:
     it is granted by x - 2 + n tau, and the request taken in the cycle after.
     """
-    bounds = _bounds(rows, columns, traffic, hot, master if traffic == 0 else 0, service)
+    bounds = _bounds(rows, columns, traffic, hot, master if traffic == 0 else 0, service, uneven)
     tile = divmod(master, columns)
     try:
         return bounds.accept(tile)

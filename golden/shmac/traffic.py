@@ -8,11 +8,14 @@ from collections.abc import Mapping
 
 from cyclebound.golden.noc.routes import Mesh, Tile
 
-__all__ = ["ALONE", "ANYWHERE", "HOST", "HOTSPOT", "NEIGHBOURS", "Senders", "senders"]
+__all__ = ["ALONE", "ANYWHERE", "HOST", "HOTSPOT", "MANY", "NEIGHBOURS", "Senders", "senders",
+           "services"]
 
 ALONE, HOTSPOT, NEIGHBOURS, ANYWHERE = range(4)  # all numbers above: drawn with that seed
 HOST: Tile = (0, -1)
 """Where the host's requests come from: west of tile (0, 0)."""
+MANY = 255
+"""Requests of one master under way: any number. No way holds as many."""
 _MOST = 3  # targets of a tile that are drawn
 
 Senders = Mapping[Tile, frozenset[Tile]]
@@ -41,3 +44,8 @@ def senders(mesh: Mesh, number: int, *, hot: Tile = (0, 0), master: Tile = (0, 0
     drawn = {tile: frozenset(rng.choices(mesh.tiles, k=rng.randint(0, _MOST)))
              for tile in mesh.tiles}
     return {tile: targets for tile, targets in drawn.items() if targets}
+
+
+def services(mesh: Mesh, service: int, uneven: int) -> Mapping[Tile, int]:
+    """What each slave needs: ``service``, and by its number up to ``uneven`` cycles more."""
+    return {tile: service + number % (uneven + 1) for number, tile in enumerate(mesh.tiles)}

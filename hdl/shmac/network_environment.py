@@ -7,7 +7,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from cyclebound.golden.shmac.traffic import HOST
+from cyclebound.golden.shmac.traffic import HOST, MANY
 from cyclebound.hdl.shmac.network_harness import PORTS, Exchange
 
 __all__ = ["ExchangeEnvironment"]
@@ -26,8 +26,8 @@ class ExchangeEnvironment(wiring.Component):
         Who sends, to one slave each.
     service : int
         Of each slave.
-    patient : collection of Tile
-        Masters that begin only if nothing of theirs is under way.
+    most : mapping of Tile to int
+        How many requests of these masters may be under way where they begin one.
 
     Members
     -------
@@ -37,11 +37,11 @@ class ExchangeEnvironment(wiring.Component):
         To and from the network.
     """
 
-    def __init__(self, network, *, masters, service, patient=()):
+    def __init__(self, network, *, masters, service, most=None):
         self._exchange = Exchange(network)
         self._places = [*network.shape.tiles, HOST]
         self._masters = {master: target for master, (target,) in masters.items()}
-        self._service, self._patient = service, patient
+        self._service, self._most = service, most or {}
         super().__init__({
             "choice": In(sum(1 + (master != HOST) for master in masters)),
             **{name: self._exchange.signature.members[name] for name in PORTS}})
@@ -54,7 +54,7 @@ class ExchangeEnvironment(wiring.Component):
             for one, other in zip(*((side if isinstance(side, list) else [side])
                                     for side in (inner, outer)), strict=True):
                 wiring.connect(m, one, wiring.flipped(other))
-        m.d.comb += exchange.service.eq(self._service)
+        m.d.comb += [its.eq(self._service) for its in exchange.service]
         bits = iter(self.choice)
         for number, place in enumerate(self._places):
             target = self._masters.get(place)
@@ -64,6 +64,6 @@ class ExchangeEnvironment(wiring.Component):
             m.d.comb += [
                 wish.begins.eq(next(bits)), wish.write.eq(1 if place == HOST else next(bits)),
                 wish.target.row.eq(target[0]), wish.target.column.eq(target[1]),
-                exchange.patient[number].eq(place in self._patient),
+                exchange.most[number].eq(self._most.get(place, MANY)),
             ]
         return m

@@ -41,9 +41,10 @@ class Exchange(wiring.Component):
     -------
     wishes : In(WishLayout).array(tiles + 1)
         What each master, and at last the host, would begin in this cycle.
-    patient : In(tiles + 1)
-        Masters that begin only if their requests have come to their slaves.
-    service : In(6)
+    most : In(8).array(tiles + 1)
+        How many requests of its own may not have come to their slaves where a master begins; all
+        ones: any number.
+    service : In(6).array(tiles)
         Of each slave, at least 1; constant.
     offers : Out(WishLayout).array(tiles + 1)
         What each offers.
@@ -60,8 +61,9 @@ class Exchange(wiring.Component):
     def __init__(self, network):
         self._shape, tiles = network.shape, len(network.shape.tiles)
         super().__init__({
-            "wishes": In(WishLayout).array(tiles + 1), "patient": In(tiles + 1),
-            "service": In(SERVICE_BITS), "offers": Out(WishLayout).array(tiles + 1),
+            "wishes": In(WishLayout).array(tiles + 1),
+            "most": In(_UNDER_WAY_BITS).array(tiles + 1),
+            "service": In(SERVICE_BITS).array(tiles), "offers": Out(WishLayout).array(tiles + 1),
             "taken": Out(tiles + 1), "received": Out(tiles + 1), "landed": Out(tiles),
             "landed_from": Out(NUMBER_BITS).array(tiles),
             **{name: network.signature.members[name].flip() for name in PORTS}})
@@ -90,7 +92,7 @@ class Exchange(wiring.Component):
         target = offer.target
         m.d.comb += [
             begins.eq(wish.begins & ~pending & ~waits
-                      & ~(self.patient[number] & (under_way != 0))),
+                      & (self.most[number].all() | (under_way <= self.most[number]))),
             sink.valid.eq(pending | begins), self.taken[number].eq(sink.valid & sink.ready),
             self.received[number].eq(answered),
         ]
@@ -128,7 +130,7 @@ class Exchange(wiring.Component):
             with m.If(request.valid):
                 m.d.sync += [
                     answers.eq(~request.payload.write | request.payload.sync),
-                    left.eq(self.service - 1), kept.data.eq(request.payload.data),
+                    left.eq(self.service[number] - 1), kept.data.eq(request.payload.data),
                     kept.initiator.eq(request.payload.initiator),
                     kept.target.eq(request.payload.target),
                 ]
@@ -150,7 +152,7 @@ class NetworkHarness(wiring.Component):
 
     Members
     -------
-    wishes, patient, service, offers, taken, received, landed, landed_from
+    wishes, most, service, offers, taken, received, landed, landed_from
         Of the `Exchange`.
     """
 

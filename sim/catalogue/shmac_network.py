@@ -1,12 +1,13 @@
 """SHMAC's network with two channels, and its router."""
 
 import functools
+import itertools
 from collections.abc import Iterator, Mapping
 
 from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.noc.shmac_bounds import pipelined_hop
 from cyclebound.golden.shmac import network_bounds as bounds
-from cyclebound.golden.shmac.traffic import ALONE, HOTSPOT, senders
+from cyclebound.golden.shmac.traffic import ALONE, HOTSPOT, MANY, senders
 from cyclebound.hdl.shmac.network import Network
 from cyclebound.hdl.shmac.network_environment import ExchangeEnvironment
 from cyclebound.hdl.shmac.network_harness import NetworkHarness
@@ -53,26 +54,28 @@ _CLAIMS = {
 _PAIR = {"rows": 1, "columns": 2, **_THESIS}
 
 
+# Of a master, how many requests may be under way where it begins one, and how that is called.
+_BEHIND = {0: ("first",), 1: ("second",), 2: ("third",), 3: ("fourth",), MANY: ()}
+
+
 def _explored() -> Iterator[Exploration]:
     """On two tiles, the longest request of each master, alone and beside the other one."""
     mesh, hot = Mesh(1, 2), (0, 1)
     for traffic, who in ((ALONE, "alone"), (HOTSPOT, "beside the other one")):
         for victim in mesh.tiles:
             masters, number = senders(mesh, traffic, hot=hot, master=victim), victim[1]
-            kind = {"traffic": traffic, "hot": 1, "master": number, "service": 1}
-            ends = {"target": 1, "behind": 0}
-            for what, patient, its in (
-                    ("read", True, ends), ("read", False, {**ends, "behind": 1}),
-                    ("write", True, ends), ("write", False, {**ends, "behind": 1}),
-                    ("accept", False, {})):
+            kind = {"traffic": traffic, "hot": 1, "master": number, "service": 1, "uneven": 0}
+            for what, most in (*itertools.product(("read", "write"), _BEHIND), ("accept", MANY)):
+                its = {} if what == "accept" else {"target": 1, "behind": most}
                 yield Exploration(
-                    "_".join((what, *(["first"] if patient else []), "alone" if traffic == ALONE
-                              else "beside", str(number))),
+                    "_".join((what, *_BEHIND[most], "alone" if traffic == ALONE else "beside",
+                              str(number))),
                     f"the master of tile {number}, {who}, reads from and writes to tile 1 in any "
-                    "cycle, waiting for one response at a time"
-                    + (", and begins only if its requests have come to their slave" * patient),
+                    "cycle, waiting for one response at a time" + (
+                        f", and begins only if at most {most} of its requests have not come to "
+                        "their slave" if most != MANY else ""),
                     what, functools.partial(ExchangeEnvironment, masters=masters, service=1,
-                                            patient=(victim,) if patient else ()),
+                                            most={victim: most}),
                     functools.partial(_kind_at, number, {**kind, **its}), (_PAIR,))
 
 

@@ -3,16 +3,32 @@
 Masters and slaves are hardware, so that plans are played without Python in between.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from cyclebound.golden.noc.routes import Mesh, Tile
 from cyclebound.golden.shmac.exchange import ExchangeModel, Seen, Wish
 from cyclebound.golden.shmac.network_bounds import NetworkBounds
 from cyclebound.golden.shmac.packet import RequestPacket
-from cyclebound.golden.shmac.traffic import ALONE, HOST, HOTSPOT, NEIGHBOURS, senders
+from cyclebound.golden.shmac.traffic import (
+    ALONE,
+    HOST,
+    HOTSPOT,
+    MANY,
+    NEIGHBOURS,
+    senders,
+    services,
+)
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
-from cyclebound.tools.shmac.network_search import Adversary, Goal, Longest, Period, Plan, wishes
+from cyclebound.tools.shmac.network_search import (
+    Adversary,
+    Goal,
+    Longest,
+    Period,
+    Plan,
+    Together,
+    wishes,
+)
 
 __all__ = ["ExchangeScene", "goals"]
 
@@ -22,10 +38,13 @@ TRIES, PATIENCE = 60, 30
 
 
 class ExchangeScene:
-    """The network with masters and slaves in hardware."""
+    """The network with masters and slaves in hardware.
 
-    def __init__(self, bench: Bench, *, service: int) -> None:
-        self.bench, self.service = bench, service
+    ``service``, ``uneven``: of its slaves, as `services`.
+    """
+
+    def __init__(self, bench: Bench, *, service: int, uneven: int = 0) -> None:
+        self.bench, self.service, self.uneven = bench, service, uneven
         self.mesh = Mesh(bench.parameters["rows"], bench.parameters["columns"])
         self.places: list[Tile] = [*self.mesh.tiles, HOST]
         self._wishes = [{part: bench.inputs[f"wishes.{number}.{part}"] for part in (
@@ -41,10 +60,16 @@ class ExchangeScene:
         """Of a tile, row by row."""
         return self.places.index(tile)
 
-    def word(self, wish: Mapping[Tile, Wish], patient: Collection[Tile]) -> int:
-        """The inputs with which masters would begin these."""
-        bits = {"service": self.service, "patient": sum(1 << self.number(tile)
-                                                        for tile in patient)}
+    @property
+    def services(self) -> Mapping[Tile, int]:
+        """Of each slave."""
+        return services(self.mesh, self.service, self.uneven)
+
+    def word(self, wish: Mapping[Tile, Wish], most: Mapping[Tile, int]) -> int:
+        """The inputs with which masters would begin these, and keep to ``most``."""
+        bits = {f"service.{self.number(tile)}": its for tile, its in self.services.items()}
+        for number, tile in enumerate(self.places):
+            bits[f"most.{number}"] = most.get(tile, MANY)
         word = self.bench.inputs.pack(bits)
         for tile, (target, write) in wish.items():
             fields = self._wishes[self.number(tile)]
@@ -80,8 +105,8 @@ class ExchangeScene:
             return
         master = self.number(goal.victim)
         kind = {"traffic": traffic, "hot": self.number(hot), "master": master,
-                "service": self.service}
-        ends = {"target": self.number(goal.target), "behind": int(not goal.patient)}
+                "service": self.service, "uneven": self.uneven}
+        ends = {"target": self.number(goal.target), "behind": goal.most}
         for what in _CLAIMS:
             self.bench.declare(what, {"n": master}, **kind,
                                **(ends if what != "accept" else {}))
@@ -96,16 +121,16 @@ class ExchangeScene:
         """Run a plan; returns the outputs of each cycle."""
         await self.begin()
         self.declare(goal, traffic=traffic, hot=hot)
-        return await self.bench.play([self.word(wish, goal.patients)
+        return await self.bench.play([self.word(wish, goal.kept)
                                       for wish in wishes(plan, goal.cycles)])
 
     async def beside(self, goal: Goal, plan: Plan) -> None:
         """Run a plan beside the model."""
         await self.begin()
-        model = ExchangeModel(self.mesh, service=self.service, patient=goal.patients)
+        model = ExchangeModel(self.mesh, service=self.services, most=goal.kept)
         for wish in wishes(plan, goal.cycles):
             expected = model.step(wish)
-            shown = self.seen(await self.bench.step(self.word(wish, goal.patients)))
+            shown = self.seen(await self.bench.step(self.word(wish, goal.kept)))
             self.bench.compare([shown.taken, shown.received, sorted(shown.landed)],
                                [expected.taken, expected.received, sorted(expected.landed)],
                                "who is served")
@@ -113,10 +138,15 @@ class ExchangeScene:
     async def slowest(self, goal: Goal, *, traffic: int, hot: Tile) -> None:
         """Search for the longest of the victim's requests; the slowest plan is repeated beside the
         model."""
+        bounds = NetworkBounds(self.mesh, goal.masters, service=self.services)
+
         async def value(plan: Plan) -> int | None:
-            longest = Longest(goal)
+            longest, together = Longest(goal), Together(goal.masters, goal.victim, bounds)
             for word in await self.play(goal, plan, traffic=traffic, hot=hot):
-                longest.see(self.seen(word, goal.victim))
+                shown = self.seen(word, goal.victim)
+                longest.see(shown)
+                together.see(shown)
+            assert (together.over or 0) <= 0, f"writes hold up others for {together.over} too many"
             return longest.cycles or None
 
         adversary = Adversary(self.bench.rng, goal)
@@ -126,13 +156,14 @@ class ExchangeScene:
             await self.beside(goal, found.candidate)
 
 
-def goals(mesh: Mesh, traffic: int, hot: Tile, master: Tile, cycles: int) -> Iterator[Goal]:
-    """Each kind of request from one master to one of its slaves."""
+def goals(mesh: Mesh, traffic: int, hot: Tile, master: Tile, cycles: int, *,
+          behind: Iterable[int] = (MANY, 0)) -> Iterator[Goal]:
+    """Each kind of request from one master to one of its slaves, behind so many of its own."""
     masters = senders(mesh, traffic, hot=hot, master=master)
     for target in sorted(masters.get(master, ())):
         for write in (False, True):
-            for patient in (False, True):
-                yield Goal(masters, master, target, write, patient, cycles)
+            for most in behind:
+                yield Goal(masters, master, target, write, most, cycles)
 
 
 @testbench
@@ -151,10 +182,10 @@ async def one_slave(bench: Bench) -> None:
                         plan[victim] = tuple(
                             period for number in range(100) for period in (
                                 ((hot, goal.write), rng.randint(1, 40)),
-                                ((hot, True) if not goal.patient or number % 2 else None,
+                                ((hot, True) if goal.most or number % 2 else None,
                                  rng.randint(1, 90))))
                         await scene.play(goal, plan, traffic=traffic, hot=hot)
-    goal = Goal(senders(scene.mesh, HOTSPOT), tiles[-1], tiles[0], write=False, patient=True,
+    goal = Goal(senders(scene.mesh, HOTSPOT), tiles[-1], tiles[0], write=False, most=0,
                 cycles=200)
     await scene.beside(goal, Adversary(rng, goal).fresh())
 
@@ -172,14 +203,14 @@ async def readers_in_a_row(bench: Bench) -> None:
     wish = {tile: (target, False) for tile, target in targets.items()}
     last, reads = dict.fromkeys(targets, 0), dict.fromkeys(targets, 0)
     for cycle in range(2000):
-        shown = scene.seen(await bench.step(scene.word(wish, ())))
+        shown = scene.seen(await bench.step(scene.word(wish, {})))
         bench.compare(shown.received, model.step(wish).received, "who has a response")
         for tile, target in targets.items():
             if tile in shown.received:
                 last[tile] = cycle
                 reads[tile] += 1
             waited = cycle - last[tile]
-            assert waited <= bounds.read(tile, target, behind=False), f"{tile} waits for ever"
+            assert waited <= bounds.read(tile, target, behind=0), f"{tile} waits for ever"
     assert min(reads.values()) > 2000 // 40, reads
 
 
@@ -190,5 +221,5 @@ async def adversary(bench: Bench) -> None:
     hot = scene.mesh.tiles[-1]
     for traffic in (HOTSPOT,) if len(scene.mesh.tiles) == 2 else (NEIGHBOURS, _DRAWN):
         for victim in scene.mesh.tiles:
-            for goal in goals(scene.mesh, traffic, hot, victim, 400):
+            for goal in goals(scene.mesh, traffic, hot, victim, 400, behind=(0, 1, 3, MANY)):
                 await scene.slowest(goal, traffic=traffic, hot=hot)

@@ -9,7 +9,7 @@ from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
 from cyclebound.golden.shmac import core_bounds
 from cyclebound.golden.shmac.network_bounds import NetworkBounds
-from cyclebound.golden.shmac.traffic import ALONE, HOTSPOT, senders
+from cyclebound.golden.shmac.traffic import ALONE, HOTSPOT, MANY, senders
 from cyclebound.tb.noc import handshake_mesh, pipelined_mesh
 from cyclebound.tb.noc.handshake_mesh import AROUND, CENTRE, reads
 from kit.pages import Page, numbers, results
@@ -216,8 +216,8 @@ def test_the_cores_classes():
 def test_worst_cases_with_two_channels():
     def of(mesh, traffic, hot, master):
         within = NetworkBounds(mesh, senders(mesh, traffic, hot=hot, master=master), service=1)
-        return [within.read(master, hot, behind=False), within.read(master, hot, behind=True),
-                within.write(master, hot, behind=True), within.accept(master)]
+        return [within.read(master, hot, behind=0), within.read(master, hot, behind=MANY),
+                within.write(master, hot, behind=MANY), within.accept(master)]
 
     pair, there = Mesh(1, 2), (0, 1)
     assert [numbers(" ".join(row[1:])) for row in PAGE.rows("| master | read, nothing")] == [

@@ -78,7 +78,7 @@ def test_four_in_a_row_stop_with_one_channel_and_go_on_with_two():
             last[tile], reads = cycle, reads + 1
     assert reads > 100
     for tile, target in IN_A_ROW.items():
-        assert 0 < slowest[tile] <= bounds.read(tile, target, behind=False)
+        assert 0 < slowest[tile] <= bounds.read(tile, target, behind=0)
 
 
 def test_a_slave_holds_requests_while_its_response_waits():

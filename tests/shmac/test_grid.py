@@ -6,7 +6,7 @@ from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.shmac.address_map import SystemRegister, tile_base
 from cyclebound.golden.shmac.device import DeviceModel
 from cyclebound.golden.shmac.grid import GridModel
-from cyclebound.golden.shmac.grid_bounds import memory_waits
+from cyclebound.golden.shmac.grid_bounds import memory_waits, program_waits
 from cyclebound.golden.shmac.layout import Kind, Layout, LayoutError
 from cyclebound.golden.shmac.memory_waits import AccessKind
 from cyclebound.golden.shmac.packet import RequestPacket
@@ -218,8 +218,8 @@ def test_a_programs_bound_holds_on_the_rtl(tmp_path, tiles):
     masters = dict.fromkeys(tiles, frozenset([(0, 1)]))
     for tile in tiles:
         code = code_assembled(text, origin=programs[tile].entry)
-        bound = wcet(code, code.symbols["first"], memory_waits(layout, tile, masters=masters),
+        bound = wcet(code, code.symbols["first"], program_waits(layout, tile, masters=masters),
                      stops=[code.symbols["second"]]).cycles
         measured = ran.tiles[tile].status
         assert measured is not None
-        assert bound / 3 < measured <= bound
+        assert bound / 1.4 < measured <= bound

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cyclebound.golden.shmac.core import CoreModel
+from cyclebound.golden.shmac.core import CoreModel, Response
 from cyclebound.golden.shmac.core_bounds import CLASSES, class_of
 from cyclebound.golden.shmac.isa import ENCODINGS, ExcCode
 from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
@@ -561,3 +561,65 @@ def test_an_interrupt_adds_no_more_than_its_handler():
 
 def bound_of(code, start):
     return wcet(code, start, MEMORY, registers=AT_ENTRY).cycles
+
+
+def memory_that_holds(holds, *, code=0, before=0):
+    """Cycles that a write holds up later requests; of code, too, if it is there."""
+    return MemoryWaits([Region("code", 0, INPUTS, fetch=1, holds=code),
+                        Region("near", INPUTS, FAR, read=1, write=0),
+                        Region("far", FAR, FAR + 0x100, read=1, write=0, holds=holds)],
+                       before=before)
+
+
+def until_the_next(text, *, code):
+    """Cycles from a store to `FAR` to the next request there (``code``: or the next fetch), of a
+    core whose memory is as fast as can be."""
+    core, answer, taken = CoreModel(reset_address=START), None, None
+    words = assembled(text, origin=START).words
+    for cycle in range(200):
+        request = core.request
+        if request is not None and (request.address >= FAR or (
+                code and request.address < INPUTS)):
+            if taken is not None:
+                return cycle - taken
+            taken = cycle if request.address >= FAR else None
+        core.step(ready=True, response=answer)
+        answer = None
+        if request is not None and not getattr(request, "write", False):
+            answer = Response(words.get(request.address, 0))
+    return None
+
+
+@pytest.mark.parametrize("between", [
+    "", "nop", "nop; nop", "lw $t2, -8($sp)", "sw $t2, -8($sp)", "mult $t0, $t0", "divu $t0, $t0",
+    "add $t2, $0, $0", "mfc0 $t2, $12; nop", "b on; nop; nop; on: nop"])
+@pytest.mark.parametrize("code", [0, 100])
+def test_a_write_holds_up_later_requests_the_less_the_later_they_are(between, code):
+    text = lines(f"lui $t0, {FAR >> 16}; li $sp, {STACK}; sw $t1, 0($t0); {between}; "
+                 "lw $t1, 0($t0); nop; end: b end; nop")
+    code_of = assembled(text, origin=START)
+    ends = [wcet(code_of, START, memory_that_holds(holds, code=min(code, holds)),
+                 stops=[code_of.symbols["end"]]).cycles for holds in (0, 100)]
+    assert ends[1] - ends[0] == 100 - until_the_next(text, code=code)
+
+
+def test_a_write_holds_up_what_comes_after_the_end():
+    text = lines(f"lui $t0, {FAR >> 16}; jr $ra; sw $t1, 0($t0)")
+    code = assembled(text, origin=START)
+    ends = [wcet(code, START, memory_that_holds(holds)).cycles for holds in (0, 100)]
+    # the store's step of 4 cycles, of which one is before it is taken
+    assert ends[1] - ends[0] == 100 - 3
+
+
+def test_writes_from_before_the_program_count_but_from_reset():
+    code = assembled(lines("jr $ra; nop"), origin=START)
+    without, some = memory_that_holds(9), memory_that_holds(9, before=30)
+    assert wcet(code, START, some).cycles == wcet(code, START, without).cycles + 30
+    assert (wcet(code, START, some, from_reset=True).cycles
+            == wcet(code, START, without, from_reset=True).cycles)
+
+
+def test_an_interrupt_may_come_where_time_after_a_write_helped():
+    code = assembled(lines("rfe_: jr $k0; rfe"), origin=START)
+    assert (interrupt(code, START, memory_that_holds(9, before=30))
+            == interrupt(code, START, memory_that_holds(0)) + 9)

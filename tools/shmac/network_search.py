@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from cyclebound.golden.noc.routes import Mesh, Tile
 from cyclebound.golden.shmac.exchange import ExchangeModel, Seen, Wish
+from cyclebound.golden.shmac.network_bounds import NetworkBounds
 from cyclebound.golden.shmac.traffic import HOST, Senders
 from cyclebound.tools.hill_climb import climb, climbed
 
-__all__ = ["Adversary", "Goal", "Longest", "Period", "Plan", "lives", "searched", "wishes"]
+__all__ = ["Adversary", "Goal", "Longest", "Period", "Plan", "Together", "latest", "lives",
+           "searched", "wishes"]
 
 _MANY, _FEW = 0.8, 0.1
 _PERIODS = 6  # after which a master begins its plan anew
@@ -36,8 +38,8 @@ class Goal:
         Whose requests, to which slave.
     write : bool
         Plain writes, or reads.
-    patient : bool
-        Only those that find none of the same master under way.
+    most : int
+        Only those that find so many of the same master under way at most; `MANY`: all.
     cycles : int
         Of each candidate.
     """
@@ -46,13 +48,13 @@ class Goal:
     victim: Tile
     target: Tile
     write: bool
-    patient: bool
+    most: int
     cycles: int
 
     @property
-    def patients(self) -> tuple[Tile, ...]:
-        """The masters that begin only if nothing of theirs is under way."""
-        return (self.victim,) if self.patient else ()
+    def kept(self) -> dict[Tile, int]:
+        """How many requests may be under way where a master begins, if not any number."""
+        return {self.victim: self.most}
 
 
 class Adversary:
@@ -66,7 +68,7 @@ class Adversary:
         goal, rng = self.goal, self.rng
         if rng.random() < 0.15:
             return None
-        if tile == goal.victim and (goal.patient or rng.random() < 0.5):
+        if tile == goal.victim and (not goal.most or rng.random() < 0.5):
             return goal.target, goal.write
         return rng.choice(sorted(goal.masters[tile])), tile == HOST or rng.random() < self._writes
 
@@ -119,6 +121,60 @@ def wishes(plan: Plan, cycles: int) -> Iterator[dict[Tile, Wish]]:
     return iter(whole)
 
 
+class Together:
+    """All requests of a master, against `NetworkBounds.held_together`: by how many cycles one ends
+    later than it may at most, in ``over``; below 0 if none does. Of those that no write holds up
+    only too late ones count.
+
+    The bound of each: from any request j of the same master before it, or from itself, x(j), when
+    that was on offer, what it takes if nothing of its master is under way, and for each write from
+    j on, before it, what that holds up; for a write to be taken, only the last.
+    """
+
+    def __init__(self, masters: Senders, victim: Tile, bounds: NetworkBounds) -> None:
+        self.over: int | None = None
+        self._victim, self._holds = victim, bounds.held_together(victim)
+        self._first = {(target, write): (bounds.write if write else bounds.read)(
+            victim, target, behind=0) for target in masters[victim] for write in (False, True)}
+        self._cycle = self._from = 0
+        self._offered = False
+        self._held = False
+        # by target: x(j) + ..., whether a write before it counts, whether it is a write itself
+        self._under_way: dict[Tile, list[tuple[int, bool, bool]]] = {}
+        self._read: tuple[int, bool, Tile] | None = None
+
+    def _ends(self, latest: int, *, held: bool) -> None:
+        late = self._cycle - latest
+        if held or late > 0:
+            self.over = late if self.over is None else max(self.over, late)
+
+    def see(self, seen: Seen) -> None:
+        """One cycle."""
+        victim, offer = self._victim, seen.offers.get(self._victim)
+        if offer is not None:
+            if not self._offered:
+                self._held = self._from > self._cycle
+                self._from = max(self._from, self._cycle)
+                self._under_way.setdefault(offer.target, []).append(
+                    (self._from, self._held, offer.write))
+                if not offer.write:
+                    self._read = self._from, self._held, offer.target
+            if victim in seen.taken:
+                self._ends(self._from, held=self._held)
+                self._from += self._holds if offer.write else 0
+        self._offered = offer is not None and victim not in seen.taken
+        for tile, waiting in self._under_way.items():
+            if (victim, tile) in seen.landed:
+                since, held, write = waiting.pop(0)
+                if write:
+                    self._ends(since + self._first[tile, write] - 1, held=held)
+        if victim in seen.received and self._read is not None:
+            since, held, tile = self._read
+            self._ends(since + self._first[tile, False] - 1, held=held)
+            self._read = None
+        self._cycle += 1
+
+
 class Longest:
     """The longest requests of a goal, from what is seen in each cycle."""
 
@@ -153,16 +209,27 @@ class Longest:
             self._read = None
 
 
-def lives(mesh: Mesh, goal: Goal, plan: Plan, *, service: int) -> Longest:
+def latest(mesh: Mesh, goal: Goal, plan: Plan, bounds: NetworkBounds, *,
+           service: int | Mapping[Tile, int]) -> int | None:
+    """`Together.over` on the golden model."""
+    model = ExchangeModel(mesh, service=service, most=goal.kept)
+    together = Together(goal.masters, goal.victim, bounds)
+    for wish in wishes(plan, goal.cycles):
+        together.see(model.step(wish))
+    return together.over
+
+
+def lives(mesh: Mesh, goal: Goal, plan: Plan, *, service: int | Mapping[Tile, int]) -> Longest:
     """What takes longest on the golden model."""
-    model = ExchangeModel(mesh, service=service, patient=goal.patients)
+    model = ExchangeModel(mesh, service=service, most=goal.kept)
     longest = Longest(goal)
     for wish in wishes(plan, goal.cycles):
         longest.see(model.step(wish))
     return longest
 
 
-def searched(mesh: Mesh, goal: Goal, *, service: int, tries: int, seed: int) -> int:
+def searched(mesh: Mesh, goal: Goal, *, service: int | Mapping[Tile, int], tries: int, seed: int
+             ) -> int:
     """The most cycles that a search on the golden model comes to."""
     adversary = Adversary(random.Random(seed), goal)
     found = climbed(climb(adversary.fresh, adversary.changed, tries=tries, patience=40),

@@ -7,7 +7,7 @@ from typing import Any
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.shmac.address_map import entry_of, tile_base
-from cyclebound.golden.shmac.grid_bounds import everybody, memory_waits
+from cyclebound.golden.shmac.grid_bounds import everybody, program_waits
 from cyclebound.golden.shmac.isa import REGISTER_NAMES
 from cyclebound.golden.shmac.layout import Layout
 from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits, Region
@@ -25,7 +25,8 @@ _NUMBER = r"-?(?:0[xX][0-9a-fA-F]{1,8}|[0-9]{1,10})"
 _PLACE = re.compile(
     rf"(?P<name>[A-Za-z_.$][\w.$]*)(?:\+(?P<more>{_NUMBER}))?|(?P<at>{_NUMBER})")
 _RANGE = re.compile(rf"(?P<name>\$?\w+)=(?P<low>{_NUMBER})(?:\.\.(?P<high>{_NUMBER}))?")
-_FIELDS = ("name", "start", "end", *(kind.value for kind in AccessKind), "after_write")
+_FIELDS = ("name", "start", "end", *(kind.value for kind in AccessKind), "after_write",
+           "holds")
 
 
 def _number(text: str) -> int:
@@ -78,7 +79,7 @@ def grid_memory(layout: Layout, tile: tuple[int, int], others: str, *, bypass: b
     if others == "silent":
         masters = {master: targets for master, targets in masters.items() if master == tile}
     try:
-        return memory_waits(layout, tile, masters=masters, bypass=bypass)
+        return program_waits(layout, tile, masters=masters, bypass=bypass)
     except NotCovered as error:
         raise UserError(f"--tile and --grid: {error}") from None
 

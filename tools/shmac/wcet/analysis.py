@@ -78,7 +78,7 @@ class Wcet:
         From the cycle in which the first instruction begins (from reset: from the first cycle) to
         the one in which the first instruction after the end begins.
     start : Cost
-        What is before the first instruction: nothing, but from reset.
+        What is before the first instruction: from reset, its fetch; else `MemoryWaits.before`.
     lines : list of Line
         Each instruction that some route comes to, in the order of their addresses.
     loops : list of BoundedLoop
@@ -137,7 +137,7 @@ def wcet(program: Code, start: int, memory: MemoryWaits, *, stops: Iterable[int]
         bound.around for bound in found.bounds.values())
     if alike and cycles != by_paths:
         raise AssertionError(f"two ways to the longest route differ: {cycles}, {by_paths}")
-    begins = reset_cost(graph, memory) if from_reset else Cost()
+    begins = reset_cost(graph, memory) if from_reset else Cost(data=memory.before)
     return Wcet(cycles + begins.cycles, begins, _lines(counts, costs), _loops(found),
                 sorted(found.overflows), by_paths + begins.cycles)
 
@@ -152,7 +152,11 @@ def interrupt(program: Code, vector: int, memory: MemoryWaits) -> int:
     """
     handler = wcet(program, vector, memory)
     enters = CLASSES["trap"]() + memory.most(AccessKind.FETCH, vector, vector)
-    return enters + handler.cycles + CLASSES["plain"]() + memory.most(AccessKind.FETCH)
+    # The handler's requests may come sooner after a write than those of the program, for whose
+    # `Region.holds` that was not counted.
+    sooner = max(region.holds for region in memory.regions)
+    return (enters + handler.cycles - handler.start.cycles + sooner + CLASSES["plain"]()
+            + memory.most(AccessKind.FETCH))
 
 
 def _lines(counts: Mapping[Edge, int], costs: Mapping[Edge, Cost]) -> list[Line]:
