@@ -3,6 +3,7 @@
 import functools
 
 from cyclebound.golden.noc import end_to_end as bounds
+from cyclebound.golden.noc import execution_model_bounds as scheduled
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Picture, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
@@ -23,6 +24,8 @@ def _later(event: str, cycles: int = 1) -> str:
     return event
 
 
+_WHOLE = Probe(start=_WRITING, ends="slots", classed=True,
+               end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)")
 _probe = functools.partial(Probe, ticks="network", unit="network cycles")
 
 BLOCKS = (
@@ -39,6 +42,8 @@ BLOCKS = (
                              "anywhere_in_the_period")),
             Testbench("search", "cyclebound.tb.noc.end_to_end_search", thorough=True,
                       max_cycles=50_000_000, searches=True),
+            Testbench("table", "cyclebound.tb.noc.private_banks", thorough=True,
+                      max_cycles=50_000_000, searches=True),
         ),
         bounds=(
             BoundBinding("fill", bounds.fill, probe=_probe(
@@ -48,9 +53,8 @@ BLOCKS = (
             BoundBinding("flow", bounds.flow, probe=_probe(
                 start=_later(_READ, 2), end="arrived", ends="packets",
                 classed=True)),
-            BoundBinding("total", bounds.total, probe=Probe(
-                start=_WRITING, end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)",
-                ends="slots", classed=True)),
+            BoundBinding("total", bounds.total, probe=_WHOLE),
+            BoundBinding("scheduled_write", scheduled.scheduled_write, probe=_WHOLE),
         ),
         checker=lambda system: DramTimingCheck(part=system.part),
         signals=("top.dut.writing", "top.dut.filled", "top.dut.read", "top.dut.header",

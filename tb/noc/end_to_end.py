@@ -17,7 +17,8 @@ from cyclebound.tb.bench import Bench, testbench
 
 STAGES = "stages.json"      # beside the job: what each stage took and may take, by write
 WINDOW, PERIOD = 512, 1024  # section V.B
-_SETTLED = 40               # cycles after which all others are under way, a multiple of four
+_ONE_BY_ONE = 16            # cycles from one late master's beginning to the next one's
+SETTLED = 40               # cycles after which all others are under way, a multiple of four
 # by N_req and N_trans: the place, the cycles from reset, and the others' turn from which
 # `end_to_end_search` found the write longest
 SEARCHED = {(1, 1): (423, 26_629, 0), (3, 1): (135, 28_049, 2), (11, 8): (442, 27_817, 6)}
@@ -126,12 +127,34 @@ class Scene:
         return b"".join(beats)
 
 
+@dataclass(frozen=True)
+class Others:
+    """The other masters of a table that holds: each in a bank of its own.
+
+    Attributes
+    ----------
+    read : int
+        How many of them read; the others write.
+    late : int
+        How many begin while the write is under way, and so open a row; the others go on all the
+        time.
+    begin : int
+        DDR cycles from the core's start until the first of the late ones begins.
+    """
+
+    read: int = 0
+    late: int = 0
+    begin: int = 0
+
+
 async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
-                until_ready: bool = False, settled: int = _SETTLED, turn: int = 0) -> Events:
+                until_ready: bool = False, settled: int = SETTLED, turn: int = 0,
+                others: Others | None = None) -> Events:
     """One transaction after ``settled`` cycles, with so many at local memory and at DDR3.
 
     The others ask for local memory from the network's cycle ``turn`` on: where its round robin is
-    when the core begins depends on that.
+    when the core begins depends on that. Those at DDR3 are rivals for the transaction's bank,
+    or, with ``others``, have banks of their own.
     """
     await bench.reset()
     values = {"window.period": PERIOD, "window.offset": offset, "window.length": WINDOW,
@@ -139,18 +162,30 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
               # the core, the DMA, and other cores
               "saturate": (1 << requesters) - 1 if requesters > 1 else 0,
               "compete": (1 << competitors - 1) - 1}
+    if others is not None:
+        values |= {"private": 1, "reads": (1 << others.read) - 1,
+                   "compete": (1 << competitors - 1 - others.late) - 1}
     word = bench.inputs.pack(values)
     window = {"window": WINDOW, "period": PERIOD}
     bench.declare("fill", requesters=requesters)
     bench.declare("first_packet", requesters=requesters)
     bench.declare("flow", requesters=requesters, **window)
-    bench.declare("total", requesters=requesters, competitors=competitors, **window)
+    if others is None:
+        bench.declare("total", requesters=requesters, competitors=competitors, **window)
+    else:
+        bench.undeclare("total")
+        bench.declare("scheduled_write", requesters=requesters, masters=competitors,
+                      met=others.late, mixed=int(others.read > 0), **window)
     scene = Scene(bench)
     assert settled % 4 < scene.quarters         # a cycle of the network
     idle = network_start(turn, bench)
     await scene.run([bench.inputs.pack({**values, "saturate": 0})] * idle)
     await scene.run([word] * (settled - idle))  # all begin to send, the reorder core fills
     await scene.run([bench.inputs.pack({**values, "start": 1})])
+    for late in range(others.late if others is not None and not until_ready else 0):
+        await scene.run([word] * (others.begin if late == 0 else _ONE_BY_ONE))
+        values["compete"] = values["compete"] << 1 | 1
+        word = bench.inputs.pack(values)
     while len(scene.events.reads) < 64 or (
             not until_ready and len(scene.events.written) < scene.slots):
         await scene.run([word] * _TOGETHER)
@@ -212,14 +247,26 @@ async def from_searched(bench: Bench, requesters: int, competitors: int) -> list
         worst_place(requesters, competitors, bench),
         network_start(starts_in_interval(bench)[0], bench), 0))
     await measure(bench, requesters, competitors, bench.rng.randrange(PERIOD),
-                  4 * bench.rng.randrange(_SETTLED // 4, _SETTLED))
+                  4 * bench.rng.randrange(SETTLED // 4, SETTLED))
     if settled % 4 >= bench.parameters["quarters"]:  # no cycle of the network
         settled -= settled % 4
     return [await measure(bench, requesters, competitors, place, settled, turn)]
 
 
+async def place_first_packet(bench: Bench, requesters: int, competitors: int, place: int,
+                             settled: int, turn: int, others: Others | None = None) -> Events:
+    """The write with the window moved so that the first packet is ready in this place of it."""
+    early = await write(bench, requesters, competitors, 0, until_ready=True, settled=settled,
+                        turn=turn, others=others)
+    events = await write(bench, requesters, competitors,
+                         (early.ready - place - _FIRST_OPEN) % PERIOD, settled=settled, turn=turn,
+                         others=others)
+    assert events.ready == early.ready
+    return events
+
+
 async def measure(bench: Bench, requesters: int, competitors: int, place: int,
-                  settled: int = _SETTLED, turn: int = 0) -> dict:
+                  settled: int = SETTLED, turn: int = 0) -> dict:
     """The write with the first packet ready in this place of the period, begun so many cycles after
     reset, in this turn of the others (`write`); observed.
 
@@ -227,13 +274,9 @@ async def measure(bench: Bench, requesters: int, competitors: int, place: int,
     and ``took``, the DDR cycles of the whole, with ``refreshes`` in them.
     """
     p = bench.parameters
-    quarters = p["quarters"]
-    early = await write(bench, requesters, competitors, 0, until_ready=True, settled=settled,
-                        turn=turn)
-    ready, path = early.ready, path_of(requesters, competitors, bench)
-    events = await write(bench, requesters, competitors,
-                         (ready - place - _FIRST_OPEN) % PERIOD, settled=settled, turn=turn)
-    assert events.ready == ready
+    quarters, path = p["quarters"], path_of(requesters, competitors, bench)
+    events = await place_first_packet(bench, requesters, competitors, place, settled, turn)
+    ready = events.ready
     late = bounds.arrivals(path, place)
     assert all(seen - events.ready < latest
                for seen, latest in zip(events.arrived, late, strict=True))
@@ -307,9 +350,9 @@ async def sweep(bench: Bench, requesters: int, competitors: int) -> None:
     some that lie evenly between two refreshes. And ``plain``: what it takes before the first one.
     """
     place, interval = worst_place(requesters, competitors, bench), starts_in_interval(bench)
-    first = network_cycle(_SETTLED, bench.parameters["quarters"])
+    first = network_cycle(SETTLED, bench.parameters["quarters"])
     turn = await worst_turn(bench, requesters, competitors, first)
-    plain = await measure(bench, requesters, competitors, place, _SETTLED, turn)
+    plain = await measure(bench, requesters, competitors, place, SETTLED, turn)
     starts = (met_by_a_refresh(plain, first, bench) if competitors == 1
               else interval[::-(-len(interval) // _EVENLY)])
     rows = [await measure(bench, requesters, competitors, place, network_start(start, bench),

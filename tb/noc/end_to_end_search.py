@@ -6,7 +6,7 @@ the longest place, starts in an interval between two refreshes in the same way. 
 alignments to refreshes, and other turns of all round robins and of DDR3.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench, testbench
@@ -18,21 +18,9 @@ from cyclebound.tb.noc.end_to_end import (
     network_start,
     starts_in_interval,
 )
-from cyclebound.tb.noc.start_search import APART, OTHERS, starts
+from cyclebound.tb.noc.start_search import APART, OTHERS, followed
 
 STEP, SAMPLE = 32, 8  # places from one to the next in the grid, and places at random
-
-
-async def _followed(takes: Callable[[int], Awaitable[int]], count: int, step: int, sample: int,
-                    bench: Bench) -> tuple[int, dict[int, int]]:
-    """The longest of ``count`` starts that `starts` tries, and what each took."""
-    tries = starts(count, step=step, sample=sample, rng=bench.rng)
-    start = next(tries)
-    while True:
-        try:
-            start = tries.send(await takes(start))
-        except StopIteration as ended:
-            return max(ended.value, key=ended.value.get), ended.value
 
 
 async def search(bench: Bench, requesters: int, competitors: int, turns: Iterable[int]) -> None:
@@ -47,10 +35,10 @@ async def search(bench: Bench, requesters: int, competitors: int, turns: Iterabl
         settled = network_start(interval[number], bench)
         return (await measure(bench, requesters, competitors, place, settled, turn))["took"]
 
-    place, seen = await _followed(from_place, PERIOD, STEP, SAMPLE, bench)
+    place, seen = await followed(from_place, PERIOD, STEP, SAMPLE, bench.rng)
     found = []
     for turn in turns:
-        number, later = await _followed(from_start, len(interval), APART, OTHERS, bench)
+        number, later = await followed(from_start, len(interval), APART, OTHERS, bench.rng)
         found.append((later[number], network_start(interval[number], bench), turn, len(later)))
     took, settled, turn, _ = max(found)
     bench.dut._log.info(

@@ -4,9 +4,9 @@ It knows nothing of what it searches but values that it has seen: no formula cho
 """
 
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 
-__all__ = ["APART", "OTHERS", "longest_start", "starts"]
+__all__ = ["APART", "OTHERS", "followed", "longest_start", "starts"]
 
 APART, OTHERS = 96, 8  # of starts between two refreshes, in cycles of the network: a refresh delays
                        # for longer; and starts at random
@@ -51,5 +51,17 @@ def longest_start(takes: Callable[[int], int], period: int, *, step: int, sample
     while True:
         try:
             place = search.send(takes(place))
+        except StopIteration as ended:
+            return max(ended.value, key=ended.value.get), ended.value
+
+
+async def followed(takes: Callable[[int], Awaitable[int]], count: int, step: int, sample: int,
+                   rng: random.Random) -> tuple[int, dict[int, int]]:
+    """`longest_start` of what is found out by a simulation."""
+    search = starts(count, step=step, sample=sample, rng=rng)
+    start = next(search)
+    while True:
+        try:
+            start = search.send(await takes(start))
         except StopIteration as ended:
             return max(ended.value, key=ended.value.get), ended.value
