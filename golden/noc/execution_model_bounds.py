@@ -31,8 +31,8 @@ from cyclebound.golden.noc.end_to_end import (
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.golden.noc.packet import PAYLOAD_FLITS
 
-__all__ = ["MOST_AT_SINK", "PACKET_BYTES", "QUEUE", "conflict_free", "latest", "scheduled_read",
-           "scheduled_write"]
+__all__ = ["MOST_AT_SINK", "PACKET_BYTES", "QUEUE", "conflict_free", "decided", "latest",
+           "scheduled_read", "scheduled_write"]
 
 PACKET_BYTES = 4 * PAYLOAD_FLITS
 QUEUE = 8         # n: places of the reorder core
@@ -106,25 +106,35 @@ def conflict_free(*, requests: int, masters: int, met: int, mixed: int, own: boo
 
 def _alone(requests: int, *, own: bool, part: Part) -> int:
     """The same for a transaction that has DDR3 for itself, from the first request on offer to the
-    front end to the last one's decision.
+    front end until the last one is on the pins.
 
-    Derivation: everything is idle when it comes; decisions are nCCD apart, one of them opens a row
-    (the bank has another one open) and one meets a refresh, which closes all banks first.
+    Derivation: the first request passes the registers, and opens the row, where another one is
+    open, once the write of the transaction before has recovered: its last beat was on the bus
+    before the first request came. Decisions are nCCD apart from then on. One refresh delays them:
+    if it is due before the first one, its precharge is that of the row; if between two, the second
+    comes t_conflict + nRFC after the first, as in `conflict_free`.
     """
+    passes = REGISTERS + LOOKS
     opens = part.nRP + part.nRCD
-    return (REGISTERS + LOOKS + (requests - 1) * part.nCCD_S + opens + refresh_delay(part)
-            + own * opens)
+    opened = own * (max(0, part.nWR - passes) + opens)
+    refreshed = max(opened, opens)
+    if requests > 1:
+        refreshed = max(refreshed, opened + row_change(part) - part.nCCD_S)
+    return passes + (requests - 1) * part.nCCD_S + refreshed + refresh_delay(part)
 
 
 @lru_cache(maxsize=1 << 16)
-def _decided(requests: int, *, masters: int, met: int, mixed: int, own: bool, cap: int,
+def decided(requests: int, *, masters: int, met: int, mixed: int, own: bool, cap: int,
              part: Part) -> int:
-    """From ``requests`` on offer to the front end until the last one is on the pins, at most."""
+    """From ``requests`` on offer to the front end until the last one is on the pins, at most.
+
+    In DDR cycles: `conflict_free`, and for a request that finds the queue empty the registers that
+    it passes before it is looked at.
+    """
     if masters == 1:
         return _alone(requests, own=own, part=part)
     waits = conflict_free(requests=requests, masters=masters, met=met, mixed=mixed, own=own,
                           cap=cap, part=part)
-    # a request that finds the queue empty passes the registers before it is looked at
     return waits + REGISTERS + LOOKS - GRANTED
 
 
@@ -167,14 +177,14 @@ def scheduled_write(*, requesters: int, masters: Masters, met: Met, mixed: Mixed
     offers = [span(before + begin + rest + _WORDS * number, quarters) + ASKED
               for begin in begins for number in range(1, _REQUESTS + 1)]
 
-    def decided(requests: int, *, own: bool) -> int:
-        return _decided(requests, masters=masters, met=met, mixed=mixed, own=own, cap=cap,
-                        part=part)
+    def waits(requests: int, *, own: bool) -> int:
+        return decided(requests, masters=masters, met=met, mixed=mixed, own=own, cap=cap,
+                       part=part)
 
-    opened = decided(1, own=True)  # since the first one was on offer, at the earliest
+    opened = waits(1, own=True)  # since the first one was on offer, at the earliest
     earliest = [_WORDS * number * 4 // quarters for number in range(len(offers))]
     return part.nCWD + part.nBURST - 1 + max(
-        offer + decided(len(offers) - number, own=earliest[number] <= opened)
+        offer + waits(len(offers) - number, own=earliest[number] <= opened)
         for number, offer in enumerate(offers))
 
 
@@ -201,7 +211,7 @@ def scheduled_read(*, requesters: Annotated[int, Range(1, MOST_AT_SINK)], master
     packets = -(-nbytes // PACKET_BYTES)
     whole = []
     for packet in range(1, packets + 1):
-        beats = (_READ_ASKS + ASKED + _decided(
+        beats = (_READ_ASKS + ASKED + decided(
             packet * _REQUESTS, masters=masters, met=met, mixed=mixed, own=True, cap=cap,
             part=part) + part.nCAS + part.nBURST - 1)
         whole.append(-(-beats * quarters // 4) + _CROSSES + _HEADER)

@@ -16,6 +16,7 @@ from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.tb.bench import Bench, testbench
 
 STAGES = "stages.json"      # beside the job: what each stage took and may take, by write
+ROUTERS = 4
 WINDOW, PERIOD = 512, 1024  # section V.B
 _ONE_BY_ONE = 16            # cycles from one late master's beginning to the next one's
 SETTLED = 40               # cycles after which all others are under way, a multiple of four
@@ -158,7 +159,7 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
     """
     await bench.reset()
     values = {"window.period": PERIOD, "window.offset": offset, "window.length": WINDOW,
-              "window.crossing": 4 * (bench.parameters["delta"] + 1),
+              "window.crossing": ROUTERS * (bench.parameters["delta"] + 1),
               # the core, the DMA, and other cores
               "saturate": (1 << requesters) - 1 if requesters > 1 else 0,
               "compete": (1 << competitors - 1) - 1}
@@ -175,15 +176,17 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
     else:
         bench.undeclare("total")
         bench.declare("scheduled_write", requesters=requesters, masters=competitors,
-                      met=others.late, mixed=int(others.read > 0), **window)
+                      met=others.late, mixed=int(others.read > 0), routers=ROUTERS,
+                      crossing=values["window.crossing"], **window)
     scene = Scene(bench)
     assert settled % 4 < scene.quarters         # a cycle of the network
     idle = network_start(turn, bench)
     await scene.run([bench.inputs.pack({**values, "saturate": 0})] * idle)
     await scene.run([word] * (settled - idle))  # all begin to send, the reorder core fills
     await scene.run([bench.inputs.pack({**values, "start": 1})])
-    for late in range(others.late if others is not None and not until_ready else 0):
-        await scene.run([word] * (others.begin if late == 0 else _ONE_BY_ONE))
+    table = others if others is not None and not until_ready else Others()
+    for late in range(table.late):
+        await scene.run([word] * (table.begin if late == 0 else _ONE_BY_ONE))
         values["compete"] = values["compete"] << 1 | 1
         word = bench.inputs.pack(values)
     while len(scene.events.reads) < 64 or (
@@ -254,14 +257,22 @@ async def from_searched(bench: Bench, requesters: int, competitors: int) -> list
 
 
 async def place_first_packet(bench: Bench, requesters: int, competitors: int, place: int,
-                             settled: int, turn: int, others: Others | None = None) -> Events:
-    """The write with the window moved so that the first packet is ready in this place of it."""
-    early = await write(bench, requesters, competitors, 0, until_ready=True, settled=settled,
-                        turn=turn, others=others)
+                             settled: int, turn: int, others: Others | None = None,
+                             after: int | None = None) -> Events:
+    """The write with the window moved so that the first packet is ready in this place of it.
+
+    ``after`` is how many cycles of the network after the core was told it is; None: it is seen in
+    a write before.
+    """
+    begin = network_cycle(settled, bench.parameters["quarters"])
+    if after is None:
+        early = await write(bench, requesters, competitors, 0, until_ready=True, settled=settled,
+                            turn=turn, others=others)
+        after = early.ready - begin
     events = await write(bench, requesters, competitors,
-                         (early.ready - place - _FIRST_OPEN) % PERIOD, settled=settled, turn=turn,
+                         (begin + after - place - _FIRST_OPEN) % PERIOD, settled=settled, turn=turn,
                          others=others)
-    assert events.ready == early.ready
+    assert events.ready == begin + after
     return events
 
 

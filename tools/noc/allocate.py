@@ -271,12 +271,14 @@ def _may_share(system: System, dram: Mapping[str, int], one: Transaction, other:
 
 
 def optimum(system: System, *, seconds: float = 50.0, seed: int = 1,
-            progress: Callable[[float, float], None] = lambda ratio, least: None) -> Found:
+            progress: Callable[[float, float], None] = lambda ratio, least: None,
+            further: bool = True) -> Found:
     """The allocation with the least greatest bound over deadline.
 
     It searches for so many seconds at most; `progress` is told each ratio that it finds, and which
-    none can be below. An interrupt (Ctrl-C) ends the search with the best so far. With time left,
-    the one among the best is found in which the fewest pairs of both directions meet (VI.C).
+    none can be below. An interrupt (Ctrl-C) ends the search with the best so far. With ``further``
+    and time left, the one among the best is found in which the fewest pairs of both directions meet
+    (VI.C); and where there is none, the smallest conflict, else all transactions are named.
 
     Raises
     ------
@@ -295,7 +297,7 @@ def optimum(system: System, *, seconds: float = 50.0, seed: int = 1,
         return Found(first, optimal=False, least=0.0)
     answer = program.solve(end - time.monotonic(), seed, first, progress)
     if answer is None:
-        raise conflict(system)
+        raise conflict(system) if further else _named(system, system.transactions)
     if not isinstance(answer, Choice):
         if first is None:
             raise TimeoutError(f"no allocation was found in {seconds:g} s, and none is known to be "
@@ -305,7 +307,8 @@ def optimum(system: System, *, seconds: float = 50.0, seed: int = 1,
     if first is not None and first.ratio(system) < best.ratio(system):
         best = first
     left = min(_SMALL, end - time.monotonic())
-    if left > 0.5 and optimal and system.hardware.directions == "preferred" and not program.stopped:
+    preferred = system.hardware.directions == "preferred"
+    if further and left > 0.5 and optimal and preferred and not program.stopped:
         alike = program.fewer_mixed(best, left, seed)
         if alike is not None:
             other = settle(system, alike)

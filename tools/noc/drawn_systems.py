@@ -64,7 +64,7 @@ def compared(systems: Iterable[System], *, seconds: float, seed: int) -> Iterato
         begun = time.monotonic()
         found, why = None, ""
         try:
-            found = optimum(system, seconds=seconds)
+            found = optimum(system, seconds=seconds, further=False)
         except (NoTable, TimeoutError) as error:
             why = str(error)
         took = time.monotonic() - begun
