@@ -50,6 +50,11 @@ Masters = Annotated[int, Range(1, 8, says="K: masters of the DRAM that may be un
 Met = Annotated[int, Range(0, says="rows that other transactions may open meanwhile")]
 Mixed = Annotated[int, Range(0, 1, says="1 where others may go in the other direction meanwhile")]
 Nbytes = Annotated[int, Range(PACKET_BYTES, says="bytes of the transaction, whole packets")]
+Window = Annotated[int, Range(1, says="length of the window, in cycles of the network")]
+Period = Annotated[int, Range(1, says="period of the TDMA table, in cycles of the network")]
+Routers = Annotated[int, Range(1, says="N_R: routers on the path")]
+Crossing = Annotated[int, Range(0, says="cycles that must be left of a window beside a packet's "
+                                        "flits")]
 _TABLE = ("a table holds: at most K masters at a time, each in a bank of DDR3 of its own and there "
           "in one row, which it opens once; they may ask in any cycle")
 
@@ -155,8 +160,8 @@ def latest(packets: int, requesters: int, fits: int, window: int, period: int,
                "turns of the bus for nCCD; K = 1: without the others",
        source="this project, from memory-composition, V and VI", environment=_TABLE)
 def scheduled_write(*, requesters: int, masters: Masters, met: Met, mixed: Mixed, nbytes: Nbytes,
-                    window: int, period: int, routers: int, delta: int, crossing: int,
-                    quarters: int, cap: int, part: Part | str) -> int:
+                    window: Window, period: Period, routers: Routers, delta: int,
+                    crossing: Crossing, quarters: int, cap: int, part: Part | str) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, in DDR cycles.
 
     ``crossing``: cycles that must be left of a window beside a packet's flits for it to begin; 0
@@ -192,8 +197,9 @@ def scheduled_write(*, requesters: int, masters: Masters, met: Met, mixed: Mixed
                "its second burst, + lambda + 66 + 2 + 64 + N_req + 1)",
        source="this project, from memory-composition, II and VI", environment=_TABLE)
 def scheduled_read(*, requesters: Annotated[int, Range(1, MOST_AT_SINK)], masters: Masters,
-                   met: Met, mixed: Mixed, nbytes: Nbytes, window: int, period: int, routers: int,
-                   delta: int, crossing: int, quarters: int, cap: int, part: Part | str) -> int:
+                   met: Met, mixed: Mixed, nbytes: Nbytes, window: Window, period: Period,
+                   routers: Routers, delta: int, crossing: Crossing, quarters: int, cap: int,
+                   part: Part | str) -> int:
     """From a descriptor at the I/O tile's DMA to the last word in local memory, in DDR cycles.
 
     ``requesters`` are those of the bank at the sink: `MOST_AT_SINK` at most, since a word of 8

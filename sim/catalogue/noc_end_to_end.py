@@ -42,8 +42,9 @@ BLOCKS = (
                              "anywhere_in_the_period")),
             Testbench("search", "cyclebound.tb.noc.end_to_end_search", thorough=True,
                       max_cycles=50_000_000, searches=True),
-            Testbench("table", "cyclebound.tb.noc.private_banks", tests=("from_searched_starts",)),
-            Testbench("table_search", "cyclebound.tb.noc.private_banks", thorough=True,
+            Testbench("table", "cyclebound.tb.noc.end_to_end_table",
+                      tests=("from_searched_starts",)),
+            Testbench("table_search", "cyclebound.tb.noc.end_to_end_table", thorough=True,
                       max_cycles=50_000_000, searches=True),
         ),
         bounds=(

@@ -29,7 +29,7 @@ from cyclebound.tb.noc.end_to_end import (
 from cyclebound.tb.noc.start_search import APART, OTHERS, followed
 
 GAIN = "gain.json"     # beside the job: longest writes and bounds, by masters and how they behave
-BEFORE = 900, 750, 600, 450, 300  # the bound, cycles in which the others begin
+BEFORE = 1000, 925, 850  # the bound, cycles in which the others begin
 STEP, SAMPLE = 128, 4   # places from one to the next in the grid, and places at random
 
 
