@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # imported by what uses them: half a second of every command
 __all__ = ["Choice", "Found", "NoTable", "at_random", "conflict", "greedy", "optimum", "settle"]
 
 _SCALE = 1_000_000  # of ratios in the integer program
-_TRIES = 200        # of a random allocation
+_TRIES = 50         # of a random allocation
 _SMALL = 5.0        # seconds for each question of whether a few transactions have a table
 
 
@@ -460,6 +460,7 @@ class _Program:
         system = self.system
         self.banks: dict[str, int | dict[int, cp_model.IntVar]] = {}
         self.needs: dict[str, cp_model.IntVar] = {}
+        self.shared: set[str] = set()  # those whose bank is shared, maybe
         for tile in dict.fromkeys(application.tile for application in system.applications):
             here = [t for t in system.transactions if system.of[t.application].tile == tile]
             given = [t.bank for t in here if t.bank is not None]
@@ -469,6 +470,7 @@ class _Program:
                     self.banks[t.full_name] = next(free) if t.bank is None else t.bank
                     self.needs[t.full_name] = self.model.new_constant(1)
             else:
+                self.shared |= {t.full_name for t in here}
                 self._shared_banks(here)
 
     def _shared_banks(self, here: list[Transaction]) -> None:
@@ -554,7 +556,8 @@ class _Program:
         system, slot = self.system, self.system.hardware.slot
         here = {other.application for other in system.transactions
                 if system.of[other.application].tile == system.of[t.application].tile}
-        many = len(here) + 2 if t.write else MOST_AT_SINK
+        many = (1 if t.full_name not in self.shared else
+                len(here) + 2 if t.write else MOST_AT_SINK)
         for needs in range(1, many + 1):
             for packets in range(1, system.hardware.most_packets + 1):
                 for mixed in range(1 + mixes):
@@ -604,6 +607,8 @@ class _Program:
         solver.parameters.max_time_in_seconds = max(0.1, seconds)
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = seed
+        # half of the time, by trials on drawn systems
+        solver.parameters.linearization_level = solver.parameters.cp_model_probing_level = 0
         return solver
 
     def _hint(self, known: Allocation) -> None:
