@@ -15,13 +15,13 @@ PARTS, ages, main, part_of, run, steps = (
 pytestmark = pytest.mark.unit
 
 
-def test_forty_commits_in_a_row_run_each_part_once():
-    for first in (0, 1, 39, 1407):
+def test_a_hundred_commits_in_a_row_run_each_part_once():
+    for first in (0, 1, 99, 1407):
         assert sorted(part_of(first + n) for n in range(PARTS)) == [*range(1, PARTS + 1)]
 
 
 def test_an_age_is_the_distance_to_the_commit_of_that_part():
-    for commits in (40, 41, 1407):
+    for commits in (100, 101, 1407):
         found = ages(commits)
         assert sorted(found.values()) == [*range(PARTS)]
         assert [*found.values()] == sorted(found.values(), reverse=True)
@@ -31,8 +31,8 @@ def test_an_age_is_the_distance_to_the_commit_of_that_part():
 def test_the_steps_are_that_part_of_both():
     tests, level = steps(7).values()
     assert tests[1:] == ["-n", "auto", "--dist", "worksteal", "-m", "thorough", "--thorough",
-                         "--shard", "7/40"]
-    assert level[1:] == ["regress", "--full", "--shard", "7/40", "--certify", "--no-report",
+                         "--shard", "7/100"]
+    assert level[1:] == ["regress", "--full", "--shard", "7/100", "--certify", "--no-report",
                          "--no-pictures"]
 
 
@@ -53,8 +53,8 @@ def test_a_part_that_fails_is_a_failure(programs, status, says, monkeypatch, cap
     monkeypatch.setitem(main.__globals__, "_git", lambda word, *_: git[word])
     assert main(["--seconds", "4"]) == status
     said = capfd.readouterr().out
-    assert "Part 8 of 40, by the number of commits, 1407." in said
-    assert "   9/40: abc of today, 39 commits ago" in said
+    assert "Part 8 of 100, by the number of commits, 1407." in said
+    assert "    9/100: abc of today, 99 commits ago" in said
     assert all(line in said for line in says)
 
 

@@ -26,7 +26,7 @@ from cyclebound.sim.base.guard import guarded
 from cyclebound.sim.base.secret import mac, made_here
 from cyclebound.sim.base.toolchain import cache_root
 
-__all__ = ["find_entry", "find_or_make", "key_of", "made_since"]
+__all__ = ["find_entry", "find_once", "find_or_make", "key_of", "made_since"]
 
 _MANIFEST = "manifest.json"
 _CODE = "manifest.mac"  # of kind, key and manifest
@@ -34,6 +34,7 @@ _CODE = "manifest.mac"  # of kind, key and manifest
 _EVIDENCE = {"content", "dram-table", "drawing", "fpga", "icarus", "job", "linked", "outcome",
              "picture", "proof", "certificate", "runtime", "verilator", "verilog-module"}
 _since = [0.0]  # s
+_known: set[tuple[Path, float]] = set()  # entries that `find_once` has found, and since when
 _ROOM = 1 << 16  # bytes: with less, a tool that fails may have failed for that
 _FULL = errno.ENOSPC, errno.EDQUOT
 
@@ -165,3 +166,13 @@ def find_or_make(kind: str, key: str, make: Callable[[Path], object]) -> tuple[P
     except OSError as error:
         raise _unwritable(parent, error) from error
     return folder, False
+
+
+def find_once(kind: str, key: str, make: Callable[[Path], object]) -> Path:
+    """The folder of `find_or_make`, for an entry that is large and often used: a process looks at
+    its files when it first asks, and after that only whether it is there."""
+    found = cache_root() / kind / key, _since[-1]
+    if found not in _known or not (found[0] / _MANIFEST).exists():
+        find_or_make(kind, key, make)
+        _known.add(found)
+    return found[0]

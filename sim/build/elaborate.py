@@ -5,6 +5,8 @@ two ports besides clock and reset: `inputs` holds all inputs of the component si
 `outputs` all its outputs. A table of fields says what lies where.
 """
 
+import contextlib
+import gc
 import json
 import signal
 import subprocess
@@ -405,6 +407,19 @@ class SharedModules(Sources):
         return self._names[key]
 
 
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector: a design is millions of small objects, which it would look
+    through again and again, a quarter of the time, and none of which is garbage before the end."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
+
+
 def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
              shares: SharedModules | None = None, lines: bool = False) -> str:
     """RTLIL, for yosys: simulation, proofs and synthesis; equal hardware is equal text.
@@ -416,7 +431,8 @@ def to_rtlil(top: Elaboratable, *, name: str, ports: list | None = None,
     """
     sources = Sources() if shares is None else shares
     try:
-        text = rtlil.convert(top, name=name, ports=ports, platform=sources, emit_src=lines)
+        with _uncollected():
+            text = rtlil.convert(top, name=name, ports=ports, platform=sources, emit_src=lines)
     except (MemoryError, OverflowError) as error:
         raise UserError(f"{type(getattr(top, 'component', top)).__name__}: too large to be "
                         f"elaborated: {str(error) or 'out of memory'}") from error

@@ -21,7 +21,7 @@ from pathlib import Path
 import cocotb_tools.config
 from amaranth.hdl import Elaboratable
 
-from cyclebound.sim.base.cache import find_or_make, key_of
+from cyclebound.sim.base.cache import find_once, find_or_make, key_of
 from cyclebound.sim.base.installed import compiler_content, everything, package, program, tree
 from cyclebound.sim.base.toolchain import compiler, verilator
 from cyclebound.sim.build.elaborate import (
@@ -42,7 +42,8 @@ _FLAGS = ("-std=gnu++20", "-w",
           *(("-fcf-protection=none",) if os.uname().machine == "x86_64" else ()))
 _TRANSLATION = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
                 "--output-split", "20000", "--output-split-cfuncs", "500")
-_FAST, _SLOW = "-O2", "-O0"  # code of every cycle, and code that runs once
+# code of every cycle, the same of a small design, and code that runs once
+_FAST, _SMALL, _SLOW = "-O2", "-O1", "-O0"
 _ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at once
 _CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
 _MAIN = Path(__file__).with_name("simulator.cpp")
@@ -133,35 +134,38 @@ def _verilator_content() -> str:
 def _runtime(trace: str | None) -> Path:
     """Verilator's runtime as objects, for all designs; and the headers they include, precompiled.
 
-    A compiler that cannot use the precompiled headers reads the plain ones beside them.
+    That for waveforms has objects of its own besides, and headers; the others do not depend on
+    that. A compiler that cannot use the precompiled headers reads the plain ones beside them.
     """
-    names = (*_RUNTIME, *([f"verilated_{trace}_c"] if trace else []))
+    names = [f"verilated_{trace}_c"] if trace else _RUNTIME
 
     def make(folder: Path) -> None:
         include = verilator().root / "include"
+        flags = [_FAST, *_FLAGS, *_defines(trace), *_includes(), "-pthread"]
 
-        def one(source: Path, *output: str) -> None:
-            _run([compiler(), _FAST, *_FLAGS, *_defines(trace), *_includes(), "-pthread",
-                  *output, str(source)], folder)
+        def one(name: str) -> None:
+            _run([compiler(), *flags, "-include", f"./{_HEADERS}", "-c", "-o", f"{name}.o",
+                  str(include / f"{name}.cpp")], folder)
 
         (folder / _HEADERS).write_text("".join(f"#include <{name}>\n" for name in _INCLUDED))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            compiled = [pool.submit(one, folder / _HEADERS, "-x", "c++-header", "-o",
-                                    f"{_HEADERS}.gch"),
-                        *(pool.submit(one, include / f"{name}.cpp", "-c", "-o", f"{name}.o")
-                          for name in names)]
-            for compilation in compiled:
-                compilation.result()
+            headers = pool.submit(_run, [compiler(), *flags, "-x", "c++-header", "-o",
+                                         f"{_HEADERS}.gch", _HEADERS], folder)
+            others = _runtime(None) if trace else folder
+            headers.result()
+            list(pool.map(one, names))
+        for path in others.glob("*.o") if trace else ():
+            shutil.copy(path, folder)
 
-    key = key_of(_verilator_content(), compiler_content(), _FLAGS, trace, _FAST, _INCLUDED)
-    return find_or_make("runtime", key, make)[0]
+    key = key_of(_verilator_content(), compiler_content(), _FLAGS, trace, _FAST, _INCLUDED, names)
+    return find_once("runtime", key, make)
 
 
 def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
     """Sources grouped into compilations of about equal size, each with its optimisation."""
     total = sum(path.stat().st_size for path in sources)
     if total <= _ONE_FILE:
-        return [(_FAST, sources)]
+        return [(_SMALL, sources)]
     slow = [path for path in sources if path.stem.endswith("__Slow")]
     groups: list[list[Path]] = []
     sizes: list[int] = []

@@ -130,7 +130,6 @@ def test_programs_do_on_the_rtl_what_they_do_on_the_model(tmp_path):
 
 
 @pytest.mark.cosim
-@pytest.mark.each_commit
 def test_a_run_that_does_not_end_says_where_it_is(tmp_path):
     ran = run_rtl(setup(), limit=20, folder=tmp_path)
     assert not ran.ended
@@ -207,8 +206,9 @@ second: lw    $12, {CLOCK}($0)
 
 
 @pytest.mark.cosim
-@pytest.mark.each_commit
-@pytest.mark.parametrize("tiles", [[(0, 0)], [(0, 0), (1, 1)]], ids=["alone", "both"])
+@pytest.mark.parametrize("tiles", [
+    pytest.param([(0, 0)], id="alone"),
+    pytest.param([(0, 0), (1, 1)], id="both", marks=pytest.mark.each_commit)])
 def test_a_programs_bound_holds_on_the_rtl(tmp_path, tiles):
     """From its source, its tile and who else sends, to cycles that its own clock counts."""
     text = TIMED.format(**{register.name: register - (1 << 32) for register in SystemRegister})

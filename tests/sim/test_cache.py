@@ -4,11 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
 from cyclebound.sim.base import cache
-from cyclebound.sim.base.cache import find_entry, find_or_make, key_of
+from cyclebound.sim.base.cache import find_entry, find_once, find_or_make, key_of, made_since
 from cyclebound.sim.base.errors import UserError
 
 pytestmark = pytest.mark.unit
@@ -225,3 +226,17 @@ def test_without_a_shell_to_watch(monkeypatch):
 
     monkeypatch.setattr("cyclebound.sim.base.guard.subprocess.Popen", none)
     assert contents(find_or_make("kind", "key", Maker())[0]) == EXPECTED
+
+
+def test_what_is_large_is_looked_at_once_in_a_process(root, monkeypatch):
+    maker = Maker()
+    folder = find_once("runtime", "key", maker)
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "_hash", lambda path: pytest.fail(f"{path} is hashed"))
+        assert find_once("runtime", "key", maker) == folder
+    with made_since(time.time() + 60):  # another one is asked for
+        find_once("runtime", "key", maker)
+    assert maker.made == 2
+    no_manifest(folder)
+    assert contents(find_once("runtime", "key", maker)) == EXPECTED
+    assert maker.made == 3
