@@ -9,6 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.noc.flit import FlitLayout
+from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["PacketReceiver", "ReceivedLayout"]
 
@@ -33,11 +34,14 @@ class PacketReceiver(wiring.Component):
     ----------
     width, payload : int
         Bits of a word, and words in the longest packet.
+    packets : int
+        Packets of that size that it has room for, at least 2.
     """
 
-    def __init__(self, *, width, payload):
+    def __init__(self, *, width, payload, packets=2):
+        check_integer("packets", packets, 2)
         self.width, self.payload = width, payload
-        self.room = 2 * (payload + 1)  # words and address headers of two packets
+        self.room = packets * (payload + 1)  # words and address headers
         super().__init__({
             "sink": In(stream.Signature(FlitLayout(width))),
             "received": Out(stream.Signature(ReceivedLayout(width))),

@@ -1,10 +1,12 @@
-"""From a core to DDR3 (memory-composition, V)."""
+"""From a core to DDR3, and back (memory-composition, II and V)."""
 
 import functools
 
 from cyclebound.golden.noc import end_to_end as bounds
+from cyclebound.golden.noc import end_to_end_read as reads
 from cyclebound.golden.noc import execution_model_bounds as scheduled
 from cyclebound.hdl.noc.end_to_end import EndToEnd
+from cyclebound.hdl.noc.end_to_end_read import EndToEndRead
 from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Picture, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
@@ -15,6 +17,9 @@ _PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters":
 # the core's first word is on offer; the last flit of the first packet is read
 _WRITING = "network & first(network & writing, start)"
 _READ = "first(nth(read, packet_flits), start)"
+# a descriptor is taken; the last flit of its first packet is passed on
+_TAKEN = "reads.valid & reads.ready"
+_PASSED = f"first(nth(passed, packet_flits), {_TAKEN})"
 
 
 def _later(event: str, cycles: int = 1) -> str:
@@ -26,6 +31,13 @@ def _later(event: str, cycles: int = 1) -> str:
 
 _WHOLE = Probe(start=_WRITING, ends="slots", classed=True,
                end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)")
+
+
+def _pins_of(system):
+    """The checker of a system's pins."""
+    return DramTimingCheck(part=system.part)
+
+
 _probe = functools.partial(Probe, ticks="network", unit="network cycles")
 
 BLOCKS = (
@@ -58,7 +70,7 @@ BLOCKS = (
             BoundBinding("total", bounds.total, probe=_WHOLE),
             BoundBinding("scheduled_write", scheduled.scheduled_write, probe=_WHOLE),
         ),
-        checker=lambda system: DramTimingCheck(part=system.part),
+        checker=_pins_of,
         signals=("top.dut.writing", "top.dut.filled", "top.dut.read", "top.dut.header",
                  "top.dut.arrived", "top.dut.asked", "top.dut.command", "top.dut.bus"),
         pictures=(Picture(
@@ -66,5 +78,39 @@ BLOCKS = (
             "last beat: N_req at local memory, N_trans at DDR3.",
             "cyclebound.sim.pictures.end_to_end:stages", kept="stages.json",
             testbenches=("sweep", "cycle")),),
+    ),
+    Block(
+        name="noc.end_to_end_read",
+        summary="a read from DDR3 over reorder core, DMA and four routers to a core's memory",
+        component=EndToEndRead,
+        configurations={
+            "paper": Configuration({**_PAPER, "packets": 2}),
+            "room": Configuration({**_PAPER, "packets": 16}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.noc.end_to_end_read", quick=("paper",), tests=(
+                "alone", "all_at_once", "without_the_rule",
+                "parts_of_rows_and_reads_that_are_none")),
+            Testbench("sweep", "cyclebound.tb.noc.end_to_end_read", thorough=True,
+                      max_cycles=50_000_000,
+                      tests=("every_number_of_requesters", "every_number_of_rivals",
+                             "anywhere_in_the_period")),
+        ),
+        bounds=(
+            BoundBinding("data", reads.read_data, probe=Probe(
+                start=_TAKEN, end="bus.valid & ~bus.write & (bus.beat == 3) & (bus.tag < slots)",
+                ends="slots", classed=True)),
+            BoundBinding("flow", reads.read_flow, probe=_probe(
+                start=_later(_PASSED, 2), end="arrived", ends="flow_packets", classed=True)),
+            BoundBinding("stored", reads.read_stored, probe=_probe(
+                start=_later("nth(arrived, flow_packets)"), end="stored & nth(stored, words)",
+                classed=True)),
+            BoundBinding("total", reads.read_total, probe=Probe(
+                start=_TAKEN, end="stored & nth(stored, words)", classed=True)),
+        ),
+        checker=_pins_of,
+        signals=("top.dut.reads__valid", "top.dut.reads__ready", "top.dut.asked",
+                 "top.dut.passed", "top.dut.header", "top.dut.arrived", "top.dut.stalled",
+                 "top.dut.stored", "top.dut.command", "top.dut.bus"),
     ),
 )

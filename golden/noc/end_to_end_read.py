@@ -1,0 +1,404 @@
+"""Bounds of the end-to-end read: DDR3, network, and the bank that it is written to.
+
+Units as in `golden.noc.end_to_end`: network and local memory in their cycles, the whole in DDR
+cycles. The paper has no formulas for a read (its Example 2 is "fairly equivalent" to a write).
+"""
+
+import functools
+import math
+from collections.abc import Iterator
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from cyclebound.golden.bound import NotCovered, Range, bound, check_count
+from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
+from cyclebound.golden.dram.reorder_bounds import residence
+from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.golden.noc.composition import Path
+from cyclebound.golden.noc.end_to_end import DDR_MHZ, Competitors, Length, Period
+from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
+
+__all__ = ["latest", "longest_window", "pair_cycles", "path_of", "read_data", "read_flow",
+           "read_stored", "read_total", "receiver_keeps_up"]
+
+Packets = Annotated[int, Range(2, says="packets that the receiver has room for")]
+_ASKED = 1      # from a read's descriptor until its first burst is on offer to the front end
+_REGISTERS = 4  # from there to the page controller
+_LOOKS = 2      # from there to the pins
+_GRANTED = 2    # from a departure of the reorder core to the first offer that it is too early for
+_KEPT = 2       # from a burst's last beat until its first word is on offer to the network interface
+_HEADER = 2     # from a packet's last word to its header on offer
+_RECEIVED = 3   # from a packet's last flit until its first word comes out of the receiver
+_PAIRED = 2     # from there until two words of a flit, one word of the bank, ask for the bank
+_QUEUE = 8      # places in the reorder core
+
+
+def path_of(*, delta: int, window: int, period: int, quarters: int) -> Path:
+    """The four routers, with these clocks."""
+    mhz = DDR_MHZ * quarters // 4
+    return Path(memory_mhz=mhz, noc_mhz=mhz, router_cycles=delta, window=window, period=period)
+
+
+def _network(cycle: int, quarters: int) -> int:
+    """The number of the network's first cycle from DDR cycle ``cycle`` on."""
+    return cycle // 4 * quarters + min(cycle % 4, quarters)
+
+
+def _ddr(number: int, quarters: int) -> int:
+    """The DDR cycle of the network's cycle of that number."""
+    return number // quarters * 4 + number % quarters
+
+
+# DDR3
+
+def _read_change(part: Part) -> int:
+    """From a read to the next read or write, of another row of the same bank, at most."""
+    opened = max(part.nRTP, part.nRAS - part.nRCD, part.nCCD_S,
+                 part.nCAS + part.nBURST + max(2, 1 + part.nWPRE) - part.nCWD)
+    return max(opened + part.nRP + part.nRCD, part.nRC, part.nRRD_S)
+
+
+def _alone(bursts: int, phase: int, met: int | None, part: Part) -> list[int]:
+    """When each burst is on the pins, in cycles after the descriptor's, with DDR3 for itself.
+
+    The descriptor's cycle is number ``phase`` of four from reset; a refresh falls due when burst
+    ``met`` is looked at (for a later burst it delays less).
+    """
+    aligned, hit = math.gcd(part.nREFI, 4), max(part.nCCD_S, part.nBURST)
+    precharge = _ASKED + _REGISTERS + _LOOKS
+
+    def early(pins: int) -> int:
+        """Cycles by which a refresh is due before what could be on the pins in this one."""
+        return (phase + pins - 1) % aligned
+
+    first = precharge + part.nRP
+    if met == 0:
+        first = max(first, precharge - early(precharge) + part.nRP + refresh_delay(part))
+    pins = [first + part.nRCD]
+    for number in range(1, bursts):
+        pins.append(pins[-1] + hit)
+        if number == met:
+            closes = max(pins[-2] + part.nRTP, first + part.nRAS, pins[-1] - early(pins[-1]))
+            pins[-1] = (max(closes + part.nRP, first + part.nRC) + refresh_delay(part)
+                        + part.nRCD)
+    return pins
+
+
+def _among(bursts: int, competitors: int, cap: int, part: Part) -> list[int]:
+    """When each burst is on the pins, in cycles after the descriptor's, among other masters."""
+    change, rest = row_change(part), _read_change(part)
+    slowest, stays = max(change, rest), residence(entries=_QUEUE, cap=cap)
+    pins = []
+    for number in range(bursts):
+        issues = (number + 1) * competitors + stays + 2
+        cycles = slowest * issues - number * (slowest - rest)
+        between = slowest - (part.nCWD + part.nBURST + part.nWR + part.nRP + part.nRCD)
+        refreshes = 0
+        while refreshes * part.nREFI <= cycles + refreshes * refresh_delay(part) + between:
+            refreshes += 1
+        pins.append(_ASKED - _GRANTED + cycles + refreshes * refresh_delay(part) + 1)
+    return pins
+
+
+def _pins(bursts: int, competitors: int, cap: int, part: Part) -> Iterator[tuple[int, list[int]]]:
+    """`_alone` or `_among`: by phase, all courses of which one may be the longest.
+
+    Raises `NotCovered` for a part of which two refreshes may fall into a read.
+    """
+    for phase in range(4):
+        if competitors > 1:
+            yield phase, _among(bursts, competitors, cap, part)
+            continue
+        for met in (0, *range(1, bursts)):
+            pins = _alone(bursts, phase, met, part)
+            if pins[-1] > part.nREFI:
+                raise NotCovered(f"{part.name}: nREFI must be at least {pins[-1]}, so that one "
+                                 f"refresh only meets a read, not {part.nREFI}")
+            yield phase, pins
+
+
+def _bursts(nbytes: int) -> int:
+    check_count("bytes", nbytes)
+    return -(-nbytes // REQUEST_BYTES)
+
+
+@bound(formula="N_trans = 1: 7 + nRP + nRCD + max(nRTP, nRAS - nRCD) + nRP + nRFC + nRCD + "
+               "(N - 2) nCCD + nCAS + nBURST; else (N N_trans + cap + n + 1) t_conflict - "
+               "(N - 1) (t_conflict - t_read) + nCAS + nBURST + r nRFC",
+       source="this project, from memory-composition, IV.D",
+       environment="the DMA is idle before; every other master of the DRAM asks in each cycle, and "
+                   "writes another row of the same bank every time")
+def read_data(*, competitors: Competitors, nbytes: int, cap: int, part: Part | str) -> int:
+    """From a read's descriptor to the last beat of its last burst on DDR3's bus, both included.
+
+    In DDR cycles (a and b of Example 2). Raises `NotCovered` with others where the reorder core has
+    no age cap, and for a part of which two refreshes may fall into a read with DDR3 for itself.
+
+    Derivation: the first burst is on offer to the front end a cycle after the descriptor, to the
+    page controller 4 later, and its first command on the pins 2 after that. Alone, DDR3 has been
+    idle for as long as the DMA, so that every bank may be precharged, but another row of the bank
+    may be open: precharge, nRP, activate, nRCD, read. The others are on offer since, and follow
+    nCCD apart. One refresh may fall due: in the cycle in which the precharge is decided on it adds
+    nRFC (a few cycles less where refreshes and the descriptor never meet so); after the first
+    read it waits until the row may be closed, nRAS after its activate, and then takes nRP + nRFC +
+    nRCD. After a later burst it waits no longer, and delays fewer.
+
+    With others, the N bursts are all on offer from the first on. Of the missed grant, the turns and
+    the queue `golden.noc.end_to_end.total` says the same for writes; but a read may be overtaken
+    there by writes that come later, since the reorder core prefers the direction of what left
+    before (rule 4): it stays for as long as `residence` says, cap + n - 1 issues, its own included,
+    in place of n. Each issue takes t_conflict at most; t_read after each of the N - 1 own reads
+    before it, whether the next one finds that row open or another has to be opened. A refresh adds
+    nRFC to one of these, and r of them are due in W + r nRFC cycles if (r - 1) nREFI is at most
+    W + (r - 1) nRFC.
+    """
+    p, bursts = part_named(part), _bursts(nbytes)
+    last = max(pins[-1] for _, pins in _pins(bursts, competitors, cap, p))
+    return last + p.nCAS + p.nBURST
+
+
+# The network, and local memory
+
+def pair_cycles(requesters: int) -> int:
+    """Cycles of the network in which a word of the bank is written, if words come without a pause.
+
+    Two words of a flit come in two cycles at least; the bank takes a write within N_req (Eq. 1).
+    """
+    return max(2, requesters)
+
+
+def _after(arrived: np.ndarray, before: np.ndarray | None, requesters: int,
+           pairs: int) -> np.ndarray:
+    """When a packet's last word of the bank is granted, if its last flit was taken then, and the
+    last word of the packet ``before`` it granted then."""
+    first = arrived + _RECEIVED + _PAIRED + requesters - 1
+    if before is not None:
+        first = np.maximum(first, before + requesters)
+    return first + (pairs - 1) * pair_cycles(requesters)
+
+
+def _in_a_row(path: Path, packets: int) -> int:
+    """Packets of full size that cross in one window."""
+    if path.window == path.period:
+        return packets
+    return min(packets, path.packets_by_network)
+
+
+def _lags(path: Path, packets: int, requesters: int) -> list[int]:
+    """Of packets that follow each other without a gap: cycles from the last flit of each to the
+    grant of its last word."""
+    pairs = path.payload_flits * path.flit_bytes // WORD_BYTES
+    stored, arrived = [], np.arange(_in_a_row(path, packets)) * path.packet_flits
+    for number, cycle in enumerate(arrived):
+        stored.append(_after(cycle, stored[-1] if number else None, requesters, pairs))
+    return (np.array(stored) - arrived).tolist()
+
+
+def receiver_keeps_up(*, requesters: int, packets: int, delta: int, window: int,
+                      period: int) -> bool:
+    """Whether the receiver never lets its link wait, whatever arrives in such windows.
+
+    ``packets`` are those for which it has room. The rule: with the bank's N_req cycles a word, (1)
+    of the packets of one window, no flit comes before there is room for it; (2) all are in the bank
+    before the next window brings its first word. Then each window finds the receiver empty.
+
+    A word leaves the receiver when the one before it of its flit's pair is taken, N_req cycles
+    before the grant of the word of the bank that is last, at least, and a cycle more; the flit that
+    takes its place may come in the cycle after.
+    """
+    path = path_of(delta=delta, window=window, period=period, quarters=4)
+    if window == period and pair_cycles(requesters) > 2:
+        return False
+    row = _in_a_row(path, packets + 1)
+    many = max(row, path.packets_by_network) if window < period else row
+    lags = _lags(path, many, requesters)
+    ends = [number * path.packet_flits + lag for number, lag in enumerate(lags)]
+    for number in range(packets, len(ends)):
+        begins = number * path.packet_flits - path.payload_flits  # its first entry
+        if ends[number - packets] - requesters >= begins:
+            return False
+    begins = period - path.payload_flits  # of the next window's first packet
+    return window == period or ends[-1] - requesters < begins
+
+
+def longest_window(*, requesters: int, packets: int, delta: int, period: int,
+                   most: int) -> int:
+    """The longest window, up to ``most``, with which the receiver keeps up: of whole packets.
+
+    Raises `NotCovered` where not even one packet a period may come.
+    """
+    path = path_of(delta=delta, window=period, period=period, quarters=4)
+    crossing, flits = int(path.packet_crossing.amount), path.packet_flits
+    for window in (most, *range(most - (most - crossing) % flits, crossing - 1, -flits)):
+        if crossing <= window <= period and receiver_keeps_up(
+                requesters=requesters, packets=packets, delta=delta, window=window, period=period):
+            return window
+    raise NotCovered(f"{requesters} requesters write a packet in {32 * pair_cycles(requesters)} "
+                     f"cycles, which period {period} does not leave")
+
+
+class _Course(NamedTuple):
+    """When packets can begin, have arrived, are in the bank: cycles of the network from the one
+    whose number is the descriptor's phase's.
+
+    Arrays of int64 of shape (packets, period): one course for each ``shift`` of the window, which
+    is open in cycles whose number plus ``shift`` is less than its length, modulo the period.
+    """
+
+    ready: np.ndarray
+    arrived: np.ndarray
+    stored: np.ndarray
+
+
+def _course(path: Path, words: list[int], requesters: int) -> _Course:
+    """The packets, whose words come in these cycles (a burst's first, the others one in a cycle).
+
+    Derivation: the interface takes a word in a cycle, and has room for two packets: word k of a
+    packet goes in two cycles, and k, after the header of the last packet but one was on the link,
+    when that one's k-th word has left. A packet can begin two cycles after its last word, when the
+    packet before is out, and when it fits.
+    """
+    crossing = int(path.packet_crossing.amount)
+    length = REQUEST_BYTES // path.flit_bytes  # words of a burst
+    pairs = path.payload_flits * path.flit_bytes // WORD_BYTES
+    shifts = np.arange(path.period)
+    ready, begins, arrived, stored = [], [], [], []
+    last = np.full(path.period, -1)
+    for number in range(0, len(words), path.requests_per_packet):
+        for place, comes in enumerate(words[number:number + path.requests_per_packet]):
+            first = np.maximum(comes, last + 1)
+            if len(begins) > 1:
+                first = np.maximum(first, begins[-2] + 2 + place * length)
+            last = first + length - 1
+        can = last + _HEADER
+        ready.append(can)
+        if begins:
+            can = np.maximum(can, begins[-1] + path.packet_flits)
+        if path.window < path.period:
+            place = (can + shifts) % path.period
+            can = np.where(place + crossing > path.window, can + path.period - place, can)
+        begins.append(can)
+        arrived.append(can + crossing - 1)
+        stored.append(_after(arrived[-1], stored[-1] if stored else None, requesters, pairs))
+    return _Course(np.array(ready), np.array(arrived), np.array(stored))
+
+
+def _check(requesters: int, packets: int, path: Path, nbytes: int) -> None:
+    check_count("requesters", requesters)
+    if nbytes % path.packet_bytes:
+        raise NotCovered(f"bytes must be whole packets of {path.packet_bytes}, not {nbytes}")
+    if not receiver_keeps_up(requesters=requesters, packets=packets, delta=path.router_cycles,
+                             window=path.window, period=path.period):
+        raise NotCovered(
+            f"window must let a receiver with room for {packets} packets keep up with "
+            f"{requesters} requesters of its bank: `longest_window`, not {path.window} of "
+            f"{path.period}")
+
+
+@functools.cache
+def _courses(requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
+             quarters: int, cap: int, part: Part) -> tuple[tuple[int, _Course], ...]:
+    """All courses of which one may be the longest, by the descriptor's phase."""
+    path = path_of(delta=delta, window=window, period=period, quarters=quarters)
+    seen, courses = set(), []
+    for phase, pins in _pins(_bursts(nbytes), competitors, cap, part):
+        words = [_network(phase + cycle + part.nCAS + part.nBURST - 1 + _KEPT, quarters)
+                 for cycle in pins]
+        for number in range(1, len(words)):  # a word in a cycle: so none is taken before
+            words[number] = max(words[number], words[number - 1] + REQUEST_BYTES // path.flit_bytes)
+        if (key := (phase, *words)) not in seen:
+            seen.add(key)
+            courses.append((phase, _course(path, words, requesters)))
+    return tuple(courses)
+
+
+def _all_courses(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int,
+                 period: int, quarters: int, packets: int, cap: int,
+                 part: Part | str) -> tuple[tuple[int, _Course], ...]:
+    path = path_of(delta=delta, window=window, period=period, quarters=quarters)
+    _check(requesters, packets, path, nbytes)
+    return _courses(requesters, competitors, nbytes, delta, window, period, quarters, cap,
+                    part_named(part))
+
+
+@bound(formula="N_trans = 1: max over the places in the period and refreshes of the last packet's "
+               "arrival",
+       source="this project, golden/noc/end_to_end_read.py",
+       environment="the first packet may be ready in any cycle of the table's period; other flows "
+                   "send in their own windows")
+def read_flow(*, competitors: Competitors, nbytes: int, delta: int, window: Length, period: Period,
+              quarters: int, packets: Packets, requesters: int, cap: int, part: Part | str) -> int:
+    """From the cycle in which the first packet can begin to the last one's last flit (c).
+
+    In cycles of the network, with DDR3 for itself. Raises `NotCovered` with other masters (what
+    comes between the first packet and the last is `read_data`'s then), for transactions that are
+    not whole packets, and for windows with which the receiver does not keep up.
+
+    Derivation: `_course`, for each place and each burst that a refresh may meet.
+    """
+    if competitors != 1:
+        raise NotCovered(f"competitors must be 1, not {competitors}")
+    return max(int((course.arrived[-1] - course.ready[0]).max()) + 1 for _, course in _all_courses(
+        requesters=requesters, competitors=1, nbytes=nbytes, delta=delta, window=window,
+        period=period, quarters=quarters, packets=packets, cap=cap, part=part))
+
+
+@bound(formula="4 + N_req + 31 max(2, N_req) after a packet by itself; after q in a row, with "
+               "N_req > 2, the backlog of those before it",
+       source="this project, golden/noc/end_to_end_read.py",
+       environment="the other N_req - 1 requesters may ask for the same bank in any cycle")
+def read_stored(*, requesters: int, nbytes: int, delta: int, window: Length, period: Period,
+                packets: Packets) -> int:
+    """From the cycle after the last packet's last flit to the grant of its last word (d).
+
+    In cycles of the network. Raises `NotCovered` as `read_flow` does.
+
+    Derivation: the first word comes out of the receiver 3 cycles after the packet's last flit, the
+    second one a cycle later, and the bank's word is on offer in the next; it is granted within
+    N_req cycles. The next pair is collected meanwhile, and on offer in the cycle after that grant.
+    Of packets that follow each other without a gap, each begins where the one before has ended, if
+    that is later.
+    """
+    path = path_of(delta=delta, window=window, period=period, quarters=4)
+    _check(requesters, packets, path, nbytes)
+    return max(_lags(path, nbytes // path.packet_bytes, requesters))
+
+
+@bound(formula="max over the places in the period, the descriptor's phase and refreshes of the "
+               "last word's grant",
+       source="this project, golden/noc/end_to_end_read.py",
+       environment="all requesters ask for the same bank; every other master of the DRAM asks in "
+                   "each cycle, and writes another row of the same bank every time; the DMA is "
+                   "idle before")
+def read_total(*, requesters: int, competitors: Competitors, nbytes: int, delta: int,
+               window: Length, period: Period, quarters: int, packets: Packets, cap: int,
+               part: Part | str) -> int:
+    """From a read's descriptor to the grant of its last word in the bank, both included.
+
+    In DDR cycles. Raises `NotCovered` as `read_data` and `read_flow` do.
+
+    Derivation: `read_data` for each burst, `_course`, and `read_stored` after it. Each of these is
+    never earlier for a later one before it, so the latest bursts are the worst.
+    """
+    return max(_ddr(int(course.stored[-1].max()), quarters) - phase + 1
+               for phase, course in _all_courses(
+        requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta, window=window,
+        period=period, quarters=quarters, packets=packets, cap=cap, part=part))
+
+
+def latest(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
+           quarters: int, packets: int, cap: int, part: Part | str) -> dict[int, int]:
+    """By the descriptor's phase, a shift of the window with which a read may take longest: added to
+    the number of a cycle of the network, it gives the place in the period, if ``phase`` is the
+    number of the descriptor's cycle.
+    """
+    courses = _all_courses(
+        requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta, window=window,
+        period=period, quarters=quarters, packets=packets, cap=cap, part=part)
+    longest: dict[int, tuple[int, int]] = {}  # by phase
+    for phase, course in courses:
+        shift = int(course.stored[-1].argmax())
+        took = _ddr(int(course.stored[-1, shift]), quarters) - phase + 1
+        longest[phase] = max(longest.get(phase, (0, 0)), (took, shift))
+    return {phase: shift for phase, (_, shift) in longest.items()}

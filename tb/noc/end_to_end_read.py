@@ -1,0 +1,337 @@
+"""Testbench of the end-to-end read: each stage measured, and what is in the bank compared."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
+from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.noc import end_to_end_read as bounds
+from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
+from cyclebound.tb.bench import Bench, testbench
+
+WINDOW, PERIOD = 512, 1024  # section V.B
+_SETTLED = 40     # cycles after which all others are under way
+_TOGETHER = 256   # cycles that are simulated without a look at events while nothing is read
+_FIRST_OPEN = 2   # cycles from reset, and the offset, to the first window
+_OWED = 8         # refreshes that the page controller lets come together
+_DECIDED = 6      # from a descriptor until its first command is decided on
+_ANY_START = 20_000, 30_000  # DDR cycles from reset: without a refresh, and with some
+
+
+@dataclass
+class ReadEvents:
+    """DDR cycles from reset in which something was seen; ``words`` are those of the bank."""
+
+    taken: list[int] = field(default_factory=list)
+    headers: list[int] = field(default_factory=list)
+    arrived: list[int] = field(default_factory=list)
+    stored: list[int] = field(default_factory=list)
+    stalled: list[int] = field(default_factory=list)
+    overrun: list[int] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)
+    refreshes: list[int] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+
+
+class ReadScene:
+    """The system with two devices in lockstep on its pins: a bus of 128 bits.
+
+    A command is seen at the latest when its data are due: as many cycles are simulated at a time as
+    a read takes to its first beat.
+    """
+
+    def __init__(self, bench: Bench, values: dict[str, int]) -> None:
+        self.bench, self.values, p = bench, values, bench.parameters
+        self.part = part_named(p["part"])
+        self.devices = [DramDevice(self.part), DramDevice(self.part)]
+        self.events, self.start = ReadEvents(), bench.cycle
+        self._rows: dict[int, int] = {}  # the open ones, by bank
+        self._due: dict[int, int] = {}   # beats that are read, by cycle
+        o, events = bench.outputs, self.events
+        self._lists = [(o[name].mask, into) for name, into in (
+            ("header", events.headers), ("arrived", events.arrived), ("stored", events.stored),
+            ("stalled", events.stalled), ("overrun", events.overrun), ("refused", events.refused))]
+        self._op, self._valid = o["command.op"].mask, o["bus.valid"].mask
+        self._seen, self._ready = o["seen.valid"].mask, o["reads.ready"].mask
+        self._any = (sum(mask for mask, _ in self._lists) | self._op | self._valid | self._seen)
+
+    @property
+    def now(self) -> int:
+        """The coming cycle, from the reset."""
+        return self.bench.cycle - self.start
+
+    def fill(self, row: int, data: bytes) -> None:
+        """The beginning of a row of bank 0, before it is read."""
+        for place in range(0, len(data), BEAT_BYTES):
+            beat, number = divmod(place // BEAT_BYTES, 2)
+            burst = bytearray(self.devices[number].burst(0, row, beat // 4))
+            at = BEAT_BYTES * (beat % 4)
+            burst[at:at + BEAT_BYTES] = data[place:place + BEAT_BYTES]
+            self.devices[number].set_burst(0, row, beat // 4, bytes(burst))
+
+    async def run(self, cycles: int, **values: int) -> list[int]:
+        """So many cycles, with other inputs; what was seen in each."""
+        base, outputs = self.bench.inputs.pack({**self.values, **values}), []
+        while len(outputs) < cycles:
+            now, count = self.now, min(self.part.nCAS, cycles - len(outputs))
+            words = [base] * count
+            for ahead in range(count):
+                if (beat := self._due.pop(now + ahead, None)) is not None:
+                    words[ahead] = base | self.bench.inputs.pack({"dq_in": beat})
+            seen = await self.bench.play(words)
+            for cycle, output in enumerate(seen, now):
+                self._look(cycle, output)
+            outputs += seen
+        return outputs
+
+    def _look(self, now: int, seen: int) -> None:
+        if not seen & self._any:
+            return
+        for mask, cycles in self._lists:
+            if seen & mask:
+                cycles.append(now)
+        o = self.bench.outputs
+        if seen & self._op:
+            command = Command(o["command.op"].of(seen))
+            bank, row, column = (o[f"command.{name}"].of(seen)
+                                 for name in ("bank", "row", "column"))
+            if command is Command.REF:
+                self.events.refreshes.append(now)
+            for device in self.devices:
+                device.command(now, command, bank, row, 8 * column)
+            if command is Command.ACT:
+                self._rows[bank] = row
+            elif command is Command.RD:
+                halves = [device.burst(bank, self._rows[bank], column) for device in self.devices]
+                for beat in range(self.part.nBURST):
+                    self._due[now + self.part.nCAS + beat] = int.from_bytes(b"".join(
+                        half[BEAT_BYTES * beat:][:BEAT_BYTES] for half in halves), "little")
+        if seen & self._valid and o["bus.write"].of(seen):  # of another master
+            for device in self.devices:
+                device.data_in(now, bytes(BEAT_BYTES))
+        if seen & self._seen:
+            self.events.words.append(o["seen.data"].of(seen))
+
+    async def read(self, row: int, bursts: int, **values: int) -> int:
+        """Hand over a read of the beginning of that row; the cycle in which it was taken."""
+        asked = {"reads.valid": 1, "reads.payload.row": row, "reads.payload.bursts": bursts,
+                 **values}
+        while not (await self.run(1, **asked))[0] & self._ready:
+            pass
+        self.events.taken.append(self.now - 1)
+        return self.now - 1
+
+    async def whole(self, words: int) -> None:
+        """Until so many words of the bank have been written since reset."""
+        while len(self.events.stored) < words:
+            await self.run(_TOGETHER)
+
+    async def contents(self, words: int) -> list[int]:
+        """What a core reads from the bank, word by word; the others pause."""
+        await self.run(8, saturate=0)
+        bench, before = self.bench, len(self.events.words)
+        for word in range(words):
+            granted = 0
+            while not granted:
+                seen = await self.run(1, **{"look.valid": 1, "look.word": word, "saturate": 0})
+                granted = seen[0] & bench.outputs["network"].mask
+        await self.run(4, saturate=0)
+        return self.events.words[before:]
+
+    async def compare(self, row: int, data: bytes) -> None:
+        """The bank against what was in that row."""
+        words = len(data) // WORD_BYTES
+        stored = await self.contents(words)
+        assert len(stored) == words
+        for word, found in enumerate(stored):
+            self.bench.compare(f"{found:016x}", data[WORD_BYTES * word:][:WORD_BYTES][::-1].hex(),
+                               f"word {word} of row {row}, as it is in local memory")
+
+
+def window_of(requesters: int, bench: Bench) -> int:
+    """The window that a receiver with so many requesters at its bank needs."""
+    return bounds.longest_window(requesters=requesters, packets=bench.parameters["packets"],
+                                 delta=bench.parameters["delta"], period=PERIOD, most=WINDOW)
+
+
+def inputs(requesters: int, competitors: int, offset: int, window: int,
+           bench: Bench) -> dict[str, int]:
+    """The settings of one read."""
+    return {"window.period": PERIOD, "window.offset": offset, "window.length": window,
+            "window.crossing": 4 * (bench.parameters["delta"] + 1),
+            # the core, and other cores; the DMA asks when it has something
+            "saturate": ((1 << requesters) - 1) & ~2 if requesters > 1 else 0,
+            "compete": (1 << competitors - 1) - 1}
+
+
+def declare(requesters: int, competitors: int, window: int, bench: Bench) -> None:
+    """What the reads to come may take."""
+    table = {"window": window, "period": PERIOD}
+    bench.declare("data", competitors=competitors)
+    if competitors == 1:
+        bench.declare("flow", requesters=requesters, competitors=1, **table)
+    bench.declare("stored", requesters=requesters, **table)
+    bench.declare("total", requesters=requesters, competitors=competitors, **table)
+
+
+async def measure(bench: Bench, requesters: int, competitors: int, offset: int, start: int, *,
+                  reads: Sequence[int] = (1, 0)) -> ReadEvents:
+    """Reads of these rows, the last one from DDR cycle ``start`` after reset on; all compared.
+
+    The one before leaves another row of the bank open.
+    """
+    await bench.reset()
+    window, p = window_of(requesters, bench), bench.parameters
+    scene = ReadScene(bench, inputs(requesters, competitors, offset, window, bench))
+    declare(requesters, competitors, window, bench)
+    data, words = {}, p["nbytes"] // WORD_BYTES
+    for row in reads:
+        data[row] = bench.rng.randbytes(p["nbytes"])
+        scene.fill(row, data[row])
+    await scene.run(_SETTLED)
+    for number, row in enumerate(reads, 1):
+        if number == len(reads):
+            assert scene.now <= start, (scene.now, start)
+            await scene.run(start - scene.now)
+        await scene.read(row, p["nbytes"] // REQUEST_BYTES)
+        await scene.whole(number * words)
+        assert len(scene.events.stored) == number * words
+        await scene.compare(row, data[row])
+    events = scene.events
+    assert not events.stalled
+    assert not events.overrun
+    took = events.stored[-1] - events.taken[-1] + 1
+    refreshes = sum(events.taken[-1] <= cycle <= events.stored[-1] for cycle in events.refreshes)
+    bench.dut._log.info(
+        "N_req %d, N_trans %d, window %d from %d, start %d: %d DDR cycles with %d refreshes",
+        requesters, competitors, window, offset, start, took, refreshes)
+    return events
+
+
+def took(events: ReadEvents) -> int:
+    """DDR cycles of the last read."""
+    return events.stored[-1] - events.taken[-1] + 1
+
+
+def first_refresh(bench: Bench) -> int:
+    """The DDR cycle in which the first refresh falls due: eight are owed."""
+    return _OWED * part_named(bench.parameters["part"]).nREFI
+
+
+def offset_of(start: int, shift: int, bench: Bench) -> int:
+    """The window's offset with which a read from DDR cycle ``start`` has that ``shift``: to be
+    added to the number of a cycle of the network, from the descriptor's phase on, for its place in
+    the period."""
+    quarters = bench.parameters["quarters"]
+    return (start // 4 * quarters - _FIRST_OPEN - shift) % PERIOD
+
+
+def worst(requesters: int, competitors: int, bench: Bench) -> dict[int, int]:
+    """By the bounds: for each phase of the descriptor a shift with which a read is longest."""
+    p = bench.parameters
+    return bounds.latest(
+        requesters=requesters, competitors=competitors, window=window_of(requesters, bench),
+        period=PERIOD, **{name: p[name] for name in (
+            "nbytes", "delta", "quarters", "packets", "cap", "part")})
+
+
+async def from_worst(bench: Bench, requesters: int, competitors: int,
+                     starts: Iterable[int]) -> int:
+    """The longest read from these starts, where the window is as unfortunate as it can be."""
+    shifts = worst(requesters, competitors, bench)
+    return max([took(await measure(
+        bench, requesters, competitors, offset_of(start, shifts[start % 4], bench), start))
+        for start in starts])
+
+
+@testbench
+async def alone(bench: Bench) -> None:
+    """The first command is decided on when a refresh falls due, or a cycle or two later."""
+    met = first_refresh(bench) - _DECIDED
+    for requesters in (1, 2):
+        await from_worst(bench, requesters, 1, range(met - 2, met + 2))
+
+
+@testbench
+async def without_the_rule(bench: Bench) -> None:
+    """The window of the write, N_req requesters, and a receiver with room for two packets: its link
+    waits, and a packet is still on its way when the window closes. What is read is right."""
+    most, p = bench.parameters["requesters"], bench.parameters
+    await bench.reset()
+    scene = ReadScene(bench, inputs(most, 1, 0, WINDOW, bench))
+    data, words = bench.rng.randbytes(p["nbytes"]), p["nbytes"] // WORD_BYTES
+    scene.fill(0, data)
+    await scene.run(_SETTLED)
+    await scene.read(0, p["nbytes"] // REQUEST_BYTES)
+    await scene.whole(words)
+    await scene.compare(0, data)
+    keeps_up = bounds.receiver_keeps_up(requesters=most, packets=p["packets"], delta=p["delta"],
+                                        window=WINDOW, period=PERIOD)
+    bench.dut._log.info("%d cycles in which the link waits, %d windows that close over a packet",
+                        len(scene.events.stalled), len(scene.events.overrun))
+    assert bool(scene.events.stalled) != keeps_up
+    assert bool(scene.events.overrun) != keeps_up
+
+
+@testbench
+async def parts_of_rows_and_reads_that_are_none(bench: Bench) -> None:
+    """Refused and counted; the good ones between them, each on offer while its predecessor is under
+    way, arrive."""
+    p, rng = bench.parameters, bench.rng
+    await bench.reset()
+    scene = ReadScene(bench, inputs(1, 1, 0, window_of(1, bench), bench))
+    slots, burst = p["nbytes"] // REQUEST_BYTES, REQUEST_BYTES // WORD_BYTES
+    data, most = rng.randbytes(p["nbytes"]), scene.part.bursts_per_row
+    scene.fill(3, data)
+    await scene.run(_SETTLED)
+    expected, words = bytearray(p["nbytes"]), 0
+    first = [(0, slots, 0)]  # column, bursts, word: all of the bank, once
+    some = [(column := rng.randrange(slots), bursts := rng.randint(1, slots - column),
+             rng.randrange(slots * burst - bursts * burst + 1)) for _ in range(8)]
+    for number, (column, bursts, word) in enumerate(first + some):
+        await scene.read(3, bursts, **{"reads.payload.column": column, "reads.payload.word": word})
+        got = data[REQUEST_BYTES * column:][:REQUEST_BYTES * bursts]
+        expected[WORD_BYTES * word:WORD_BYTES * word + len(got)] = got
+        words += burst * bursts
+        for column, bursts in ((0, 0), (most - 1, 2), (1, most))[:number % 4]:
+            await scene.read(3, bursts, **{"reads.payload.column": column})
+    await scene.whole(words)
+    assert len(scene.events.stored) == words
+    assert len(scene.events.refused) == sum(number % 4 for number in range(9))
+    await scene.compare(3, bytes(expected))
+
+
+@testbench
+async def every_number_of_requesters(bench: Bench) -> None:
+    """From starts at which a refresh meets the first bursts, and from any."""
+    met, rng = first_refresh(bench) - _DECIDED, bench.rng
+    for requesters in range(1, bench.parameters["requesters"] + 1):
+        near = [met + early for early in (-32, -20, *range(-8, 5))]
+        longest = await from_worst(bench, requesters, 1, near)
+        bench.dut._log.info("N_req %d: %d DDR cycles", requesters, longest)
+        await from_worst(bench, requesters, 1 + bench.parameters["rivals"],
+                         [rng.randrange(met, met + 4000) for _ in range(2)])
+
+
+@testbench
+async def every_number_of_rivals(bench: Bench) -> None:
+    for competitors in range(2, 1 + bench.parameters["rivals"]):
+        await from_worst(bench, 1, competitors, [
+            first_refresh(bench) + bench.rng.randrange(4000) for _ in range(4)])
+
+
+@testbench
+async def anywhere_in_the_period(bench: Bench) -> None:
+    """Any number of either, any window, any start."""
+    for _ in range(8):
+        start = bench.rng.randrange(*_ANY_START)
+        await measure(bench, bench.rng.randint(1, bench.parameters["requesters"]),
+                      bench.rng.randint(1, 1 + bench.parameters["rivals"]),
+                      bench.rng.randrange(PERIOD), start)
+
+
+@testbench
+async def all_at_once(bench: Bench) -> None:
+    most, masters = bench.parameters["requesters"], 1 + bench.parameters["rivals"]
+    await from_worst(bench, most, masters, [first_refresh(bench) + 1000])
