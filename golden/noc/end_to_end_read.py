@@ -110,12 +110,12 @@ def _pins(bursts: int, competitors: int, cap: int, part: Part) -> Iterator[tuple
         if competitors > 1:
             yield phase, _among(bursts, competitors, cap, part)
             continue
-        for met in (0, *range(1, bursts)):
-            pins = _alone(bursts, phase, met, part)
-            if pins[-1] > part.nREFI:
-                raise NotCovered(f"{part.name}: nREFI must be at least {pins[-1]}, so that one "
-                                 f"refresh only meets a read, not {part.nREFI}")
-            yield phase, pins
+        courses = [_alone(bursts, phase, met, part) for met in range(bursts)]
+        longest = max(pins[-1] for pins in courses) + 1
+        if part.nREFI < longest:
+            raise NotCovered(f"{part.name}: nREFI must be at least {longest}, so that one refresh "
+                             f"only meets a read, not {part.nREFI}")
+        yield from ((phase, pins) for pins in courses)
 
 
 def _bursts(nbytes: int) -> int:
@@ -189,10 +189,13 @@ def _lags(path: Path, packets: int, requesters: int) -> list[int]:
     """Of packets that follow each other without a gap: cycles from the last flit of each to the
     grant of its last word."""
     pairs = path.payload_flits * path.flit_bytes // WORD_BYTES
-    stored, arrived = [], np.arange(_in_a_row(path, packets)) * path.packet_flits
-    for number, cycle in enumerate(arrived):
-        stored.append(_after(cycle, stored[-1] if number else None, requesters, pairs))
-    return (np.array(stored) - arrived).tolist()
+    lags: list[int] = []
+    stored: np.ndarray | None = None
+    for number in range(_in_a_row(path, packets)):
+        arrived = np.array(number * path.packet_flits)
+        stored = _after(arrived, stored, requesters, pairs)
+        lags.append(int(stored - arrived))
+    return lags
 
 
 def receiver_keeps_up(*, requesters: int, packets: int, delta: int, window: int,
@@ -263,7 +266,10 @@ def _course(path: Path, words: list[int], requesters: int) -> _Course:
     length = REQUEST_BYTES // path.flit_bytes  # words of a burst
     pairs = path.payload_flits * path.flit_bytes // WORD_BYTES
     shifts = np.arange(path.period)
-    ready, begins, arrived, stored = [], [], [], []
+    ready: list[np.ndarray] = []
+    begins: list[np.ndarray] = []
+    arrived: list[np.ndarray] = []
+    stored: list[np.ndarray] = []
     last = np.full(path.period, -1)
     for number in range(0, len(words), path.requests_per_packet):
         for place, comes in enumerate(words[number:number + path.requests_per_packet]):
@@ -276,8 +282,8 @@ def _course(path: Path, words: list[int], requesters: int) -> _Course:
         if begins:
             can = np.maximum(can, begins[-1] + path.packet_flits)
         if path.window < path.period:
-            place = (can + shifts) % path.period
-            can = np.where(place + crossing > path.window, can + path.period - place, can)
+            within = (can + shifts) % path.period
+            can = np.where(within + crossing > path.window, can + path.period - within, can)
         begins.append(can)
         arrived.append(can + crossing - 1)
         stored.append(_after(arrived[-1], stored[-1] if stored else None, requesters, pairs))

@@ -9,6 +9,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import end_to_end_read as bounds
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
 from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.noc.end_to_end import keep
 
 WINDOW, PERIOD = 512, 1024  # section V.B
 _SETTLED = 40     # cycles after which all others are under way
@@ -72,7 +73,8 @@ class ReadScene:
 
     async def run(self, cycles: int, **values: int) -> list[int]:
         """So many cycles, with other inputs; what was seen in each."""
-        base, outputs = self.bench.inputs.pack({**self.values, **values}), []
+        base = self.bench.inputs.pack({**self.values, **values})
+        outputs: list[int] = []
         while len(outputs) < cycles:
             now, count = self.now, min(self.part.nCAS, cycles - len(outputs))
             words = [base] * count
@@ -169,6 +171,7 @@ def declare(requesters: int, competitors: int, window: int, bench: Bench) -> Non
     """What the reads to come may take."""
     table = {"window": window, "period": PERIOD}
     bench.declare("data", competitors=competitors)
+    bench.undeclare("flow")
     if competitors == 1:
         bench.declare("flow", requesters=requesters, competitors=1, **table)
     bench.declare("stored", requesters=requesters, **table)
@@ -240,9 +243,11 @@ async def from_worst(bench: Bench, requesters: int, competitors: int,
                      starts: Iterable[int]) -> int:
     """The longest read from these starts, where the window is as unfortunate as it can be."""
     shifts = worst(requesters, competitors, bench)
-    return max([took(await measure(
+    longest = max([took(await measure(
         bench, requesters, competitors, offset_of(start, shifts[start % 4], bench), start))
         for start in starts])
+    keep([{"requesters": requesters, "competitors": competitors, "took": longest}])
+    return longest
 
 
 @testbench

@@ -26,10 +26,10 @@ ROOT = Path(cyclebound.golden.__file__).parents[1]
 BLOCKS = list(catalogue.load())
 # Seconds to convert, in its least configuration: left to test_verilog.py unless all is asked for.
 SLOW = {"dataflow.diamond", "dataflow.fabric", "dram.axi_port", "dram.controller",
-        "dram.dfi_controller", "noc.end_to_end", "noc.handshake_mesh", "noc.mesh",
-        "noc.mesh_interfaces", "noc.pipelined_mesh", "simd.accelerator", "simd.compute_unit",
-        "simd.hosted_accelerator", "simd.transfer_unit", "systolic.float_output_stationary",
-        "systolic.float_weight_stationary"}
+        "dram.dfi_controller", "noc.end_to_end", "noc.end_to_end_read", "noc.handshake_mesh",
+        "noc.mesh", "noc.mesh_interfaces", "noc.pipelined_mesh", "simd.accelerator",
+        "simd.compute_unit", "simd.hosted_accelerator", "simd.transfer_unit",
+        "systolic.float_output_stationary", "systolic.float_weight_stationary"}
 CONFIGURED = [
     pytest.param(block, name, id=f"{block.name}-{name}",
                  marks=[pytest.mark.thorough] if number or block.name in SLOW else [])
