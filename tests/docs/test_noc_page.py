@@ -11,6 +11,7 @@ from cyclebound.golden.dram.page_bounds import request_time
 from cyclebound.golden.dram.reorder_bounds import residence
 from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc import end_to_end as write
+from cyclebound.golden.noc import end_to_end_read as read
 from cyclebound.golden.noc.composition import Path, Transaction, row_conflict
 from cyclebound.golden.noc.composition_corrected import (
     end_to_end,
@@ -287,6 +288,47 @@ def test_the_sweep(tmp_path):
         assert row[2:8] == [f"{round(stages[name]):,} ({100 * stages[name] / whole:.0f} %)"
                             for name in ("fill", "first_packet", "flow", "dram")] + [
             f"**{shown(whole)}**", shown(0.75 * found["plain"])]
+
+
+READS = "| N_req | window, room for 2"
+RIVALS = "| N_trans | measured, DDR cycles"
+READ = {"nbytes": 4096, "delta": 5, "period": 1024, "quarters": 3, "cap": 9,
+        "part": "ddr3-1600-module"}
+
+
+@unit
+def test_the_bounds_of_reads():
+    rows = PAGE.rows(READS)
+    assert [row[0] for row in rows] == [str(number) for number in range(1, 12)]
+    for requesters, *cells in rows:
+        for packets, (window, took, most) in ((2, cells[:3]), (16, cells[3:])):
+            longest = read.longest_window(requesters=int(requesters), packets=packets, delta=5,
+                                          period=1024, most=512)
+            assert int(window) == longest
+            bound = read.read_total(**READ, requesters=int(requesters), competitors=1,
+                                    window=longest, packets=packets)
+            assert numbers(most) == [bound]
+            assert numbers(took)[0] <= bound
+    for competitors, took, most in PAGE.rows(RIVALS):
+        bound = read.read_total(**READ, requesters=1, competitors=int(competitors), window=512,
+                                packets=2)
+        assert numbers(most) == [bound]
+        assert numbers(took)[0] <= bound
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+@pytest.mark.parametrize(("configuration", "column"), [("paper", 2), ("room", 5)])
+def test_the_sweep_of_reads(tmp_path, configuration, column):
+    outcome = run_job(Job("noc.end_to_end_read", configuration, "sweep", 1, str(tmp_path)))
+    assert outcome.passed, outcome.reason
+    kept = {(row["requesters"], row["competitors"]): row["took"]
+            for row in json.loads((tmp_path / "stages.json").read_text())}
+    for row in PAGE.rows(READS):
+        assert numbers(row[column]) == [kept[int(row[0]), 1]]
+    if configuration == "paper":
+        for competitors, took, _ in PAGE.rows(RIVALS):
+            assert numbers(took) == [kept[1, int(competitors)]]
 
 
 @pytest.mark.thorough
