@@ -51,15 +51,17 @@ class ExchangeModel:
         Rows and columns.
     service : int or mapping of Tile to int
         Of each slave.
+    overlaps : bool
+        Slaves are those that overlap.
     most : mapping of Tile to int
         Of these masters, how many requests may be under way where one begins.
     """
 
-    def __init__(self, mesh: Mesh, *, service: int | Mapping[Tile, int],
+    def __init__(self, mesh: Mesh, *, service: int | Mapping[Tile, int], overlaps: bool = False,
                  most: Mapping[Tile, int] | None = None) -> None:
         self.mesh, self.network = mesh, NetworkModel(mesh)
-        self.slaves = {tile: SlaveModel(service if isinstance(service, int) else service[tile])
-                       for tile in mesh.tiles}
+        self.slaves = {tile: SlaveModel(service if isinstance(service, int) else service[tile],
+                                        overlaps=overlaps) for tile in mesh.tiles}
         self._numbers = {tile: number for number, tile in enumerate([*mesh.tiles, HOST])}
         self._tiles = list(self._numbers)
         self._most = most or {}
@@ -84,10 +86,10 @@ class ExchangeModel:
         inside = {tile: packet for tile, packet in self._offers.items() if tile != HOST}
         seen.taken.update(filter(requests.takes, inside))
         came, answered = requests.offers, responses.offers
-        ready = {tile for tile in came if self.slaves[tile].ready}
         answers = {tile: answer for tile, slave in self.slaves.items()
                    if (answer := slave.response) is not None}
         passed = set(filter(responses.takes, answers))
+        ready = {tile for tile in came if self.slaves[tile].ready(passed=tile in passed)}
         requests.step(inside, ready, host=outside)
         responses.step(answers)
         for tile, slave in self.slaves.items():

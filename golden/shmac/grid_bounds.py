@@ -8,9 +8,10 @@ tile itself, what `cyclebound.golden.shmac.tile` says. A core waits for a reques
 from the first cycle in which it is on offer to the last one before its response, which is one less
 than the bound counts; for a plain write up to the cycle before it is taken.
 
-The RAM of a tile whose core reaches it past the router serves a request of the network in no more
-than two cycles, one for the core and one for itself, and takes one at least every two cycles. That
-is no more than a slave of the network that needs two cycles.
+Every tile answers in the cycle after it took a request, and takes the next one in the same cycle,
+if its response is taken at once. The RAM of a tile whose core reaches it past the router takes none
+in the cycles in which the core does the same with it, of which none follows another
+(`cyclebound.golden.shmac.tile_bounds.ram_access`): one at least every two cycles.
 """
 
 from cyclebound.golden.bound import NotCovered
@@ -24,7 +25,7 @@ from cyclebound.golden.shmac.address_map import (
 )
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
-from cyclebound.golden.shmac.network_bounds import NetworkBounds
+from cyclebound.golden.shmac.network_bounds import NetworkBounds, Slave
 from cyclebound.golden.shmac.tile_bounds import LOCAL_WAIT, LOCAL_WRITE_WAIT
 from cyclebound.golden.shmac.traffic import MANY, Senders
 
@@ -79,7 +80,9 @@ def _waits(layout: Layout, tile: Tile, masters: Senders | None, bypass: bool, ju
     if bypass:
         sending = {master: targets - {master} for master, targets in sending.items()}
     sending = {master: targets for master, targets in sending.items() if targets}
-    network = NetworkBounds(Mesh(layout.height, layout.width), sending, service=1 + bypass)
+    network = NetworkBounds(Mesh(layout.height, layout.width), sending, service={
+        there: Slave(1, 2, 1) if bypass and layout.kind(there) is Kind.CORE else Slave(1, 1)
+        for there in layout.tiles()})
     own = {"fetch": LOCAL_WAIT, "read": LOCAL_WAIT, "write": LOCAL_WRITE_WAIT,
            "load_linked": LOCAL_WAIT, "store_conditional": LOCAL_WAIT}
     boot = 0 if jump else 4 * BOOT_WORDS

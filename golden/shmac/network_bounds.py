@@ -42,10 +42,11 @@ knows how many they are need not count a whole one. Take a queue that only one m
 to: at its own router, and after an output that no other one uses. Its packet k asks as soon as it
 is there and k - 1, the one before it, is gone; then it waits for its turn at its own output:
 
-    granted(k) <= max(there(k) + fresh, granted(k - 1) + turn),    fresh = max(1, (n - 1) tau)
+    granted(k) <= max(there(k) + fresh, granted(k - 1) + turn),    fresh = max(n, (n - 1) tau)
 
 where turn = n tau, there(k) is x in its own router and two cycles after the grant before it in
-others, and at a slave S is the turn. It is n - 1 and not n turns after a pause: if its input was
+others, and at a slave S is the turn. (fresh is n cycles at least, for a slave that takes a request
+in each: n grants.) It is n - 1 and not n turns after a pause: if its input was
 the last that the output served, it served it in a cycle g, and since then, whether all asked or
 none did, as many packets have left the channel as make room for n more by g + n tau, or there was
 room all the time, and n grants take n cycles. In queues where others' packets come,
@@ -91,6 +92,7 @@ slave may be faster than its service says, and have a response in every cycle.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Annotated
@@ -99,7 +101,7 @@ from cyclebound.golden.bound import NotCovered, Range, bound, prediction
 from cyclebound.golden.noc.routes import Mesh, Port, Tile, ports, xy_route
 from cyclebound.golden.shmac.traffic import HOST, Senders, senders, services
 
-__all__ = ["NetworkBounds", "accept", "alone", "read", "write"]
+__all__ = ["NetworkBounds", "Slave", "accept", "alone", "read", "write"]
 
 Links = Annotated[int, Range(0, says="links between the two tiles")]
 
@@ -184,7 +186,8 @@ class _Channel:
 
     def fresh(self, output: Output) -> int:
         """Until a packet is granted there, at most, if none of its input is in the channel."""
-        return max(1, (self.inputs(output) - 1) * self.tau(output))
+        inputs = self.inputs(output)
+        return max(inputs, (inputs - 1) * self.tau(output))
 
     def around(self, first: Output) -> set[Output]:
         """The outputs at which a packet waits that begins with this one, or one before it."""
@@ -198,10 +201,42 @@ class _Channel:
         return found
 
 
+@dataclass(frozen=True)
+class Slave:
+    """How fast a slave is.
+
+    Attributes
+    ----------
+    service : int
+        Cycles from the one in which it takes a request to its response's offer.
+    turn : int
+        Cycles from one request that it takes to the next, if there is one, and responses are taken
+        at once.
+    wait : int
+        Cycles for which a request may be on offer to it though it has nothing to do.
+
+    Raises `ValueError` for a service or turn below 1, and a wait below 0.
+    """
+
+    service: int
+    turn: int
+    wait: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("service", 1), ("turn", 1), ("wait", 0)):
+            if (value := getattr(self, name)) < least:
+                raise ValueError(f"{name} must be at least {least}, not {value}")
+
+    @classmethod
+    def of(cls, service: "int | Slave") -> "Slave":
+        """One that takes a request a cycle after it is done with the one before."""
+        return service if isinstance(service, Slave) else cls(service, service + 1)
+
+
 class NetworkBounds:
     """The bounds for given masters.
 
-    Raises `ValueError` if one of them, or a target, is not in the grid, or a service is below 1.
+    Raises `ValueError` if one of them, or a target, is not in the grid, and as `Slave`.
 
     Parameters
     ----------
@@ -209,22 +244,20 @@ class NetworkBounds:
         Rows and columns.
     masters : mapping
         Their targets.
-    service : int or mapping of Tile to int
-        Of each slave: cycles from the one in which it takes a request to its response's offer.
+    service : int, Slave, or mapping of Tile to either
+        Of each slave: how fast it is; a number: `Slave.of`.
     """
 
-    def __init__(self, mesh: Mesh, masters: Senders, *, service: int | Mapping[Tile, int]
-                 ) -> None:
+    def __init__(self, mesh: Mesh, masters: Senders, *,
+                 service: int | Slave | Mapping[Tile, int] | Mapping[Tile, Slave]) -> None:
         for tile in {*masters, *(there for targets in masters.values() for there in targets)}:
             if tile not in mesh and not (tile == HOST and tile in masters):
                 raise ValueError(f"tile must be in the grid of {mesh.rows} x {mesh.columns}, not "
                                  f"{tile}")
         pairs = [(master, target) for master, targets in masters.items() for target in targets]
-        self._service = {target: service if isinstance(service, int) else service[target]
-                         for _, target in pairs}
-        for its in (service,) if isinstance(service, int) else self._service.values():
-            if its < 1:
-                raise ValueError(f"service must be at least 1, not {its}")
+        every = Slave.of(service) if isinstance(service, int | Slave) else None
+        self._slaves = {target: every or Slave.of(service[target])  # type: ignore[index]
+                        for _, target in pairs}
         self._masters = masters
         self._readers = {target: [master for master, there in pairs
                                   if there == target and master != HOST]
@@ -233,7 +266,7 @@ class NetworkBounds:
             mesh, [(target, master, master) for master, target in pairs if master != HOST],
             dict.fromkeys(mesh.tiles, 1))
         self._crowds: dict[Output, dict[Tile, tuple[int, int, int]] | None] = {}
-        turns = {target: self._service[target] + 1 + self._stalls(target)
+        turns = {target: self._slaves[target].turn + self._stalls(target)
                  for target in self._readers}
         self._requests = _Channel(
             mesh, [(master, target, master) for master, target in pairs], turns)
@@ -324,7 +357,8 @@ class NetworkBounds:
             before = _CHANNEL - 1
             way += (2 - before + before * channel.worst(channel.next[here]) + channel.turn(there)
                     if behind or channel.shared(here) else 2 + channel.fresh(there))
-        return way + (2 * channel.tau(path[-1]) if behind or channel.shared(path[-1]) else 2)
+        return way + (2 * channel.tau(path[-1]) if behind or channel.shared(path[-1])
+                      else 2 + self._slaves[target].wait)
 
     def held(self, master: Tile, target: Tile) -> int:
         """How long one request of a master may hold up another one of it, to this target."""
@@ -364,7 +398,7 @@ class NetworkBounds:
 
     def read(self, master: Tile, target: Tile, *, behind: int) -> int:
         """Cycles from a request's offer to its response, both included."""
-        return (self.write(master, target, behind=behind) - 1 + self._service[target]
+        return (self.write(master, target, behind=behind) - 1 + self._slaves[target].service
                 + self.response(master, target))
 
 

@@ -2,8 +2,8 @@
 
 It serves one request at a time, in the order in which they come. ``service`` cycles after the one
 in which it takes a request its response is on offer, and stays so until it is taken; the next
-request is taken in the cycle after that at the earliest. A plain write takes as long as if it had a
-response that is taken at once.
+request is taken in the cycle after that at the earliest, or, by one that overlaps (as a tile's
+RAM), in the same cycle. A plain write takes as long as if it had a response that is taken at once.
 """
 
 from cyclebound.golden.shmac.packet import RequestPacket, ResponsePacket
@@ -25,17 +25,20 @@ class SlaveModel:
     service : int
         Cycles from the one in which it takes a request to the first in which its response is on
         offer, at least 1.
+    overlaps : bool
+        It takes a request in the cycle in which it is done with the one before.
     """
 
-    def __init__(self, service: int) -> None:
-        self.service = service
+    def __init__(self, service: int, *, overlaps: bool = False) -> None:
+        self.service, self._overlaps = service, overlaps
         self._request: RequestPacket | None = None
         self._left = 0
 
-    @property
-    def ready(self) -> bool:
-        """Whether it takes a request in this cycle, if one is offered."""
-        return self._request is None
+    def ready(self, *, passed: bool) -> bool:
+        """Whether it takes a request in this cycle, if one is offered; ``passed``: the response on
+        offer is taken."""
+        return self._request is None or (
+            self._overlaps and not self._left and (passed or not self._request.answered))
 
     @property
     def response(self) -> ResponsePacket | None:
@@ -46,9 +49,8 @@ class SlaveModel:
 
     def step(self, request: RequestPacket | None, *, passed: bool) -> None:
         """One cycle: the request that is offered, and whether the response on offer is taken."""
-        if self._request is None:
-            if request is not None:
-                self._request, self._left = request, self.service - 1
+        if self._request is None or self.ready(passed=passed):
+            self._request, self._left = request, self.service - 1
         elif self._left:
             self._left -= 1
         elif passed or not self._request.answered:

@@ -150,6 +150,9 @@ BLOCKS = (
             Testbench("search", "cyclebound.tb.shmac.network_search", tests=("adversary",),
                       top=NetworkHarness, probed=lambda harness: harness.network, searches=True,
                       configurations=("pair", "square"), thorough=True, least={"data_bits": 16}),
+            Testbench("behind", "cyclebound.tb.shmac.network_search", tests=("adversary_behind",),
+                      top=NetworkHarness, probed=lambda harness: harness.network, searches=True,
+                      configurations=("pair", "square"), thorough=True, least={"data_bits": 16}),
         ),
         bounds=(
             BoundBinding("alone", bounds.alone, configurations=("pair", "grid"), probe=Probe(

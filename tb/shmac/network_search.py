@@ -217,9 +217,20 @@ async def readers_in_a_row(bench: Bench) -> None:
 @testbench
 async def adversary(bench: Bench) -> None:
     """Each kind of request, with all other masters against it. Takes minutes."""
-    scene = ExchangeScene(bench, service=1)
+    await _against(bench, (MANY, 0))
+
+
+@testbench
+async def adversary_behind(bench: Bench) -> None:
+    """The same, behind some of its own, at slaves that take different times."""
+    await _against(bench, (1, 3), uneven=2)
+
+
+async def _against(bench: Bench, behind: Iterable[int], *, uneven: int = 0) -> None:
+    behind = tuple(behind)
+    scene = ExchangeScene(bench, service=1, uneven=uneven)
     hot = scene.mesh.tiles[-1]
     for traffic in (HOTSPOT,) if len(scene.mesh.tiles) == 2 else (NEIGHBOURS, _DRAWN):
         for victim in scene.mesh.tiles:
-            for goal in goals(scene.mesh, traffic, hot, victim, 400, behind=(0, 1, 3, MANY)):
+            for goal in goals(scene.mesh, traffic, hot, victim, 400, behind=behind):
                 await scene.slowest(goal, traffic=traffic, hot=hot)

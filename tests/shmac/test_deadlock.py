@@ -81,15 +81,17 @@ def test_four_in_a_row_stop_with_one_channel_and_go_on_with_two():
         assert 0 < slowest[tile] <= bounds.read(tile, target, behind=0)
 
 
-def test_a_slave_holds_requests_while_its_response_waits():
+@pytest.mark.parametrize("overlaps", [False, True])
+def test_a_slave_holds_requests_while_its_response_waits(overlaps):
     """That is the edge from a slave to its responses."""
     from cyclebound.golden.shmac.packet import RequestPacket
 
-    slave = SlaveModel(1)
+    slave = SlaveModel(1, overlaps=overlaps)
     slave.step(RequestPacket(), passed=False)
     for _ in range(3):
         assert slave.response
-        assert not slave.ready
+        assert not slave.ready(passed=False)
         slave.step(RequestPacket(), passed=False)
+    assert slave.ready(passed=True) == overlaps
     slave.step(None, passed=True)
-    assert slave.ready
+    assert slave.ready(passed=False)

@@ -8,7 +8,7 @@ from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.shmac import network_bounds as bounds
 from cyclebound.golden.shmac.exchange import ExchangeModel
-from cyclebound.golden.shmac.network_bounds import NetworkBounds
+from cyclebound.golden.shmac.network_bounds import NetworkBounds, Slave
 from cyclebound.golden.shmac.traffic import (
     ALONE,
     ANYWHERE,
@@ -75,6 +75,38 @@ def test_says_what_it_does_not_cover(wrong, says):
 
 
 @unit
+def test_each_slave_has_its_own_service():
+    """What a slow slave needs is no part of what another one takes, if they meet nowhere."""
+    mesh, masters = Mesh(1, 3), {(0, 0): {(0, 1)}, (0, 2): {(0, 2)}}
+    for slow in (1, 40):
+        within = NetworkBounds(mesh, masters, service={(0, 1): 2, (0, 2): slow})
+        assert within.read((0, 0), (0, 1), behind=0) == 7 - 1 + 2 + 7
+        assert within.accept((0, 2)) == slow + 1
+
+
+@unit
+def test_a_slave_that_takes_a_request_in_each_cycle():
+    """Three inputs, a request each: the third is granted two cycles later than the first; and one
+    that lets idle requests wait for two cycles."""
+    mesh, hot = Mesh(1, 3), (0, 1)
+    masters = senders(mesh, HOTSPOT, hot=hot)
+    within = NetworkBounds(mesh, masters, service=Slave(1, 1))
+    assert within.write(hot, hot, behind=0) == 1 + 3 + 2
+    alone = [NetworkBounds(mesh, {hot: {hot}}, service=Slave(1, 1, wait)).write(hot, hot, behind=0)
+             for wait in (0, 2)]
+    assert alone == [4, 6]
+
+
+@unit
+@pytest.mark.parametrize(("numbers", "says"), [
+    ((0, 1, 0), "service must be at least 1, not 0"), ((1, 0, 0), "turn must be at least 1, not 0"),
+    ((1, 1, -1), "wait must be at least 0, not -1")])
+def test_refuses_a_slave(numbers, says):
+    with pytest.raises(ValueError, match=f"^{says}$"):
+        Slave(*numbers)
+
+
+@unit
 def test_refuses_tiles_outside():
     for masters in ({(0, 2): {(0, 0)}}, {(0, 0): {HOST}}):
         with pytest.raises(ValueError, match=r"^tile must be in the grid of 1 x 2, not \(0, "):
@@ -84,9 +116,9 @@ def test_refuses_tiles_outside():
 
 
 def found(mesh, masters, victim, target, *, tries, service=1, write=False, most=0,
-          cycles=200):
+          cycles=200, overlaps=False):
     goal = Goal(masters, victim, target, write=write, most=most, cycles=cycles)
-    return searched(mesh, goal, service=service, tries=tries, seed=7)
+    return searched(mesh, goal, service=service, tries=tries, seed=7, overlaps=overlaps)
 
 
 @unit
@@ -108,19 +140,21 @@ def test_writes_behind_so_many_of_their_own_reach_their_bound(behind, cycles):
     assert NetworkBounds(mesh, masters, service=1).write((0, 0), (0, 1), behind=behind) == cycles
 
 
-def together(mesh, masters, victim, *, service, tries, less=0, none=None):
+def together(mesh, masters, victim, *, service, tries, less=0, none=None,
+             overlaps=False):
     """The latest end of a request, against what all of its master may take together."""
     class Tighter(NetworkBounds):
         def held_together(self, master):
             return super().held_together(master) - less
 
-    within, worst = Tighter(mesh, masters, service=service), None
+    slaves = service if not overlaps else {tile: Slave(its, its) for tile, its in service.items()}
+    within, worst = Tighter(mesh, masters, service=slaves), None
     target = min(masters[victim])
     goal = Goal(masters, victim, target, write=True, most=MANY, cycles=200)
     adversary, plan = Adversary(random.Random(5), goal), None
     for number in range(tries):
         other = adversary.fresh() if plan is None or number % 10 == 0 else adversary.changed(plan)
-        over = latest(mesh, goal, other, within, service=service)
+        over = latest(mesh, goal, other, within, service=service, overlaps=overlaps)
         if over is not None and (worst is None or over >= worst):
             worst, plan = over, other
     return none if worst is None else worst
@@ -138,13 +172,25 @@ def test_all_requests_together_reach_their_bound_and_a_cycle_less_is_found():
 @pytest.mark.thorough
 @pytest.mark.parametrize("traffic", range(4, 32))
 def test_no_search_exceeds_what_all_requests_take_together(traffic):
-    """Grids of several shapes, slaves of other times each."""
+    """Grids of several shapes, slaves of other times each; those of odd traffics overlap."""
     rows, columns = ((1, 2), (1, 3), (2, 2), (1, 5), (2, 3), (3, 1), (4, 1))[traffic % 7]
     mesh = Mesh(rows, columns)
     masters = senders(mesh, traffic)
     service = services(mesh, 1 + traffic % 3, traffic % 5)
     for victim in masters:
-        assert together(mesh, masters, victim, service=service, tries=40, none=-1) <= 0
+        assert together(mesh, masters, victim, service=service, tries=40, none=-1,
+                        overlaps=bool(traffic % 2)) <= 0
+
+
+@unit
+def test_a_slave_that_takes_a_request_in_each_cycle_is_found_at_its_bound():
+    mesh = Mesh(1, 2)
+    masters = senders(mesh, HOTSPOT, hot=(0, 1))
+    for master, most, cycles in (((0, 0), 0, 8), ((0, 0), MANY, 14), ((0, 1), MANY, 7)):
+        assert NetworkBounds(mesh, masters, service=Slave(1, 1)).write(
+            master, (0, 1), behind=most) == cycles
+        assert found(mesh, masters, master, (0, 1), tries=60, write=True, most=most,
+                     overlaps=True) == cycles
 
 
 @unit

@@ -210,28 +210,30 @@ class Longest:
 
 
 def latest(mesh: Mesh, goal: Goal, plan: Plan, bounds: NetworkBounds, *,
-           service: int | Mapping[Tile, int]) -> int | None:
+           service: int | Mapping[Tile, int], overlaps: bool = False) -> int | None:
     """`Together.over` on the golden model."""
-    model = ExchangeModel(mesh, service=service, most=goal.kept)
+    model = ExchangeModel(mesh, service=service, overlaps=overlaps, most=goal.kept)
     together = Together(goal.masters, goal.victim, bounds)
     for wish in wishes(plan, goal.cycles):
         together.see(model.step(wish))
     return together.over
 
 
-def lives(mesh: Mesh, goal: Goal, plan: Plan, *, service: int | Mapping[Tile, int]) -> Longest:
+def lives(mesh: Mesh, goal: Goal, plan: Plan, *, service: int | Mapping[Tile, int],
+          overlaps: bool = False) -> Longest:
     """What takes longest on the golden model."""
-    model = ExchangeModel(mesh, service=service, most=goal.kept)
+    model = ExchangeModel(mesh, service=service, overlaps=overlaps, most=goal.kept)
     longest = Longest(goal)
     for wish in wishes(plan, goal.cycles):
         longest.see(model.step(wish))
     return longest
 
 
-def searched(mesh: Mesh, goal: Goal, *, service: int | Mapping[Tile, int], tries: int, seed: int
-             ) -> int:
+def searched(mesh: Mesh, goal: Goal, *, service: int | Mapping[Tile, int], tries: int, seed: int,
+             overlaps: bool = False) -> int:
     """The most cycles that a search on the golden model comes to."""
     adversary = Adversary(random.Random(seed), goal)
     found = climbed(climb(adversary.fresh, adversary.changed, tries=tries, patience=40),
-                    lambda plan: lives(mesh, goal, plan, service=service).cycles or None)
+                    lambda plan: lives(mesh, goal, plan, service=service,
+                                       overlaps=overlaps).cycles or None)
     return found.value or 0
