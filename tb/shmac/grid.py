@@ -174,7 +174,8 @@ async def any_programs(bench: Bench) -> None:
         for tile in grid.cores:
             base = tile_base(*tile)
             target = there if shared else bench.rng.choice(memories)
-            masters[tile] = frozenset([tile, target])
+            first = {(0, 0)} if list(tile) in bench.parameters["jump"] else set()
+            masters[tile] = frozenset({tile, target, *first})
             data = tile_base(*target) + DATA
             program = random_program(bench.rng, units=25, odd=True, origin=base, data=data)
             for place, word in enumerate(program.words[:DATA // 4]):
