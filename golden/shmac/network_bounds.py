@@ -105,6 +105,7 @@ __all__ = ["NetworkBounds", "Slave", "accept", "alone", "read", "write"]
 
 Links = Annotated[int, Range(0, says="links between the two tiles")]
 
+_ANYWHERE = Mesh(1 << 16, 1 << 16)
 _ROUTER = 3   # cycles from one router to the next
 _QUEUE = 2    # packets at an input, and at an output
 _CHANNEL = 2 * _QUEUE
@@ -129,8 +130,10 @@ Output = tuple[Tile, Port]
 Path = tuple[Output, ...]
 
 
-def _path(mesh: Mesh, source: Tile, target: Tile) -> Path:
-    route = xy_route(mesh, (0, 0) if source == HOST else source, target)
+@cache
+def _path(source: Tile, target: Tile) -> Path:
+    """The outputs on the way, all in the grid: along the row first (`xy_route`)."""
+    route = xy_route(_ANYWHERE, (0, 0) if source == HOST else source, target)
     return tuple(zip(route, ports(route), strict=True))
 
 
@@ -141,10 +144,10 @@ class _Channel:
     packet that a tile takes to the next, at most.
     """
 
-    def __init__(self, mesh: Mesh, ways: Iterable[tuple[Tile, Tile, Tile]],
+    def __init__(self, ways: Iterable[tuple[Tile, Tile, Tile]],
                  ends: Mapping[Tile, int]) -> None:
         self._ends = ends
-        self.paths = {way: _path(mesh, *way[:2]) for way in ways}
+        self.paths = {way: _path(*way[:2]) for way in ways}
         self.users: dict[Output, set[Tile]] = {}
         self._inputs: dict[Output, set[Output | Tile]] = {}
         self.next: dict[Output, set[Output]] = {}
@@ -259,17 +262,19 @@ class NetworkBounds:
         self._slaves = {target: every or Slave.of(service[target])  # type: ignore[index]
                         for _, target in pairs}
         self._masters = masters
-        self._readers = {target: [master for master, there in pairs
-                                  if there == target and master != HOST]
-                         for _, target in pairs}
+        self._readers: dict[Tile, list[Tile]] = {target: [] for _, target in pairs}
+        for master, target in pairs:
+            if master != HOST:
+                self._readers[target].append(master)
         self._responses = _Channel(
-            mesh, [(target, master, master) for master, target in pairs if master != HOST],
+            [(target, master, master) for master, target in pairs if master != HOST],
             dict.fromkeys(mesh.tiles, 1))
         self._crowds: dict[Output, dict[Tile, tuple[int, int, int]] | None] = {}
+        self._least: dict[Tile, int] = {}
         turns = {target: self._slaves[target].turn + self._stalls(target)
                  for target in self._readers}
         self._requests = _Channel(
-            mesh, [(master, target, master) for master, target in pairs], turns)
+            [(master, target, master) for master, target in pairs], turns)
 
     # Responses
 
@@ -287,6 +292,14 @@ class NetworkBounds:
         moves = [self._moves(target, master) for master in self._readers[target]]
         return max(by_turns if count is None else min(by_turns, count) for count in moves)
 
+    def _nearest(self, master: Tile) -> int:
+        """Cycles that the response of its nearest slave takes in the routers."""
+        if master not in self._least:
+            self._least[master] = _ROUTER * min(
+                len(self._responses.paths[there, master, master])
+                for there in self._masters[master])
+        return self._least[master]
+
     def _crowd(self, first: Output) -> dict[Tile, tuple[int, int, int]] | None:
         """Masters whose responses may hold up one that begins with that output: how often each of
         them moves on there, when there may be one more, and one more after that. None: so many
@@ -295,9 +308,7 @@ class NetworkBounds:
             channel = self._responses
             around = channel.around(first)
             masters = set().union(*(channel.users[output] for output in around))
-            nearest = {master: _ROUTER * min(
-                len(channel.paths[there, master, master]) for there in self._masters[master])
-                for master in masters}
+            nearest = {master: self._nearest(master) for master in masters}
             apart = [2 * cycles + _LEAST_SERVICE for cycles in nearest.values()]
             if sum(1 / cycles for cycles in apart) - 1 / min(apart) >= 1:
                 self._crowds[first] = None

@@ -1,6 +1,7 @@
 """Bounds of SHMAC's network, and the search for what exceeds them, on the golden model."""
 
 import random
+import time
 
 import pytest
 
@@ -268,3 +269,13 @@ def test_no_search_exceeds_a_bound(traffic):
                     bound = (within.write if write else within.read)(victim, target, behind=behind)
                     assert found(mesh, masters, victim, target, tries=25, service=service,
                                  write=write, most=behind, cycles=2 * bound + 60) <= bound
+
+
+@pytest.mark.thorough
+def test_the_largest_grid_takes_seconds():
+    """All to all of 16 x 16; 10 CPU-s at most."""
+    begun, mesh = time.process_time(), Mesh(16, 16)
+    masters = {tile: frozenset(mesh.tiles) for tile in mesh.tiles}
+    within = NetworkBounds(mesh, masters, service=1)
+    assert within.read((0, 0), (15, 15), behind=0) > bounds.alone(links=30)
+    assert time.process_time() - begun < 10
