@@ -14,6 +14,7 @@ import numpy as np
 from cyclebound.golden.bound import NotCovered, Range, bound, check_count
 from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
 from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.golden.noc.bounds import Opened
 from cyclebound.golden.noc.composition import Path, Transaction
 from cyclebound.golden.noc.end_to_end_data import AHEAD, WORD_BYTES, word
 from cyclebound.golden.noc.packet import HEADER_FLITS, PAYLOAD_FLITS
@@ -32,6 +33,7 @@ __all__ = [
     "first_packet",
     "flow",
     "place",
+    "places",
     "sends",
     "span",
     "stages",
@@ -45,6 +47,7 @@ Length = Annotated[int, Range(1, says="length of the window, in cycles of the ne
 Period = Annotated[int, Range(1, says="period of the TDMA table, in cycles of the network")]
 Cycles = Any  # a number, or an array of them
 DDR_MHZ = 800
+_FIRST_OPEN = 2  # cycles after reset, and the offset, in which the first window opens
 PACKET_FLITS = PAYLOAD_FLITS + HEADER_FLITS
 _WORDS = PAYLOAD_FLITS // 2  # of 8 bytes in a packet
 RECEIVED = 2    # from a packet's last flit until its words come out of the receiver
@@ -106,7 +109,7 @@ def arrivals(path: Transaction, ready: int) -> list[int]:
 
     As `composition_corrected.arrivals`, for an interface that reads *two* packets ahead: it has
     room for the packet that leaves and the next one. ``ready`` is that cycle's place in the
-    period, 0 where the window opens.
+    period, 0 where the window opens; less than 0, so many cycles before the first one after reset.
 
     Derivation: a packet is read after the one before, 32 N_req cycles (64 at least, since the
     interface takes a flit in a cycle). If the interface was full, its next word goes in two cycles
@@ -125,7 +128,8 @@ def arrivals(path: Transaction, ready: int) -> list[int]:
 def sends(ready: Cycles, *, packets: int, requesters: int, fits: int, window: int, period: int,
           whole: Sequence[int] = ()) -> list[Cycles]:
     """When each packet of 64 words begins, by the derivation of `arrivals`; ``ready`` is when the
-    first one can, in cycles from one in which the window opens: a number, or an array of them.
+    first one can, in cycles from one in which the window opens: a number, or an array of them. None
+    has opened before cycle 0: where ``ready`` is less, it is the first one since reset.
 
     A packet begins only where ``fits`` cycles are left of the window; a window as long as its
     period is none. From ``whole`` cycles after the first one, each packet can begin for another
@@ -134,7 +138,7 @@ def sends(ready: Cycles, *, packets: int, requesters: int, fits: int, window: in
     reading = max(_WORDS * requesters, PAYLOAD_FLITS)
     after_full = max((_WORDS - AHEAD) * requesters + 8, PAYLOAD_FLITS + 3)
     later = max if isinstance(ready, int) else np.maximum
-    can, begins = ready, [ready]  # when this packet can begin; when each begins
+    can, begins = ready, [later(ready, 0)]  # when this packet can begin; when each begins
     for number in range(packets):
         if number:
             can = can + reading
@@ -149,18 +153,34 @@ def sends(ready: Cycles, *, packets: int, requesters: int, fits: int, window: in
     return begins
 
 
-@bound(formula="max over the period of the last packet's arrival",
+def places(path: Transaction, *, opened: int) -> range:
+    """Where the first packet may be ready, for `arrivals`, as a range.
+
+    The first window opens in cycle offset + 2 after reset, at most one more than the period; the
+    packet is not ready sooner than with a bank for the core by itself.
+    """
+    period = path.path.period
+    soonest = fill(nbytes=path.nbytes, requesters=1) + first_packet(requesters=1)
+    return range(0 if opened else min(0, soonest - _FIRST_OPEN - period + 1), period)
+
+
+@bound(formula="max over the period, and the cycles before the first window, of the last packet's "
+               "arrival",
        source="this project, golden/noc/end_to_end.py",
        environment="the first packet may be ready in any cycle of the table's period; other flows "
                    "send in their own windows")
-def flow(*, requesters: int, nbytes: int, delta: int, window: Length, period: Period) -> int:
+def flow(*, requesters: int, nbytes: int, delta: int, window: Length, period: Period,
+         opened: Opened = 0) -> int:
     """From the cycle in which the first packet can begin to the last one's last flit.
 
-    Derivation: `arrivals`, for each place in the period in which the first packet can begin.
+    ``opened`` is 1 if it is known that a window has opened since reset when it can.
+
+    Derivation: `arrivals`, for each of the `places` in which the first packet can be ready. With
+    Table III and 4 KiB, a core takes longer to fill the bank than it could wait for a first window.
     """
     path = transaction(requesters=requesters, competitors=1, nbytes=nbytes, delta=delta,
                        window=window, period=period)
-    return max(arrivals(path, ready)[-1] for ready in range(period))
+    return max(arrivals(path, ready)[-1] for ready in places(path, opened=opened))
 
 
 def place(cycles: int, phase: int, quarters: int) -> int:
@@ -266,12 +286,13 @@ def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
        environment="all requesters ask for the same bank; every other master of the DRAM asks in "
                    "each cycle, and writes another row of the same bank every time")
 def total(*, requesters: int, competitors: Competitors, nbytes: int, delta: int, window: Length,
-          period: Period, quarters: int, cap: int, part: Part | str) -> int:
+          period: Period, quarters: int, cap: int, part: Part | str, opened: Opened = 0) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, both included.
 
-    In DDR cycles; what is inside of span is in cycles of the network. The other masters are those
-    of the system: each asks in every cycle, and writes another row of the same bank every time. For
-    other ones there is `composition_corrected.end_to_end`. The core may begin in any cycle.
+    ``opened`` as of `flow`. In DDR cycles; what is inside of span is in cycles of the network. The
+    other masters are those of the system: each asks in every cycle, and writes another row of the
+    same bank every time. For other ones there is `composition_corrected.end_to_end`. The core may
+    begin in any cycle.
 
     Derivation: a packet's words come out of the receiver one in a cycle, the last one 66 cycles
     after its last flit; a request is on offer to the front end one DDR cycle after its last word.
@@ -319,4 +340,4 @@ def total(*, requesters: int, competitors: Competitors, nbytes: int, delta: int,
     path = transaction(requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta,
                        window=window, period=period, quarters=quarters)
     return max(written(path, ready, quarters=quarters, cap=cap, part=part)
-               for ready in range(period))
+               for ready in places(path, opened=opened))

@@ -15,6 +15,7 @@ from cyclebound.golden.bound import NotCovered, Range, bound, check_count
 from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
 from cyclebound.golden.dram.reorder_bounds import residence
 from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.golden.noc.bounds import Opened
 from cyclebound.golden.noc.composition import Path
 from cyclebound.golden.noc.end_to_end import DDR_MHZ, Competitors, Length, Period
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
@@ -23,6 +24,7 @@ __all__ = ["latest", "longest_window", "pair_cycles", "path_of", "read_data", "r
            "read_stored", "read_total", "receiver_keeps_up"]
 
 Packets = Annotated[int, Range(2, says="packets that the receiver has room for")]
+_FIRST_OPEN = 2  # cycles after reset, and the offset, in which the first window opens
 _ASKED = 1      # from a read's descriptor until its first burst is on offer to the front end
 _REGISTERS = 4  # from there to the page controller
 _LOOKS = 2      # from there to the pins
@@ -59,11 +61,13 @@ def _read_change(part: Part) -> int:
     return max(opened + part.nRP + part.nRCD, part.nRC, part.nRRD_S)
 
 
-def _alone(bursts: int, phase: int, met: int | None, part: Part) -> list[int]:
+def _alone(bursts: int, phase: int, met: int | None, part: Part, *, row: str = "other"
+           ) -> list[int]:
     """When each burst is on the pins, in cycles after the descriptor's, with DDR3 for itself.
 
     The descriptor's cycle is number ``phase`` of four from reset; a refresh falls due when burst
-    ``met`` is looked at (for a later burst it delays less).
+    ``met`` is looked at (for a later burst it delays less). Another ``row`` of the bank is open, or
+    ``"none"``, or ``"its"``.
     """
     aligned, hit = math.gcd(part.nREFI, 4), max(part.nCCD_S, part.nBURST)
     precharge = _ASKED + _REGISTERS + _LOOKS
@@ -72,10 +76,12 @@ def _alone(bursts: int, phase: int, met: int | None, part: Part) -> list[int]:
         """Cycles by which a refresh is due before what could be on the pins in this one."""
         return (phase + pins - 1) % aligned
 
-    first = precharge + part.nRP
+    first = precharge + part.nRP * (row == "other")  # the activate
     if met == 0:
         first = max(first, precharge - early(precharge) + part.nRP + refresh_delay(part))
     pins = [first + part.nRCD]
+    if row == "its":
+        first, pins = precharge - part.nRC, [precharge]
     for number in range(1, bursts):
         pins.append(pins[-1] + hit)
         if number == met:
@@ -101,8 +107,10 @@ def _among(bursts: int, competitors: int, cap: int, part: Part) -> list[int]:
     return pins
 
 
-def _pins(bursts: int, competitors: int, cap: int, part: Part) -> Iterator[tuple[int, list[int]]]:
-    """`_alone` or `_among`: by phase, all courses of which one may be the longest.
+def _pins(bursts: int, competitors: int, cap: int, part: Part,
+          rows: tuple[str, ...] = ()) -> Iterator[tuple[int, list[int]]]:
+    """`_alone` or `_among`: by phase, all courses of which one may be the longest; and those that
+    begin with these ``rows``, which are over sooner.
 
     Raises `NotCovered` for a part of which two refreshes may fall into a read.
     """
@@ -111,6 +119,8 @@ def _pins(bursts: int, competitors: int, cap: int, part: Part) -> Iterator[tuple
             yield phase, _among(bursts, competitors, cap, part)
             continue
         courses = [_alone(bursts, phase, met, part) for met in range(bursts)]
+        courses += [_alone(bursts, phase, met, part, row=row) for row in rows
+                    for met in (None, *range(1, bursts))]
         longest = max(pins[-1] for pins in courses) + 1
         if part.nREFI < longest:
             raise NotCovered(f"{part.name}: nREFI must be at least {longest}, so that one refresh "
@@ -245,8 +255,9 @@ class _Course(NamedTuple):
     """When packets can begin, have arrived, are in the bank: cycles of the network from the one
     whose number is the descriptor's phase's.
 
-    Arrays of int64 of shape (packets, period): one course for each ``shift`` of the window, which
-    is open in cycles whose number plus ``shift`` is less than its length, modulo the period.
+    Arrays of int64 of shape (packets, shifts): one course for each ``shift`` of the window, which
+    is open in cycles whose number plus ``shift`` is less than its length, modulo the period; and
+    not before the first window after reset.
     """
 
     ready: np.ndarray
@@ -254,7 +265,7 @@ class _Course(NamedTuple):
     stored: np.ndarray
 
 
-def _course(path: Path, words: list[int], requesters: int) -> _Course:
+def _course(path: Path, words: list[int], requesters: int, opened: int) -> _Course:
     """The packets, whose words come in these cycles (a burst's first, the others one in a cycle).
 
     Derivation: the interface takes a word in a cycle, and has room for two packets: word k of a
@@ -265,12 +276,16 @@ def _course(path: Path, words: list[int], requesters: int) -> _Course:
     crossing = int(path.packet_crossing.amount)
     length = REQUEST_BYTES // path.flit_bytes  # words of a burst
     pairs = path.payload_flits * path.flit_bytes // WORD_BYTES
-    shifts = np.arange(path.period)
+    shifts, first_opens = np.arange(path.period), np.zeros(path.period, int)
+    if not opened:  # the descriptor may come right after reset, the window in any later cycle
+        early = np.arange(path.period + _FIRST_OPEN)
+        shifts = np.concatenate((shifts, -early))
+        first_opens = np.concatenate((first_opens, early))
     ready: list[np.ndarray] = []
     begins: list[np.ndarray] = []
     arrived: list[np.ndarray] = []
     stored: list[np.ndarray] = []
-    last = np.full(path.period, -1)
+    last = np.full(len(shifts), -1)
     for number in range(0, len(words), path.requests_per_packet):
         for place, comes in enumerate(words[number:number + path.requests_per_packet]):
             first = np.maximum(comes, last + 1)
@@ -279,6 +294,7 @@ def _course(path: Path, words: list[int], requesters: int) -> _Course:
             last = first + length - 1
         can = last + _HEADER
         ready.append(can)
+        can = np.maximum(can, first_opens)
         if begins:
             can = np.maximum(can, begins[-1] + path.packet_flits)
         if path.window < path.period:
@@ -304,28 +320,29 @@ def _check(requesters: int, packets: int, path: Path, nbytes: int) -> None:
 
 @functools.cache
 def _courses(requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
-             quarters: int, cap: int, part: Part) -> tuple[tuple[int, _Course], ...]:
+             quarters: int, cap: int, part: Part, opened: int,
+             rows: tuple[str, ...]) -> tuple[tuple[int, _Course], ...]:
     """All courses of which one may be the longest, by the descriptor's phase."""
     path = path_of(delta=delta, window=window, period=period, quarters=quarters)
     seen, courses = set(), []
-    for phase, pins in _pins(_bursts(nbytes), competitors, cap, part):
+    for phase, pins in _pins(_bursts(nbytes), competitors, cap, part, rows):
         words = [_network(phase + cycle + part.nCAS + part.nBURST - 1 + _KEPT, quarters)
                  for cycle in pins]
         for number in range(1, len(words)):  # a word in a cycle: so none is taken before
             words[number] = max(words[number], words[number - 1] + REQUEST_BYTES // path.flit_bytes)
         if (key := (phase, *words)) not in seen:
             seen.add(key)
-            courses.append((phase, _course(path, words, requesters)))
+            courses.append((phase, _course(path, words, requesters, opened)))
     return tuple(courses)
 
 
 def _all_courses(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int,
-                 period: int, quarters: int, packets: int, cap: int,
-                 part: Part | str) -> tuple[tuple[int, _Course], ...]:
+                 period: int, quarters: int, packets: int, cap: int, part: Part | str,
+                 opened: int, rows: tuple[str, ...] = ()) -> tuple[tuple[int, _Course], ...]:
     path = path_of(delta=delta, window=window, period=period, quarters=quarters)
     _check(requesters, packets, path, nbytes)
     return _courses(requesters, competitors, nbytes, delta, window, period, quarters, cap,
-                    part_named(part))
+                    part_named(part), opened, rows)
 
 
 @bound(formula="N_trans = 1: max over the places in the period and refreshes of the last packet's "
@@ -334,20 +351,24 @@ def _all_courses(*, requesters: int, competitors: int, nbytes: int, delta: int, 
        environment="the first packet may be ready in any cycle of the table's period; other flows "
                    "send in their own windows")
 def read_flow(*, competitors: Competitors, nbytes: int, delta: int, window: Length, period: Period,
-              quarters: int, packets: Packets, requesters: int, cap: int, part: Part | str) -> int:
+              quarters: int, packets: Packets, requesters: int, cap: int, part: Part | str,
+              opened: Opened = 0) -> int:
     """From the cycle in which the first packet can begin to the last one's last flit (c).
 
+    ``opened`` is 1 if it is known that a window has opened since reset when the descriptor comes.
     In cycles of the network, with DDR3 for itself. Raises `NotCovered` with other masters (what
     comes between the first packet and the last is `read_data`'s then), for transactions that are
     not whole packets, and for windows with which the receiver does not keep up.
 
-    Derivation: `_course`, for each place and each burst that a refresh may meet.
+    Derivation: `_course`, for each place and each burst that a refresh may meet. The sooner the
+    first packet is there, the longer it may wait for the first window: so whatever row is open.
     """
     if competitors != 1:
         raise NotCovered(f"competitors must be 1, not {competitors}")
     return max(int((course.arrived[-1] - course.ready[0]).max()) + 1 for _, course in _all_courses(
         requesters=requesters, competitors=1, nbytes=nbytes, delta=delta, window=window,
-        period=period, quarters=quarters, packets=packets, cap=cap, part=part))
+        period=period, quarters=quarters, packets=packets, cap=cap, part=part, opened=opened,
+        rows=("none", "its")))
 
 
 @bound(formula="4 + N_req + 31 max(2, N_req) after a packet by itself; after q in a row, with "
@@ -379,10 +400,11 @@ def read_stored(*, requesters: int, nbytes: int, delta: int, window: Length, per
                    "idle before")
 def read_total(*, requesters: int, competitors: Competitors, nbytes: int, delta: int,
                window: Length, period: Period, quarters: int, packets: Packets, cap: int,
-               part: Part | str) -> int:
+               part: Part | str, opened: Opened = 0) -> int:
     """From a read's descriptor to the grant of its last word in the bank, both included.
 
-    In DDR cycles. Raises `NotCovered` as `read_data` and `read_flow` do.
+    ``opened`` as of `read_flow`. In DDR cycles. Raises `NotCovered` as `read_data` and `read_flow`
+    do.
 
     Derivation: `read_data` for each burst, `_course`, and `read_stored` after it. Each of these is
     never earlier for a later one before it, so the latest bursts are the worst.
@@ -390,7 +412,7 @@ def read_total(*, requesters: int, competitors: Competitors, nbytes: int, delta:
     return max(_ddr(int(course.stored[-1].max()), quarters) - phase + 1
                for phase, course in _all_courses(
         requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta, window=window,
-        period=period, quarters=quarters, packets=packets, cap=cap, part=part))
+        period=period, quarters=quarters, packets=packets, cap=cap, part=part, opened=opened))
 
 
 def latest(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,
@@ -401,7 +423,7 @@ def latest(*, requesters: int, competitors: int, nbytes: int, delta: int, window
     """
     courses = _all_courses(
         requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta, window=window,
-        period=period, quarters=quarters, packets=packets, cap=cap, part=part)
+        period=period, quarters=quarters, packets=packets, cap=cap, part=part, opened=1)
     longest: dict[int, tuple[int, int]] = {}  # by phase
     for phase, course in courses:
         shift = int(course.stored[-1].argmax())

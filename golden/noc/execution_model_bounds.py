@@ -56,7 +56,8 @@ Routers = Annotated[int, Range(1, says="N_R: routers on the path")]
 Crossing = Annotated[int, Range(0, says="cycles that must be left of a window beside a packet's "
                                         "flits")]
 _TABLE = ("a table holds: at most K masters at a time, each in a bank of DDR3 of its own and there "
-          "in one row, which it opens once; they may ask in any cycle")
+          "in one row, which it opens once; they may ask in any cycle; a window of the flow has "
+          "opened since reset")
 
 
 def _hits(count: int, *, mixed: int, part: Part) -> int:

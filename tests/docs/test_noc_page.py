@@ -306,12 +306,12 @@ def test_the_bounds_of_reads():
                                           period=1024, most=512)
             assert int(window) == longest
             bound = read.read_total(**READ, requesters=int(requesters), competitors=1,
-                                    window=longest, packets=packets)
+                                    window=longest, packets=packets, opened=1)
             assert numbers(most) == [bound]
             assert numbers(took)[0] <= bound
     for competitors, took, most in PAGE.rows(RIVALS):
         bound = read.read_total(**READ, requesters=1, competitors=int(competitors), window=512,
-                                packets=2)
+                                packets=2, opened=1)
         assert numbers(most) == [bound]
         assert numbers(took)[0] <= bound
 

@@ -62,7 +62,13 @@ def test_bounds_by_hand():
     assert bounds.first_packet(requesters=1) == 64 + 5
     assert bounds.first_packet(requesters=11) == 352 + 4
     # one packet that just misses its window: T - L + 89 cycles more than the crossing
-    assert bounds.flow(**{**PATH, "nbytes": 256}, requesters=1) == 512 + 89 + 90
+    assert bounds.flow(**{**PATH, "nbytes": 256}, requesters=1, opened=1) == 512 + 89 + 90
+    # right after reset, of which the first window may open in cycle 1,023 + 2: the bank is filled
+    # and read in 33 and 69 cycles before the packet is ready, which itself counts
+    assert bounds.flow(**{**PATH, "nbytes": 256}, requesters=1) == 1025 - (33 + 69) + 90
+    for requesters in (1, 11):
+        assert bounds.flow(**PATH, requesters=requesters) == bounds.flow(
+            **PATH, requesters=requesters, opened=1)
 
 
 @unit
@@ -78,7 +84,7 @@ def test_one_packet_among_others_by_hand(competitors, cap, bursts, hits):
     granted one after the other, or the first one was at once, and only the second one waits."""
     network = (32 + 1) + 69 + (512 + 89 + 90) + 2 + 32
     found = bounds.total(**{**PATH, "nbytes": 256}, requesters=1, competitors=competitors,
-                         quarters=3, cap=cap, part="ddr3-1600-module")
+                         quarters=3, cap=cap, part="ddr3-1600-module", opened=1)
     # one refresh, at worst of the burst that would find its row open
     both = bounds.span(network, 3) + 51 * bursts - 47 * hits + 47 * hits
     second = bounds.span(network + 32, 3) + 51 * (competitors + 10)
@@ -114,7 +120,8 @@ def test_alone_a_refresh_meets_the_last_request(nbytes, interval, early):
     """It finds its row open without one. An interval that is a multiple of four has refreshes in
     one of every four cycles; the last request of 4 KiB is decided on a cycle after such a one."""
     found = bounds.total(**{**PATH, "nbytes": nbytes}, requesters=1, competitors=1, quarters=3,
-                         cap=9, part=dataclasses.replace(DDR3_1600_MODULE, nREFI=interval))
+                         cap=9, opened=1,
+                         part=dataclasses.replace(DDR3_1600_MODULE, nREFI=interval))
     alone = 4622 if nbytes == 4096 else (
         bounds.span((32 + 1) + 69 + (512 + 89 + 90) + 66, 3) + 1 + 4 + 2 + 8 + 4 - 1)
     assert found == alone + 11 + 208 + 11 - early
