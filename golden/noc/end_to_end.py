@@ -6,10 +6,8 @@ the whole is in DDR cycles: `span` is the one place where cycles of one become c
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
-
-import numpy as np
 
 from cyclebound.golden.bound import NotCovered, Range, bound, check_count
 from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
@@ -137,7 +135,12 @@ def sends(ready: Cycles, *, packets: int, requesters: int, fits: int, window: in
     """
     reading = max(_WORDS * requesters, PAYLOAD_FLITS)
     after_full = max((_WORDS - AHEAD) * requesters + 8, PAYLOAD_FLITS + 3)
-    later = max if isinstance(ready, int) else np.maximum
+    if isinstance(ready, int):
+        later: Callable[..., Any] = max
+    else:
+        import numpy as np  # late: who loads a block's page needs none
+
+        later = np.maximum
     can, begins = ready, [later(ready, 0)]  # when this packet can begin; when each begins
     for number in range(packets):
         if number:

@@ -7,9 +7,7 @@ cycles. The paper has no formulas for a read (its Example 2 is "fairly equivalen
 import functools
 import math
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclebound.golden.bound import NotCovered, Range, bound, check_count
 from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
@@ -19,6 +17,9 @@ from cyclebound.golden.noc.bounds import Opened
 from cyclebound.golden.noc.composition import Path
 from cyclebound.golden.noc.end_to_end import DDR_MHZ, Competitors, Length, Period
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
+
+if TYPE_CHECKING:  # imported by what uses it: who loads a block's page needs none
+    import numpy as np
 
 __all__ = ["latest", "longest_window", "pair_cycles", "path_of", "read_data", "read_flow",
            "read_stored", "read_total", "receiver_keeps_up"]
@@ -178,10 +179,12 @@ def pair_cycles(requesters: int) -> int:
     return max(2, requesters)
 
 
-def _after(arrived: np.ndarray, before: np.ndarray | None, requesters: int,
-           pairs: int) -> np.ndarray:
+def _after(arrived: "np.ndarray", before: "np.ndarray | None", requesters: int,
+           pairs: int) -> "np.ndarray":
     """When a packet's last word of the bank is granted, if its last flit was taken then, and the
     last word of the packet ``before`` it granted then."""
+    import numpy as np
+
     first = arrived + _RECEIVED + _PAIRED + requesters - 1
     if before is not None:
         first = np.maximum(first, before + requesters)
@@ -198,6 +201,8 @@ def _in_a_row(path: Path, packets: int) -> int:
 def _lags(path: Path, packets: int, requesters: int) -> list[int]:
     """Of packets that follow each other without a gap: cycles from the last flit of each to the
     grant of its last word."""
+    import numpy as np
+
     pairs = path.payload_flits * path.flit_bytes // WORD_BYTES
     lags: list[int] = []
     stored: np.ndarray | None = None
@@ -260,9 +265,9 @@ class _Course(NamedTuple):
     not before the first window after reset.
     """
 
-    ready: np.ndarray
-    arrived: np.ndarray
-    stored: np.ndarray
+    ready: "np.ndarray"
+    arrived: "np.ndarray"
+    stored: "np.ndarray"
 
 
 def _course(path: Path, words: list[int], requesters: int, opened: int) -> _Course:
@@ -273,6 +278,8 @@ def _course(path: Path, words: list[int], requesters: int, opened: int) -> _Cour
     when that one's k-th word has left. A packet can begin two cycles after its last word, when the
     packet before is out, and when it fits.
     """
+    import numpy as np
+
     crossing = int(path.packet_crossing.amount)
     length = REQUEST_BYTES // path.flit_bytes  # words of a burst
     pairs = path.payload_flits * path.flit_bytes // WORD_BYTES

@@ -11,8 +11,6 @@ Stages of network and local memory are in cycles of the network, the whole is in
 from functools import lru_cache
 from typing import Annotated
 
-import numpy as np
-
 from cyclebound.golden.bound import Range, bound
 from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
 from cyclebound.golden.dram.timing import Part, part_named
@@ -149,6 +147,8 @@ def latest(packets: int, requesters: int, fits: int, window: int, period: int,
            whole: tuple[int, ...] = ()) -> tuple[int, ...]:
     """When each packet begins at the latest, from 0 where the first one can, over all places of
     the period in which that may be (`end_to_end.sends`)."""
+    import numpy as np
+
     ready = np.arange(period)
     begun = sends(ready, packets=packets, requesters=requesters, fits=fits, window=window,
                   period=period, whole=whole)

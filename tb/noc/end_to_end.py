@@ -167,12 +167,14 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
         values |= {"private": 1, "reads": (1 << others.read) - 1,
                    "compete": (1 << competitors - 1 - others.late) - 1}
     word = bench.inputs.pack(values)
+    opened = network_cycle(settled, bench.parameters["quarters"]) >= offset + _FIRST_OPEN
     window = {"window": WINDOW, "period": PERIOD}
     bench.declare("fill", requesters=requesters)
     bench.declare("first_packet", requesters=requesters)
-    bench.declare("flow", requesters=requesters, **window)
+    bench.declare("flow", requesters=requesters, **window, opened=int(opened))
     if others is None:
-        bench.declare("total", requesters=requesters, competitors=competitors, **window)
+        bench.declare("total", requesters=requesters, competitors=competitors, **window,
+                      opened=int(opened))
     else:
         bench.undeclare("total")
         bench.declare("scheduled_write", requesters=requesters, masters=competitors,
