@@ -20,6 +20,7 @@ from cyclebound.golden.noc.packet import HEADER_FLITS, PAYLOAD_FLITS
 __all__ = [
     "ASKED",
     "DDR_MHZ",
+    "FIRST_OPEN",
     "GRANTED",
     "LOOKS",
     "PACKET_FLITS",
@@ -45,7 +46,7 @@ Length = Annotated[int, Range(1, says="length of the window, in cycles of the ne
 Period = Annotated[int, Range(1, says="period of the TDMA table, in cycles of the network")]
 Cycles = Any  # a number, or an array of them
 DDR_MHZ = 800
-_FIRST_OPEN = 2  # cycles after reset, and the offset, in which the first window opens
+FIRST_OPEN = 2  # cycles after reset, and the offset, in which the first window opens
 PACKET_FLITS = PAYLOAD_FLITS + HEADER_FLITS
 _WORDS = PAYLOAD_FLITS // 2  # of 8 bytes in a packet
 RECEIVED = 2    # from a packet's last flit until its words come out of the receiver
@@ -164,7 +165,7 @@ def places(path: Transaction, *, opened: int) -> range:
     """
     period = path.path.period
     soonest = fill(nbytes=path.nbytes, requesters=1) + first_packet(requesters=1)
-    return range(0 if opened else min(0, soonest - _FIRST_OPEN - period + 1), period)
+    return range(0 if opened else min(0, soonest - FIRST_OPEN - period + 1), period)
 
 
 @bound(formula="max over the period, and the cycles before the first window, of the last packet's "

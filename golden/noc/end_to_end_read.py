@@ -15,7 +15,16 @@ from cyclebound.golden.dram.reorder_bounds import residence
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.noc.bounds import Opened
 from cyclebound.golden.noc.composition import Path
-from cyclebound.golden.noc.end_to_end import DDR_MHZ, Competitors, Length, Period
+from cyclebound.golden.noc.end_to_end import (
+    DDR_MHZ,
+    FIRST_OPEN,
+    GRANTED,
+    LOOKS,
+    REGISTERS,
+    Competitors,
+    Length,
+    Period,
+)
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
 
 if TYPE_CHECKING:  # imported by what uses it: who loads a block's page needs none
@@ -25,11 +34,7 @@ __all__ = ["latest", "longest_window", "pair_cycles", "path_of", "read_data", "r
            "read_stored", "read_total", "receiver_keeps_up"]
 
 Packets = Annotated[int, Range(2, says="packets that the receiver has room for")]
-_FIRST_OPEN = 2  # cycles after reset, and the offset, in which the first window opens
 _ASKED = 1      # from a read's descriptor until its first burst is on offer to the front end
-_REGISTERS = 4  # from there to the page controller
-_LOOKS = 2      # from there to the pins
-_GRANTED = 2    # from a departure of the reorder core to the first offer that it is too early for
 _KEPT = 2       # from a burst's last beat until its first word is on offer to the network interface
 _HEADER = 2     # from a packet's last word to its header on offer
 _RECEIVED = 3   # from a packet's last flit until its first word comes out of the receiver
@@ -71,7 +76,7 @@ def _alone(bursts: int, phase: int, met: int | None, part: Part, *, row: str = "
     ``"none"``, or ``"its"``.
     """
     aligned, hit = math.gcd(part.nREFI, 4), max(part.nCCD_S, part.nBURST)
-    precharge = _ASKED + _REGISTERS + _LOOKS
+    precharge = _ASKED + REGISTERS + LOOKS
 
     def early(pins: int) -> int:
         """Cycles by which a refresh is due before what could be on the pins in this one."""
@@ -104,7 +109,7 @@ def _among(bursts: int, competitors: int, cap: int, part: Part) -> list[int]:
         refreshes = 0
         while refreshes * part.nREFI <= cycles + refreshes * refresh_delay(part) + between:
             refreshes += 1
-        pins.append(_ASKED - _GRANTED + cycles + refreshes * refresh_delay(part) + 1)
+        pins.append(_ASKED - GRANTED + cycles + refreshes * refresh_delay(part) + 1)
     return pins
 
 
@@ -285,7 +290,7 @@ def _course(path: Path, words: list[int], requesters: int, opened: int) -> _Cour
     pairs = path.payload_flits * path.flit_bytes // WORD_BYTES
     shifts, first_opens = np.arange(path.period), np.zeros(path.period, int)
     if not opened:  # the descriptor may come right after reset, the window in any later cycle
-        early = np.arange(path.period + _FIRST_OPEN)
+        early = np.arange(path.period + FIRST_OPEN)
         shifts = np.concatenate((shifts, -early))
         first_opens = np.concatenate((first_opens, early))
     ready: list[np.ndarray] = []

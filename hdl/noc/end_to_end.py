@@ -63,7 +63,7 @@ class EndToEnd(wiring.Component):
     compete : In(rivals)
         Other masters that ask for DDR3 in every cycle; each request writes another row of the
         transaction's bank.
-    private, reads : In(1), In(rivals)
+    own_banks, reads : In(1), In(rivals)
         Each of them has a bank of its own instead; those of them that read.
     window : In(WindowLayout)
         The flow's window.
@@ -102,7 +102,7 @@ class EndToEnd(wiring.Component):
         self._shared = {"masters": 1, "rivals": rivals, "slot_bits": slot_bits}
         super().__init__({
             "start": In(1), "saturate": In(requesters), "compete": In(max(rivals, 1)),
-            "private": In(1), "reads": In(max(rivals, 1)), "window": In(WindowLayout),
+            "own_banks": In(1), "reads": In(max(rivals, 1)), "window": In(WindowLayout),
             "network": Out(1), "writing": Out(1), "filled": Out(1), "read": Out(1),
             "header": Out(1), "arrived": Out(1), "asked": Out(1),
             "command": Out(CommandLayout(part=self.part)),
@@ -162,7 +162,7 @@ class EndToEnd(wiring.Component):
             mine.write.eq(1), mine.column.eq(io.request.payload), mine.tag.eq(io.request.payload),
             dram.sinks[0].valid.eq(io.request.valid), io.request.ready.eq(dram.sinks[0].ready),
             self.asked.eq(io.request.valid & io.request.ready), dram.compete.eq(self.compete),
-            dram.private.eq(self.private), dram.reads.eq(self.reads),
+            dram.own_banks.eq(self.own_banks), dram.reads.eq(self.reads),
             io.fetch.slot.eq(dram.fetch.tag[:dram.slot_bits]), io.fetch.beat.eq(dram.fetch.beat),
             self.data.eq(io.data), self.command.eq(dram.command), self.bus.eq(dram.bus),
         ]

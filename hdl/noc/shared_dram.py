@@ -40,8 +40,8 @@ class SharedDram(wiring.Component):
         Masters with a port each, at least 1.
     rivals : int
         Other masters, 0 to 7, that are inside: each asks, while its bit of ``compete`` is set, in
-        every cycle, and each request writes another row of bank 0; or as ``private`` and ``reads``
-        say.
+        every cycle, and each request writes another row of bank 0; or as ``own_banks`` and
+        ``reads`` say.
     slot_bits : int
         Width of a master's tags.
     cap : int
@@ -55,7 +55,7 @@ class SharedDram(wiring.Component):
         A master's requests; their priority is of no account.
     compete : In(rivals)
         Rivals that ask; 1 bit, of no account, where there are none.
-    private : In(1)
+    own_banks : In(1)
         Each rival has a bank of its own, the next ones after those with the masters' numbers, and
         there a row for as long as it asks.
     reads : In(rivals)
@@ -81,7 +81,7 @@ class SharedDram(wiring.Component):
         bus = BusLayout(tag_bits=self.tag_bits)
         super().__init__({
             "sinks": In(stream.Signature(self.request)).array(masters),
-            "compete": In(max(rivals, 1)), "private": In(1), "reads": In(max(rivals, 1)),
+            "compete": In(max(rivals, 1)), "own_banks": In(1), "reads": In(max(rivals, 1)),
             "command": Out(CommandLayout(part=self.part)), "bus": Out(bus), "fetch": Out(bus),
             "dq_in": In(self.beat_bits),
             "deliver": Out(DeliverLayout(tag_bits=self.tag_bits, beat_bits=self.beat_bits)),
@@ -135,7 +135,7 @@ class SharedDram(wiring.Component):
             count = Signal(len(asks.row) - 3, name=f"count_{rival}")
             turn = Signal.like(count, name=f"turn_{rival}")  # how often it has begun to ask
             m.d.sync += turn.eq(turn + (self.compete[rival] & ~compete[rival]))
-            with m.If(self.private):
+            with m.If(self.own_banks):
                 m.d.comb += [asks.bank.eq(self.masters + rival), asks.row.eq(turn),
                              asks.column.eq(count)]
             with m.Else():

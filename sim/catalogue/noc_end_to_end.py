@@ -33,7 +33,7 @@ _WHOLE = Probe(start=_WRITING, ends="slots", classed=True,
                end="bus.valid & bus.write & (bus.beat == 3) & (bus.tag < slots)")
 
 
-def _pins_of(system):
+def dram_timing_check(system):
     """The checker of a system's pins."""
     return DramTimingCheck(part=system.part)
 
@@ -70,7 +70,7 @@ BLOCKS = (
             BoundBinding("total", bounds.total, probe=_WHOLE),
             BoundBinding("scheduled_write", scheduled.scheduled_write, probe=_WHOLE),
         ),
-        checker=_pins_of,
+        checker=dram_timing_check,
         signals=("top.dut.writing", "top.dut.filled", "top.dut.read", "top.dut.header",
                  "top.dut.arrived", "top.dut.asked", "top.dut.command", "top.dut.bus"),
         pictures=(Picture(
@@ -108,7 +108,7 @@ BLOCKS = (
             BoundBinding("total", reads.read_total, probe=Probe(
                 start=_TAKEN, end="stored & nth(stored, words)", classed=True)),
         ),
-        checker=_pins_of,
+        checker=dram_timing_check,
         signals=("top.dut.reads__valid", "top.dut.reads__ready", "top.dut.asked",
                  "top.dut.passed", "top.dut.header", "top.dut.arrived", "top.dut.stalled",
                  "top.dut.stored", "top.dut.command", "top.dut.bus"),

@@ -164,7 +164,7 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
               "saturate": (1 << requesters) - 1 if requesters > 1 else 0,
               "compete": (1 << competitors - 1) - 1}
     if others is not None:
-        values |= {"private": 1, "reads": (1 << others.read) - 1,
+        values |= {"own_banks": 1, "reads": (1 << others.read) - 1,
                    "compete": (1 << competitors - 1 - others.late) - 1}
     word = bench.inputs.pack(values)
     opened = network_cycle(settled, bench.parameters["quarters"]) >= offset + _FIRST_OPEN

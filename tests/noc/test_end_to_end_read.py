@@ -365,7 +365,7 @@ def test_the_read_on_the_rtl(tmp_path):
     assert outcome.passed, outcome.reason
     worst = {}
     for group in outcome.groups:
-        worst[group.what] = max(worst.get(group.what, 0), group.worst)
+        worst[group.what] = max(worst.get(group.what, 0), group.latency)
     assert worst["data"] == bounds.read_data(competitors=1, nbytes=4096, cap=9, part=PART)
     assert worst["total"] == bounds.read_total(**WHOLE, requesters=1, competitors=1, opened=1)
     assert worst["stored"] == bounds.read_stored(**PATH, requesters=1, packets=2)

@@ -143,7 +143,7 @@ def test_rivals_keep_to_their_banks_and_rows(private):
     seen = []
 
     async def bench(ctx):
-        ctx.set(dram.private, private)
+        ctx.set(dram.own_banks, private)
         ctx.set(dram.reads, 0b010)
         for cycle in range(500):
             ctx.set(dram.compete, 0b110 if 240 <= cycle < 260 else 0b111)
