@@ -1,0 +1,87 @@
+"""What a cache does with stores and victims; and the parameters that can be built.
+
+Source: SGMF, section 6 ("write-back and write-allocate policies in the L1 caches, as opposed to
+Fermi's write-through and write-no-allocate"), Table 1.
+"""
+
+from dataclasses import dataclass
+
+from cyclebound.golden.parameters import check_integer, check_power_of_two
+
+__all__ = ["POLICIES", "REPLACEMENTS", "WRITE_BACK", "WRITE_THROUGH", "CacheShape"]
+
+WRITE_BACK, WRITE_THROUGH = POLICIES = ("write-back", "write-through")
+"""Of stores: with write-allocate, and with no-allocate."""
+LRU, FIFO = REPLACEMENTS = ("lru", "fifo")
+"""Of victims: the line whose last access is the oldest; the line that was fetched first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheShape:
+    """Sizes of a cache, all but the miss registers and what they hold powers of two.
+
+    Raises `TypeError` for what is no integer, `ValueError` for what cannot be built.
+
+    Attributes
+    ----------
+    size, line : int
+        Words of the cache and of a line.
+    banks : int
+        Line number mod ``banks`` is a line's bank.
+    ways : int
+        Lines of a set.
+    misses, targets : int
+        Miss registers of a bank, and accesses that wait for the line of one.
+    address_width : int
+        Bits of a word's address.
+    policy, replacement : str
+        One of `POLICIES`, one of `REPLACEMENTS`.
+    """
+
+    size: int
+    line: int
+    banks: int
+    ways: int
+    misses: int
+    targets: int
+    address_width: int
+    policy: str
+    replacement: str
+
+    def __post_init__(self) -> None:
+        for thing, value in (("cache size", self.size), ("line length", self.line),
+                             ("bank count", self.banks), ("way count", self.ways)):
+            check_power_of_two(thing, value)
+        if self.banks > self.size:
+            raise ValueError(f"banks must be {self.size} at most, the words of the cache, not "
+                             f"{self.banks}")
+        share = self.size // self.banks
+        if self.line > share:
+            raise ValueError(f"a line must have {share} words at most, a bank's share of the "
+                             f"cache, not {self.line}")
+        if self.ways > self.rows:
+            raise ValueError(f"ways must be {self.rows} at most, the lines of a bank, not "
+                             f"{self.ways}")
+        check_integer("miss register count", self.misses, least=1)
+        if self.misses > self.rows:
+            raise ValueError(f"miss registers must be {self.rows} at most, the lines of a bank, "
+                             f"not {self.misses}")
+        check_integer("target count", self.targets, least=1)
+        check_integer("address width", self.address_width, least=1, most=32)
+        if 1 << self.address_width < self.size:
+            raise ValueError(f"addresses must have {self.size.bit_length() - 1} bits at least, as "
+                             f"the cache has {self.size} words, not {self.address_width}")
+        for thing, value, known in (("policy", self.policy, POLICIES),
+                                    ("replacement", self.replacement, REPLACEMENTS)):
+            if value not in known:
+                raise ValueError(f"{thing} must be {' or '.join(known)}, not {value!r}")
+
+    @property
+    def rows(self) -> int:
+        """Lines of a bank."""
+        return self.size // self.banks // self.line
+
+    @property
+    def sets(self) -> int:
+        """Sets of a bank."""
+        return self.rows // self.ways
