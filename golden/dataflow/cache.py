@@ -150,7 +150,7 @@ class LineCacheModel:
         sent = asks if line_taken else None
         reads = sent is not None and sent.read is not None
 
-        fills = None if self._filling is None else self._filling.id // shape.misses
+        fills = None if self._filling is None else self._filling.id >> shape.register_bits
         replays: dict[int, int] = {}  # by port, the banks that have an access of it to be made
         for number, bank in enumerate(self.banks):
             if number != fills and (miss := bank.draining) is not None:
@@ -219,7 +219,7 @@ class LineCacheModel:
 
     def _fill(self, bank: _Bank) -> None:
         assert self._filling is not None
-        miss = bank.misses[self._filling.id % self.shape.misses]
+        miss = bank.misses[self._filling.id % (1 << self.shape.register_bits)]
         assert miss is not None
         miss.filled = True
         bank.lines[miss.number] = _Line(list(self._filling.data))
@@ -278,7 +278,7 @@ class LineCacheModel:
             order.append(order.pop(order.index(way)))
             register = bank.misses.index(None)
             bank.misses[register] = _Miss(wanted, way, targets=deque([(port, access)]))
-            bank.read = LineRequest(number * shape.misses + register, wanted, False)
+            bank.read = LineRequest(number << shape.register_bits | register, wanted, False)
             held = bank.place.get((group, way))
             if held is not None:
                 line = bank.lines.pop(held)

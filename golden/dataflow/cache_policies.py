@@ -71,10 +71,10 @@ class CacheShape:
         if 1 << self.address_width < self.size:
             raise ValueError(f"addresses must have {self.size.bit_length() - 1} bits at least, as "
                              f"the cache has {self.size} words, not {self.address_width}")
-        for thing, value, known in (("policy", self.policy, POLICIES),
-                                    ("replacement", self.replacement, REPLACEMENTS)):
-            if value not in known:
-                raise ValueError(f"{thing} must be {' or '.join(known)}, not {value!r}")
+        for thing, name, known in (("policy", self.policy, POLICIES),
+                                   ("replacement", self.replacement, REPLACEMENTS)):
+            if name not in known:
+                raise ValueError(f"{thing} must be {' or '.join(known)}, not {name!r}")
 
     @property
     def rows(self) -> int:
@@ -85,3 +85,8 @@ class CacheShape:
     def sets(self) -> int:
         """Sets of a bank."""
         return self.rows // self.ways
+
+    @property
+    def register_bits(self) -> int:
+        """Bits of a miss register's number. A read's ``id`` is these, and its bank above them."""
+        return (self.misses - 1).bit_length()

@@ -114,8 +114,8 @@ def line_access(*, ports: Ports, banks: Banks, ways: Ways, misses: Misses, targe
         ports * 2**tag_width, banks=banks, misses=misses, targets=targets, tag_width=tag_width)
 
 
-@bound(formula="1 + rows + dirty * (banks * turn + 1) + under_way * (max(busy, banks * turn + "
-               "latency - 1) + (misses + misses * targets) * (1 + others)), rows = size / banks / line",
+@bound(formula="1 + size / banks / line + dirty * (banks * turn + 1) + under_way * (max(busy, "
+               "banks * turn + latency - 1) + (misses + misses * targets) * (1 + others))",
        source="this project, from SGMF, section 4.6",
        environment="the memory below takes each request within `turn` cycles and answers each read "
                    "within `latency`; ports may offer anything")

@@ -7,8 +7,8 @@ flight carries the identifier of its thread.
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-__all__ = ["FiringLayout", "MemoryRequestLayout", "MemoryResponseLayout",
-           "TokenLayout"]
+__all__ = ["FiringLayout", "LineRequestLayout", "LineResponseLayout", "MemoryRequestLayout",
+           "MemoryResponseLayout", "TokenLayout"]
 
 
 class TokenLayout(data.StructLayout):
@@ -40,3 +40,21 @@ class MemoryResponseLayout(data.StructLayout):
 
     def __init__(self, *, tag_width, width):
         super().__init__({"tag": unsigned(tag_width), "data": unsigned(width)})
+
+
+class LineRequestLayout(data.StructLayout):
+    """A line's access: number ``line`` is read, or its words in ``mask`` are written. ``id`` comes
+    back with a read's line."""
+
+    def __init__(self, *, id_width, line_width, line, width):
+        super().__init__({"id": unsigned(id_width), "line": unsigned(line_width),
+                          "write": unsigned(1), "mask": unsigned(line),
+                          "data": data.ArrayLayout(unsigned(width), line)})
+
+
+class LineResponseLayout(data.StructLayout):
+    """The line that a read has asked for."""
+
+    def __init__(self, *, id_width, line, width):
+        super().__init__({"id": unsigned(id_width),
+                          "data": data.ArrayLayout(unsigned(width), line)})

@@ -4,9 +4,16 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from cyclebound.golden.dataflow import bounds, cache_bounds, fabric_bounds, special_bounds
+from cyclebound.golden.dataflow import (
+    bounds,
+    cache_bounds,
+    fabric_bounds,
+    line_cache_bounds,
+    special_bounds,
+)
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER
 from cyclebound.golden.dataflow.kernels import KERNELS
+from cyclebound.hdl.dataflow.cache import Cache
 from cyclebound.hdl.dataflow.cache_banks import CacheBanks
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
@@ -51,6 +58,9 @@ _answered = functools.partial(
     Probe, end="ports[p].response.valid", id="ports[p].request.payload.tag",
     end_id="ports[p].response.payload.tag", over={"p": "ports"})
 _TINY_BANKS = {"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
+_TINY_CACHE = {"ports": 2, "size": 8, "line": 2, "banks": 1, "ways": 2, "misses": 2, "targets": 2,
+               "address_width": 5, "tag_width": 1, "width": 8, "policy": "write-back",
+               "replacement": "lru"}
 
 # Grids of which every run of a kernel is explored, with any memory.
 _EXPLORED = {
@@ -248,6 +258,55 @@ BLOCKS = (
         fpga=FpgaTarget("paper"),
         signals=("top.dut.ports__0__request__valid", "top.dut.ports__0__request__ready",
                  "top.dut.ports__0__response__valid", "top.dut.misses", "top.dut.taken"),
+    ),
+    Block(
+        name="dataflow.cache",
+        summary="first-level cache: banks with tags behind a crossbar, above a port of lines",
+        component=Cache,
+        configurations={
+            # 2 ways, 2 sets
+            "tiny": Configuration(_TINY_CACHE),
+            "through": Configuration({**_TINY_CACHE, "size": 16, "banks": 2, "address_width": 6,
+                                      "policy": "write-through", "replacement": "fifo"}),
+            "one": Configuration({**_TINY_CACHE, "ports": 1, "size": 4, "line": 4, "ways": 1,
+                                  "misses": 1, "targets": 1, "width": 5}),
+            "odd": Configuration({**_TINY_CACHE, "ports": 3, "size": 32, "line": 1, "banks": 4,
+                                  "ways": 4, "misses": 3, "targets": 3, "address_width": 7,
+                                  "tag_width": 3, "width": 7, "replacement": "fifo"}),
+            "crossing": Configuration({**_TINY_CACHE, "ports": 7, "size": 256, "line": 8,
+                                       "banks": 4, "targets": 4, "address_width": 12,
+                                       "tag_width": 2, "width": 32}),
+            # the ports of a 5x5 fabric; SGMF, Table 1: 64 KiB, 32 banks, 128 bytes, 4 ways
+            "paper": Configuration({"ports": 12, "size": 16384, "line": 32, "banks": 32, "ways": 4,
+                                    "misses": 4, "targets": 4, "address_width": 16,
+                                    "tag_width": 4, "width": 32, "policy": "write-back",
+                                    "replacement": "lru"}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.cache", quick=("tiny",)),
+            Testbench("search", "cyclebound.tb.dataflow.cache_search", searches=True,
+                      configurations=("tiny", "through", "one", "odd"), thorough=True),
+        ),
+        bounds=(
+            BoundBinding("hit", line_cache_bounds.line_hit, _answered(
+                start=taken("ports[p].request"), classed=True)),
+            BoundBinding("miss", line_cache_bounds.line_miss, _answered(
+                start=offered("ports[p].request"))),
+            BoundBinding("access", line_cache_bounds.line_access, _answered(
+                start=offered("ports[p].request"))),
+            BoundBinding("taken", line_cache_bounds.line_taken, Probe(
+                start=offered("ports[p].request"), end=taken("ports[p].request"),
+                over={"p": "ports"})),
+            BoundBinding("flush", line_cache_bounds.line_flush, Probe(
+                start="flush & ~past(flush)", end="flushed & ~past(flushed)")),
+        ),
+        checker=StreamsCheck,
+        mutants=MutationTarget("tiny"),
+        fpga=FpgaTarget("crossing"),
+        signals=("top.dut.ports__0__request__valid", "top.dut.ports__0__request__ready",
+                 "top.dut.ports__0__response__valid", "top.dut.lines__request__valid",
+                 "top.dut.lines__request__ready", "top.dut.lines__response__valid",
+                 "top.dut.flush", "top.dut.flushed"),
     ),
     Block(
         name="dataflow.fabric",

@@ -36,18 +36,18 @@ pytestmark = pytest.mark.unit
 
 SMALLER = {"noc.handshake_mesh": "late", "noc.pipelined_mesh": "pair"}  # than the first
 # Seconds to export: parts of them, and the simulations of the regression, are in the quick level.
-LARGE = {"dataflow.compute_unit", "dataflow.diamond", "dataflow.fabric", "dataflow.special_unit",
-         "dram.axi_dfi_controller", "dram.axi_port", "dram.command_arbiter",
-         "dram.command_generator", "dram.controller", "dram.dfi_controller",
-         "dram.page_controller", "dram.stride_sequencer", "noc.end_to_end", "noc.end_to_end_read",
-         "noc.handshake_mesh",
-         "noc.handshake_router", "noc.mesh", "noc.mesh_interfaces", "noc.pipelined_mesh",
-         "noc.pipelined_router", "noc.wormhole_router", "simd.accelerator", "simd.access_setup",
-         "simd.compute_unit", "simd.hosted_accelerator", "simd.lane", "simd.scratchpad",
-         "simd.special_functions", "simd.transfer_unit", "systolic.accelerator",
-         "systolic.float_output_stationary", "systolic.float_weight_stationary", "systolic.im2col",
-         "systolic.input_stationary", "systolic.matmul", "systolic.max_pooling",
-         "systolic.output_stationary", "systolic.weight_stationary"}
+LARGE = {"dataflow.cache", "dataflow.compute_unit", "dataflow.diamond", "dataflow.fabric",
+         "dataflow.special_unit", "dram.axi_dfi_controller", "dram.axi_port",
+         "dram.command_arbiter", "dram.command_generator", "dram.controller",
+         "dram.dfi_controller", "dram.page_controller", "dram.stride_sequencer", "noc.end_to_end",
+         "noc.end_to_end_read", "noc.handshake_mesh", "noc.handshake_router", "noc.mesh",
+         "noc.mesh_interfaces", "noc.pipelined_mesh", "noc.pipelined_router",
+         "noc.wormhole_router", "simd.accelerator", "simd.access_setup", "simd.compute_unit",
+         "simd.hosted_accelerator", "simd.lane", "simd.scratchpad", "simd.special_functions",
+         "simd.transfer_unit", "systolic.accelerator", "systolic.float_output_stationary",
+         "systolic.float_weight_stationary", "systolic.im2col", "systolic.input_stationary",
+         "systolic.matmul", "systolic.max_pooling", "systolic.output_stationary",
+         "systolic.weight_stationary"}
 BLOCKS = [pytest.param(block, SMALLER.get(block.name, next(iter(block.configurations))),
                        id=block.name, marks=[pytest.mark.thorough] if block.name in LARGE else [])
           for block in catalogue.load()]

@@ -1,0 +1,51 @@
+"""The page about the cache: its figures are those of the formulas and of the searches."""
+
+import re
+
+import pytest
+
+from cyclebound.golden.dataflow import line_cache_bounds as bounds
+from cyclebound.sim.catalogue import load
+from cyclebound.sim.run.job import Job, run_job
+from cyclebound.tb.dataflow.cache_search import MEMORIES
+from kit.pages import Page
+
+PAGE = Page("dataflow-cache.md")
+CONFIGURATIONS = load().find("dataflow.cache").configurations
+TURN, LATENCY = MEMORIES[-1]
+ROWS = {row[0].strip("`"): list(map(int, row[2:]))
+        for row in PAGE.rows("| configuration | ports, banks |")}
+
+
+def known(name):
+    return {**CONFIGURATIONS[name].parameters, "turn": TURN, "latency": LATENCY}
+
+
+@pytest.mark.unit
+def test_bounds_of_the_table():
+    assert PAGE.says(f"Above a memory of `turn` {TURN} and `latency` {LATENCY}")
+    assert len(ROWS) == 4
+    for name, (slowest, access, waited, taken) in ROWS.items():
+        assert (access, taken) == (bounds.line_access.of(known(name)),
+                                   bounds.line_taken.of(known(name)))
+        assert slowest <= access
+        assert waited <= taken
+
+
+@pytest.mark.unit
+def test_the_example():
+    assert PAGE.says("a miss with nothing else under way 3 + 9 + 4 = "
+                     f"{bounds.line_miss(turn=TURN, latency=LATENCY)}",
+                     f"it is {bounds.line_access.of(known('tiny'))} at most")
+
+
+@pytest.mark.cosim
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ROWS)
+def test_what_the_search_finds(tmp_path, name):
+    outcome = run_job(Job("dataflow.cache", name, "search", 1, str(tmp_path), wall_limit=3600))
+    assert outcome.passed, outcome.reason
+    found = re.findall(r"turn (\d+), latency (\d+): an access took (\d+) cycles",
+                       (tmp_path / "log.txt").read_text())
+    assert [(int(turn), int(latency)) for turn, latency, _ in found] == [*MEMORIES]
+    assert int(found[-1][2]) == ROWS[name][0]
