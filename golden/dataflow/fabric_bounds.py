@@ -4,13 +4,15 @@ from typing import Annotated
 
 from cyclebound.golden.bound import Range, bound, prediction
 
-__all__ = ["fabric_completion", "fabric_stream", "sink_done", "switch_hop", "switch_stream"]
+__all__ = ["core_completion", "fabric_completion", "fabric_stream", "sink_done", "switch_hop",
+           "switch_stream"]
 
 Ports = Annotated[int, Range(2, says="ports of the switch")]
 Tokens = Annotated[int, Range(1, says="tokens that pass")]
 Threads = Annotated[int, Range(1, says="threads that run")]
 Depth = Annotated[int, Range(2, says="entries of a buffer")]
 Part = Annotated[int, Range(0, says="cycles, by golden.dataflow.wcet.estimate of the kernel")]
+Flush = Annotated[int, Range(1, says="cycles of the flush, by golden.dataflow.core.core_times")]
 Path = Annotated[int, Range(1, says="cycles of the first thread on the longest path")]
 
 
@@ -75,3 +77,19 @@ def fabric_completion(*, threads: Threads, depth: Depth, fill: Part, interval: P
     all it waits for is there: steps of older tokens, or of the same token further upstream.
     """
     return fill + (-(-threads // depth) - 1) * interval + rest
+
+
+@bound(formula="fill + (ceil(threads / depth) - 1) * interval + rest + flush - 1",
+       source="this project, from SGMF, sections 4.1, 4.6, 5.1 and 5.3",
+       environment="the memory below the cache takes each request and has each line in any cycle "
+                   "within its times, in any order of lines")
+def core_completion(*, threads: Threads, depth: Depth, fill: Part, interval: Part, rest: Part,
+                    flush: Flush) -> int:
+    """Cycles from the start to ``done``, both included: all is in the memory below the cache.
+
+    ``fill``, ``interval`` and ``rest`` are those of `fabric_completion`, for accesses as long as
+    `golden.dataflow.line_cache_bounds.line_access` and waits as long as ``line_taken`` allow.
+    Derivation: the flush begins in the cycle in which the fabric is done; ``flush`` is
+    ``line_flush`` for the lines of a bank that hold what is stored (`golden.dataflow.core`).
+    """
+    return fill + (-(-threads // depth) - 1) * interval + rest + flush - 1

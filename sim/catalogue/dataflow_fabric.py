@@ -15,6 +15,7 @@ from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.hdl.dataflow.cache import Cache
 from cyclebound.hdl.dataflow.cache_banks import CacheBanks
+from cyclebound.hdl.dataflow.core import Core
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.hdl.dataflow.fabric_harness import FabricHarness
@@ -35,6 +36,7 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
+from cyclebound.tb.dataflow.cache_environment import CacheEnvironment
 from cyclebound.tb.dataflow.diamond_properties import DiamondCheck
 from cyclebound.tb.dataflow.fabric_environment import EXPLORED, FabricEnvironment, completion_of
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
@@ -46,6 +48,7 @@ from cyclebound.tb.streams_properties import StreamsCheck
 # Buffers of each depth: 16 entries are a good balance (section 5.1).
 _DIVIDES = {"rows": ("SLLLQ", "LCKCD", "SLLLT"), "depth": 4, "tid_width": 11,
             "address_width": 16}
+_SMALL = {"rows": ("SLLL", "SCKL", "LLLT"), "depth": 4, "tid_width": 8, "address_width": 12}
 _FIVES = {"five_by_five": 16, "five_8": 8, "five_4": 4, "five_2": 2}
 
 # A token for output o of a switch enters, by whichever input is configured.
@@ -61,6 +64,14 @@ _TINY_BANKS = {"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8, "
 _TINY_CACHE = {"ports": 2, "size": 8, "line": 2, "banks": 1, "ways": 2, "misses": 2, "targets": 2,
                "address_width": 5, "tag_width": 1, "width": 8, "policy": "write-back",
                "replacement": "lru"}
+# 2 ways, 2 sets; with one word in each line, as no time depends on how many there are
+_EXPLORED_CACHE = {**_TINY_CACHE, "ports": 1, "size": 4, "line": 1, "misses": 1, "targets": 1,
+                   "address_width": 3, "width": 1}
+_EXPLORED_CACHES: tuple[tuple[str, int, int, dict[str, Any]], ...] = (
+    ("access", 1, 2, {}), ("taken", 1, 2, {}),
+    ("access", 2, 3, {"policy": "write-through"}),
+    ("access", 1, 3, {"size": 2, "misses": 2, "address_width": 2}),
+    ("access", 1, 2, {"ports": 2, "size": 1, "ways": 1, "address_width": 1}))
 
 # Grids of which every run of a kernel is explored, with any memory.
 _EXPLORED = {
@@ -71,6 +82,12 @@ _EXPLORED = {
 def _all_of(threads: int, instance: Mapping[str, Any]) -> dict[str, int | None]:
     """Every token of so many threads may be the last."""
     return {"threads": threads, "last": ANY}
+
+
+def _memory_of(turn: int, latency: int, instance: Mapping[str, Any], index: Mapping[str, int]
+               ) -> dict[str, int]:
+    """The kind of every request."""
+    return {"turn": turn, "latency": latency}
 
 
 def _completion(kernel: str, threads: int, longest: int):
@@ -300,6 +317,13 @@ BLOCKS = (
             BoundBinding("flush", line_cache_bounds.line_flush, Probe(
                 start="flush & ~past(flush)", end="flushed & ~past(flushed)")),
         ),
+        explorations=tuple(Exploration(
+            f"{what}_{number}",
+            "ports access any of three lines of each set whenever they like; memory takes each "
+            f"request within {turn} cycles, and has each line within {latency}; words are 0",
+            what, functools.partial(CacheEnvironment, turn=turn, latency=latency, tags=3),
+            functools.partial(_memory_of, turn, latency), ({**_EXPLORED_CACHE, **changes},))
+            for number, (what, turn, latency, changes) in enumerate(_EXPLORED_CACHES)),
         checker=StreamsCheck,
         mutants=MutationTarget("tiny"),
         fpga=FpgaTarget("crossing"),
@@ -313,8 +337,7 @@ BLOCKS = (
         summary="grid of units and switches, configured through a port; runs mapped kernels",
         component=Fabric,
         configurations={
-            "small": Configuration({"rows": ("SLLL", "SCKL", "LLLT"), "depth": 4, "tid_width": 8,
-                                    "address_width": 12}),
+            "small": Configuration(_SMALL),
             "divides": Configuration(_DIVIDES),
             "divides_2": Configuration({**_DIVIDES, "depth": 2}),
             **{name: Configuration({"rows": FIVE_BY_FIVE.rows, "depth": depth, "tid_width": 11,
@@ -366,5 +389,31 @@ BLOCKS = (
             "cyclebound.sim.pictures.mapped:grid_of", {"kernel": kernel})
             for kernel in KERNELS),
         signals=("top.dut.start", "top.dut.done", "top.dut.memory__0__request__valid"),
+    ),
+    Block(
+        name="dataflow.core",
+        summary="a fabric above its first-level cache, which is flushed after each configuration",
+        component=Core,
+        configurations={
+            "tiny": Configuration({**_EXPLORED["sum"], "tid_width": 5, "address_width": 6,
+                                   "size": 16, "line": 2, "banks": 1, "ways": 2, "misses": 2,
+                                   "targets": 2, "policy": "write-back", "replacement": "lru"}),
+            "small": Configuration({**_SMALL, "size": 128, "line": 8, "banks": 2, "ways": 2,
+                                    "misses": 2, "targets": 4, "policy": "write-back",
+                                    "replacement": "lru"}),
+            "through": Configuration({**_SMALL, "size": 128, "line": 8, "banks": 2, "ways": 2,
+                                      "misses": 2, "targets": 4, "policy": "write-through",
+                                      "replacement": "fifo"}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.core", quick=()),
+            Testbench("reuse", "cyclebound.tb.dataflow.core", quick=(),
+                      tests=("a_word_that_all_threads_load",), configurations=("small", "through")),
+        ),
+        bounds=(BoundBinding("completion", fabric_bounds.core_completion, _RUN),),
+        checker=StreamsCheck,
+        fpga=None,
+        signals=("top.dut.start", "top.dut.done", "top.dut.lines__request__valid",
+                 "top.dut.lines__response__valid"),
     ),
 )

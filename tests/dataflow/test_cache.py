@@ -24,6 +24,9 @@ from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.golden.noc.arbiter import RoundRobinModel
 from cyclebound.hdl.dataflow import cache as hdl
 from cyclebound.hdl.dataflow.cache import Cache
+from cyclebound.sim.catalogue import load
+from cyclebound.sim.proof.explore import ExploredTop, Reach, longest_request
+from cyclebound.tb.dataflow.cache_environment import CacheEnvironment
 from cyclebound.tb.dataflow.cache_search import Adversary, Times
 from cyclebound.tools.hill_climb import climb, climbed
 from kit.faults import edited
@@ -372,6 +375,29 @@ def test_the_search_finds_a_port_that_starves(monkeypatch, turns):
     found = climbed(climb(adversary.fresh, adversary.changed, tries=tries, patience=40), worst)
     allowed = line_access.of(p | {"turn": turn, "latency": latency})
     assert (found.value <= allowed) == (turns is RoundRobinModel), (found.value, allowed)
+
+
+@pytest.mark.proof
+@pytest.mark.thorough
+@pytest.mark.parametrize("edits", [(), (("& ~self.fill.valid & ~draining & ~self.flush",
+                                         "& ~self.fill.valid & ~filled.all() & ~self.flush"),
+                                        ("self.waits.eq(draining & ~self.fill.valid)",
+                                         "self.waits.eq(draining & ~self.fill.valid & ~self.valid)")
+                                        )])
+def test_every_state_of_two_ways(monkeypatch, edits):
+    """One port is answered within the bound, and takes as long; unless what has waited has to wait
+    for what is new as well, and then for ever."""
+    if edits:
+        faulty(monkeypatch, *edits)
+    p = TINY | {"ports": 1, "size": 2, "line": 1, "misses": 1, "targets": 1, "address_width": 2,
+                "width": 1}
+    cache, memory = Cache(**p), {"turn": 1, "latency": 2}
+    probe, = (binding.probe for binding in load().find("dataflow.cache").bounds
+              if binding.what == "access")
+    found = longest_request(
+        ExploredTop(cache, CacheEnvironment(cache, tags=3, **memory), probe, index={"p": 0},
+                    kind=memory), where="a cache", reach=Reach(states=200_000, seconds=60))
+    assert found.cycles == (None if edits else line_access.of(p | memory))
 
 
 @unit

@@ -2,17 +2,28 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from cyclebound.golden.dataflow import line_cache_bounds as bounds
+from cyclebound.golden.dataflow.cache_policies import CacheShape
+from cyclebound.golden.dataflow.core import CoreModel, core_times, run_core
+from cyclebound.golden.dataflow.fabric_bounds import core_completion
+from cyclebound.golden.dataflow.grid import Grid
+from cyclebound.golden.dataflow.line_memory import LineMemoryModel
+from cyclebound.golden.dataflow.run import Layout
 from cyclebound.sim.catalogue import load
 from cyclebound.sim.run.job import Job, run_job
 from cyclebound.tb.dataflow.cache_search import MEMORIES
+from cyclebound.tb.dataflow.core import KERNELS, arrays_of
+from cyclebound.tools.dataflow.compile import compile_kernel
+from cyclebound.tools.dataflow.mapper import map_graph
 from kit.pages import Page
 
 PAGE = Page("dataflow-cache.md")
 CONFIGURATIONS = load().find("dataflow.cache").configurations
 TURN, LATENCY = MEMORIES[-1]
+THREADS = 120
 ROWS = {row[0].strip("`"): list(map(int, row[2:]))
         for row in PAGE.rows("| configuration | ports, banks |")}
 
@@ -37,6 +48,25 @@ def test_the_example():
     assert PAGE.says("a miss with nothing else under way 3 + 9 + 4 = "
                      f"{bounds.line_miss(turn=TURN, latency=LATENCY)}",
                      f"it is {bounds.line_access.of(known('tiny'))} at most")
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("row", PAGE.rows("| kernel | `turn`, `latency` |"), ids=" ".join)
+def test_kernels_under_a_fabric(row):
+    name, memory, cycles, allowed = row
+    turn, latency = map(int, memory.split(", "))
+    p = load().find("dataflow.core").configurations["small"].parameters
+    grid = Grid(tuple(p["rows"]))
+    shape = CacheShape(**{key: p[key] for key in CacheShape.__dataclass_fields__})
+    mapped = map_graph(compile_kernel(KERNELS[name]), grid)
+    arrays = arrays_of(name, THREADS, np.random.default_rng(THREADS))
+    layout = Layout.of(arrays)
+    ran = run_core(CoreModel(grid, depth=p["depth"], shape=shape), LineMemoryModel(
+        layout.words(arrays), line=shape.line, turn=turn, latency=latency), mapped, layout,
+        threads=THREADS)
+    known = core_times(mapped, layout, threads=THREADS, depth=p["depth"], shape=shape, turn=turn,
+                       latency=latency)
+    assert (cycles, allowed) == (f"{ran.cycles:,}", f"{core_completion.of(known | p):,}")
 
 
 @pytest.mark.cosim

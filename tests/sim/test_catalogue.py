@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.unit,
 ROOT = Path(cyclebound.golden.__file__).parents[1]
 BLOCKS = list(catalogue.load())
 # Seconds to convert, in its least configuration: left to test_verilog.py unless all is asked for.
-SLOW = {"dataflow.diamond", "dataflow.fabric", "dram.axi_port", "dram.controller",
+SLOW = {"dataflow.core", "dataflow.diamond", "dataflow.fabric", "dram.axi_port", "dram.controller",
         "dram.dfi_controller", "noc.end_to_end", "noc.end_to_end_read", "noc.handshake_mesh",
         "noc.mesh", "noc.mesh_interfaces", "noc.pipelined_mesh", "simd.accelerator",
         "simd.compute_unit", "simd.hosted_accelerator", "simd.transfer_unit",

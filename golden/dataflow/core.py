@@ -1,0 +1,129 @@
+"""Golden model of an SGMF core: the fabric's model above the cache's (SGMF, sections 5, 5.2).
+
+A kernel's run on it, above a memory of lines that answers within known times.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cyclebound.golden.dataflow.bitstream import Configuration
+from cyclebound.golden.dataflow.cache import LineAnswer, LineCacheModel, LineRequest
+from cyclebound.golden.dataflow.cache_policies import WRITE_BACK, CacheShape
+from cyclebound.golden.dataflow.fabric import FabricModel
+from cyclebound.golden.dataflow.graph import Memory
+from cyclebound.golden.dataflow.grid import Grid, Kind
+from cyclebound.golden.dataflow.line_cache_bounds import line_access_times, line_flush
+from cyclebound.golden.dataflow.line_memory import LineMemoryModel
+from cyclebound.golden.dataflow.mapped import Mapped
+from cyclebound.golden.dataflow.run import Layout
+from cyclebound.golden.dataflow.wcet import estimate
+
+__all__ = ["CoreModel", "CoreResult", "CoreRun", "core_times", "run_core"]
+
+
+@dataclass(frozen=True)
+class CoreResult:
+    """One cycle: each load/store unit's report, and whether all is done, in memory too."""
+
+    faults: tuple[tuple[int, int] | None, ...]
+    done: bool
+
+
+class CoreModel:
+    """The fabric and its cache; in each cycle `line_request`, then `step`.
+
+    Parameters
+    ----------
+    grid : Grid
+        Of the fabric.
+    depth : int
+        Entries of all buffers.
+    shape : CacheShape
+        Of the cache.
+    """
+
+    def __init__(self, grid: Grid, *, depth: int, shape: CacheShape) -> None:
+        self._grid, self._depth = grid, depth
+        self.fabric: FabricModel | None = None
+        self.cache = LineCacheModel(ports=len(grid.of_kind(Kind.LOAD_STORE)), shape=shape)
+
+    def configure(self, configuration: Configuration) -> None:
+        """Load a configuration. Nothing may be under way."""
+        self.fabric = FabricModel(self._grid, configuration, depth=self._depth)
+        self.cache.step([None] * len(self.fabric.loads))  # a flush has ended
+
+    def line_request(self) -> LineRequest | None:
+        """What is asked of the memory below in this cycle."""
+        return self.cache.line_request()
+
+    def step(self, *, start: bool, line_taken: bool, line: LineAnswer | None) -> CoreResult:
+        """End the cycle; `configure` comes before the first."""
+        assert self.fabric is not None
+        flush = self.fabric.done
+        responses, done = self.cache.responses(), self.cache.flushed(flush)
+        taken = self.cache.step(self.fabric.requests(), line_taken=line_taken, line=line,
+                                flush=flush)
+        ended = self.fabric.step(start=start, requests_taken=taken, responses=responses)
+        return CoreResult(ended.faults, done)
+
+
+@dataclass(frozen=True)
+class CoreRun:
+    """Cycles from the start to the end of all threads, and to `Core`'s ``done``, both included."""
+
+    threads_ended: int
+    cycles: int
+
+
+def run_core(core: CoreModel, memory: LineMemoryModel, mapped: Mapped, layout: Layout, *,
+             threads: int, limit: int = 1_000_000,
+             see: Callable[[CoreResult], None] = lambda result: None) -> CoreRun:
+    """Run one configuration; the memory's words are changed in place.
+
+    ``see`` is told what each cycle shows. Raises `RuntimeError` after ``limit`` cycles.
+    """
+    core.configure(mapped.configuration(threads, layout.buffers))
+    assert core.fabric is not None
+    ended = 0
+    for cycle in range(limit):
+        takes = memory.takes(core.line_request())
+        answer = memory.answer()
+        if core.fabric.done and not ended:
+            ended = cycle + 1
+        result = core.step(start=cycle == 0, line_taken=takes, line=answer)
+        memory.step(takes)
+        see(result)
+        if result.done:
+            return CoreRun(ended, cycle + 1)
+    raise RuntimeError(f"threads were still under way after {limit} cycles")
+
+
+def core_times(mapped: Mapped, layout: Layout, *, threads: int, depth: int, shape: CacheShape,
+               turn: int, latency: int) -> dict[str, int]:
+    """What `golden.dataflow.fabric_bounds.core_completion` needs to know of a configuration.
+
+    The times of an access follow from the cache and the memory below it; from these, those of the
+    mapped kernel; the lines that a flush may have to write, from the arrays that are stored.
+    """
+    users = sum(map(bool, mapped.accesses()))
+    cache: dict[str, Any] = {
+        "banks": shape.banks, "misses": shape.misses, "targets": shape.targets,
+        "policy": shape.policy, "turn": turn, "latency": latency,
+        "tag_width": (depth - 1).bit_length()}
+    longest, stall = line_access_times(users=users, ways=shape.ways, **cache)
+    allowed = estimate(mapped, threads=threads, depth=depth, memory=max(2, longest), stall=stall)
+    return {"threads": threads, **allowed.parameters, "flush": line_flush.of({
+        **cache, "ports": max(1, users), "size": shape.size, "line": shape.line, "under_way": 1,
+        "dirty": _stored(mapped, layout, shape)})}
+
+
+def _stored(mapped: Mapped, layout: Layout, shape: CacheShape) -> int:
+    """The most lines of one bank that may be dirty in the cache."""
+    if shape.policy != WRITE_BACK:
+        return 0
+    names = {task.array for task in mapped.graph.tasks.values() if task.function == Memory.STORE}
+    lines = {(base + k) // shape.line for name in names
+             for base, size in [layout.buffers[name]] for k in range(size)}
+    return min(shape.rows, max((sum(number % shape.banks == bank for number in lines)
+                                for bank in range(shape.banks)), default=0))
