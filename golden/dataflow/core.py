@@ -11,11 +11,16 @@ from cyclebound.golden.dataflow.bitstream import Configuration
 from cyclebound.golden.dataflow.cache import LineAnswer, LineCacheModel, LineRequest
 from cyclebound.golden.dataflow.cache_policies import WRITE_BACK, CacheShape
 from cyclebound.golden.dataflow.fabric import FabricModel
-from cyclebound.golden.dataflow.graph import Memory
+from cyclebound.golden.dataflow.graph import Graph, Memory, Token
 from cyclebound.golden.dataflow.grid import Grid, Kind
-from cyclebound.golden.dataflow.line_cache_bounds import line_access_times, line_flush
+from cyclebound.golden.dataflow.line_cache_bounds import (
+    line_access_times,
+    line_flush,
+    line_hit,
+)
 from cyclebound.golden.dataflow.line_memory import LineMemoryModel
 from cyclebound.golden.dataflow.mapped import Mapped
+from cyclebound.golden.dataflow.persistence import cycles_lost, line_traffic
 from cyclebound.golden.dataflow.run import Layout
 from cyclebound.golden.dataflow.wcet import estimate
 
@@ -103,8 +108,9 @@ def core_times(mapped: Mapped, layout: Layout, *, threads: int, depth: int, shap
                turn: int, latency: int) -> dict[str, int]:
     """What `golden.dataflow.fabric_bounds.core_completion` needs to know of a configuration.
 
-    The times of an access follow from the cache and the memory below it; from these, those of the
-    mapped kernel; the lines that a flush may have to write, from the arrays that are stored.
+    Either each access takes as long as any may, or each takes as long as a hit, and ``lost`` has
+    the cycles that all misses cost; whichever is less. The lines that a flush may have to write
+    follow from the arrays that are stored.
     """
     users = sum(map(bool, mapped.accesses()))
     cache: dict[str, Any] = {
@@ -112,10 +118,34 @@ def core_times(mapped: Mapped, layout: Layout, *, threads: int, depth: int, shap
         "policy": shape.policy, "turn": turn, "latency": latency,
         "tag_width": (depth - 1).bit_length()}
     longest, stall = line_access_times(users=users, ways=shape.ways, **cache)
-    allowed = estimate(mapped, threads=threads, depth=depth, memory=max(2, longest), stall=stall)
-    return {"threads": threads, **allowed.parameters, "flush": line_flush.of({
-        **cache, "ports": max(1, users), "size": shape.size, "line": shape.line, "under_way": 1,
-        "dirty": _stored(mapped, layout, shape)})}
+    misses = estimate(mapped, threads=threads, depth=depth, memory=max(2, longest), stall=stall)
+    # as if all hit, and cycles that the misses cost altogether
+    others = max(0, users - 1)
+    hits = estimate(mapped, threads=threads, depth=depth, memory=others + line_hit(), stall=others)
+    lost = cycles_lost(line_traffic(mapped.graph, layout.buffers, threads=threads, shape=shape),
+                       turn=turn, latency=latency, targets=shape.targets)
+    allowed, lost = (misses, 0) if misses.cycles <= hits.cycles + lost else (hits, lost)
+    ended = _before_the_end(mapped.graph)
+    all_end = all(number in ended for number, task in mapped.graph.tasks.items() if task.array)
+    flush = line_flush.of({
+        **cache, "ports": max(1, users), "size": shape.size, "line": shape.line,
+        "dirty": _stored(mapped, layout, shape), "under_way": 0 if all_end else 1})
+    if all_end:  # all accesses have been answered; a line may still have to be written
+        flush += shape.banks * turn
+    return {"threads": threads, **allowed.parameters, "lost": lost, "flush": flush}
+
+
+def _before_the_end(graph: Graph) -> set[int]:
+    """The tasks without which no thread ends."""
+    before: set[int] = set()
+    waits = [token.task for token in graph.ends]
+    while waits:
+        task = waits.pop()
+        if task not in before:
+            before.add(task)
+            waits += [operand.task for operand in graph.tasks[task].operands
+                      if isinstance(operand, Token)]
+    return before
 
 
 def _stored(mapped: Mapped, layout: Layout, shape: CacheShape) -> int:

@@ -12,6 +12,7 @@ Tokens = Annotated[int, Range(1, says="tokens that pass")]
 Threads = Annotated[int, Range(1, says="threads that run")]
 Depth = Annotated[int, Range(2, says="entries of a buffer")]
 Part = Annotated[int, Range(0, says="cycles, by golden.dataflow.wcet.estimate of the kernel")]
+Lost = Annotated[int, Range(0, says="cycles, by golden.dataflow.persistence.cycles_lost")]
 Flush = Annotated[int, Range(1, says="cycles of the flush, by golden.dataflow.core.core_times")]
 Path = Annotated[int, Range(1, says="cycles of the first thread on the longest path")]
 
@@ -79,17 +80,19 @@ def fabric_completion(*, threads: Threads, depth: Depth, fill: Part, interval: P
     return fill + (-(-threads // depth) - 1) * interval + rest
 
 
-@bound(formula="fill + (ceil(threads / depth) - 1) * interval + rest + flush - 1",
+@bound(formula="fill + (ceil(threads / depth) - 1) * interval + rest + lost + flush - 1",
        source="this project, from SGMF, sections 4.1, 4.6, 5.1 and 5.3",
        environment="the memory below the cache takes each request and has each line in any cycle "
-                   "within its times, in any order of lines")
+                   "within its times, in any order of lines; the cache is empty at the start")
 def core_completion(*, threads: Threads, depth: Depth, fill: Part, interval: Part, rest: Part,
-                    flush: Flush) -> int:
+                    lost: Lost, flush: Flush) -> int:
     """Cycles from the start to ``done``, both included: all is in the memory below the cache.
 
-    ``fill``, ``interval`` and ``rest`` are those of `fabric_completion`, for accesses as long as
-    `golden.dataflow.line_cache_bounds.line_access` and waits as long as ``line_taken`` allow.
-    Derivation: the flush begins in the cycle in which the fabric is done; ``flush`` is
-    ``line_flush`` for the lines of a bank that hold what is stored (`golden.dataflow.core`).
+    ``fill``, ``interval`` and ``rest`` are those of `fabric_completion`: for accesses that all
+    hit, with ``lost`` cycles for what their misses cost together; or, with ``lost`` 0, for accesses
+    as long as `golden.dataflow.line_cache_bounds.line_access` and waits as long as ``line_taken``
+    allow. Derivation: docs/dataflow-cache.md. The flush begins in the cycle in which the fabric is
+    done; ``flush`` is ``line_flush`` for the lines of a bank that hold what is stored
+    (`golden.dataflow.core`).
     """
-    return fill + (-(-threads // depth) - 1) * interval + rest + flush - 1
+    return fill + (-(-threads // depth) - 1) * interval + rest + lost + flush - 1

@@ -10,12 +10,14 @@ from cyclebound.golden.dataflow.cache_policies import CacheShape
 from cyclebound.golden.dataflow.core import CoreModel, core_times, run_core
 from cyclebound.golden.dataflow.fabric_bounds import core_completion
 from cyclebound.golden.dataflow.grid import Grid
+from cyclebound.golden.dataflow.kernels import KERNELS as TABLE_2
 from cyclebound.golden.dataflow.line_memory import LineMemoryModel
 from cyclebound.golden.dataflow.run import Layout
 from cyclebound.sim.catalogue import load
 from cyclebound.sim.run.job import Job, run_job
 from cyclebound.tb.dataflow.cache_search import MEMORIES
 from cyclebound.tb.dataflow.core import KERNELS, arrays_of
+from cyclebound.tools.dataflow import cached_kernels
 from cyclebound.tools.dataflow.compile import compile_kernel
 from cyclebound.tools.dataflow.mapper import map_graph
 from kit.pages import Page
@@ -23,7 +25,7 @@ from kit.pages import Page
 PAGE = Page("dataflow-cache.md")
 CONFIGURATIONS = load().find("dataflow.cache").configurations
 TURN, LATENCY = MEMORIES[-1]
-THREADS = 120
+THREADS = 40
 ROWS = {row[0].strip("`"): list(map(int, row[2:]))
         for row in PAGE.rows("| configuration | ports, banks |")}
 
@@ -67,6 +69,14 @@ def test_kernels_under_a_fabric(row):
     known = core_times(mapped, layout, threads=THREADS, depth=p["depth"], shape=shape, turn=turn,
                        latency=latency)
     assert (cycles, allowed) == (f"{ran.cycles:,}", f"{core_completion.of(known | p):,}")
+
+
+@pytest.mark.unit
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", TABLE_2)
+def test_kernels_with_table_1s_cache(name):
+    cells, = (row for row in PAGE.rows("| kernel | cycles | bound | ratio |") if row[0] == name)
+    assert f"| {' | '.join(cells)} |" == cached_kernels.row(name)
 
 
 @pytest.mark.cosim
