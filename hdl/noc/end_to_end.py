@@ -16,7 +16,7 @@ from cyclebound.golden.noc.routes import Port
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.page_controller import BusLayout
 from cyclebound.hdl.noc.compute_tile import ComputeTile
-from cyclebound.hdl.noc.io_tile import IoTile
+from cyclebound.hdl.noc.dma_rx import DmaRx
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_receiver import PacketReceiver
 from cyclebound.hdl.noc.packet_sender import PacketSender, WindowLayout
@@ -119,7 +119,7 @@ class EndToEnd(wiring.Component):
             "sender": PacketSender(width=_WIDTH, payload=PAYLOAD_FLITS),
             "receiver": PacketReceiver(width=_WIDTH, payload=PAYLOAD_FLITS),
             "mesh": Mesh(rows=1, columns=_ROUTERS, depth=self.delta + 1, delta=self.delta),
-            "io": IoTile(nbytes=self.nbytes),
+            "io": DmaRx(slots=self.slots),
             "dram": SharedDram(**self._shared, cap=self.cap, part=self.part),
         }
 
@@ -138,7 +138,8 @@ class EndToEnd(wiring.Component):
         # -- local memory, and the network -----------------------------------------------------
         route = source_header([Port.EAST] * (_ROUTERS - 1) + [Port.LOCAL])
         m.d.comb += [
-            tile.start.eq(self.start), tile.saturate.eq(self.saturate), tile.route.eq(route),
+            tile.fills.valid.eq(self.start), tile.fills.payload.route.eq(route),
+            tile.fills.payload.words.eq(tile.words), tile.saturate.eq(self.saturate),
             sender.window.eq(self.window), self.writing.eq(tile.writing),
             self.filled.eq(tile.filled & goes),
         ]
@@ -159,10 +160,12 @@ class EndToEnd(wiring.Component):
         # -- DDR3; all requests of the transaction are in row 0 of bank 0 ------------------------
         mine = dram.sinks[0].payload
         m.d.comb += [
-            mine.write.eq(1), mine.column.eq(io.request.payload), mine.tag.eq(io.request.payload),
+            mine.write.eq(1), mine.column.eq(io.request.payload.place),
+            mine.tag.eq(io.request.payload.slot),
             dram.sinks[0].valid.eq(io.request.valid), io.request.ready.eq(dram.sinks[0].ready),
             self.asked.eq(io.request.valid & io.request.ready), dram.compete.eq(self.compete),
             dram.own_banks.eq(self.own_banks), dram.reads.eq(self.reads),
+            io.fetch.valid.eq(dram.fetch.valid & (dram.fetch.tag[dram.slot_bits:] == 0)),
             io.fetch.slot.eq(dram.fetch.tag[:dram.slot_bits]), io.fetch.beat.eq(dram.fetch.beat),
             self.data.eq(io.data), self.command.eq(dram.command), self.bus.eq(dram.bus),
         ]

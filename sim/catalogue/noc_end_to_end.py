@@ -7,9 +7,10 @@ from cyclebound.golden.noc import end_to_end_read as reads
 from cyclebound.golden.noc import execution_model_bounds as scheduled
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.hdl.noc.end_to_end_read import EndToEndRead
+from cyclebound.hdl.noc.many_core import ManyCore
 from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Picture, Testbench
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
-from cyclebound.tb.probe import Probe
+from cyclebound.tb.probe import Probe, taken
 
 _PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters": 3,
           "cap": 9, "part": "ddr3-1600-module"}
@@ -112,5 +113,38 @@ BLOCKS = (
         signals=("top.dut.reads__valid", "top.dut.reads__ready", "top.dut.asked",
                  "top.dut.passed", "top.dut.header", "top.dut.arrived", "top.dut.stalled",
                  "top.dut.stored", "top.dut.command", "top.dut.bus"),
+    ),
+    Block(
+        name="noc.many_core",
+        summary="compute tiles, network, I/O tile and DDR3: writes and reads of all tiles at once",
+        component=ManyCore,
+        configurations={
+            "small": Configuration({
+                "rows": 2, "columns": 2, "io": 1, "banks": 2, "words": 512, "requesters": 5,
+                "slots": 32, "packets": 2, "delta": 2, "quarters": 3, "cap": 9,
+                "part": "ddr3-1600-module"}),
+            "paper": Configuration({
+                "rows": 2, "columns": 3, "io": 2, "banks": 8, "words": 2048, "requesters": 12,
+                "slots": 32, "packets": 2, "delta": 5, "quarters": 3, "cap": 9,
+                "part": "ddr3-1600-module"}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.noc.many_core", quick=("small",), tests=(
+                "a_table_that_holds", "everywhere_at_once", "transactions_that_are_none")),
+            Testbench("applications", "cyclebound.tb.noc.many_core", thorough=True,
+                      max_cycles=50_000_000, tests=("many_tables", "from_two_to_eight")),
+        ),
+        bounds=(
+            BoundBinding("scheduled_write", scheduled.scheduled_write, probe=Probe(
+                start=f"network & first(network & writing[t], {taken('writes[t]')})",
+                end="bus.valid & bus.write & (bus.beat == 3) & (port == t)",
+                ends="writes[t].payload.bursts", over={"t": "tiles"}, classed=True)),
+            BoundBinding("scheduled_read", scheduled.scheduled_read, probe=Probe(
+                start=taken("reads[t]"), end="stored[t]", ends="declared.words",
+                over={"t": "tiles"}, classed=True)),
+        ),
+        checker=dram_timing_check,
+        signals=("top.dut.writing", "top.dut.stored", "top.dut.refused", "top.dut.stalled",
+                 "top.dut.overrun", "top.dut.command", "top.dut.bus"),
     ),
 )

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
-from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.golden.noc.composition import Transaction
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.noc.wide_dram import WideDram
 
 STAGES = "stages.json"      # beside the job: what each stage took and may take, by write
 ROUTERS = 4
@@ -33,8 +32,8 @@ _REST = "quarters", "cap", "part"  # parameters of the bound that are not the pa
 
 @dataclass
 class Events:
-    """Cycles in which something was seen, from reset; ``written`` and ``refreshes`` (of those since
-    the first word) in DDR cycles, the others in those of the network.
+    """Cycles in which something was seen, from reset; ``written`` and ``refreshes`` in DDR
+    cycles, the others in those of the network.
     """
 
     writing: int | None = None
@@ -64,8 +63,8 @@ class Scene:
         self.bench, p = bench, bench.parameters
         self.part = part_named(p["part"])
         self.slots, self.quarters = p["nbytes"] // REQUEST_BYTES, p["quarters"]
-        self.devices = [DramDevice(self.part), DramDevice(self.part)]
-        self.events = Events()
+        self.dram = WideDram(self.part, bench.outputs)
+        self.events = Events(refreshes=self.dram.refreshes)
         self.start = bench.cycle
         o = bench.outputs
         self._lists = [(o[name].mask, getattr(self.events, into)) for name, into in (
@@ -93,39 +92,21 @@ class Scene:
         if seen & self._filled:
             events.filled = cycle
         if seen & self._op:
-            self._command(now, seen)
+            self.dram.command(now, seen)
         if seen & self._valid:
             self._beat(now, seen)
 
-    def _command(self, now: int, seen: int) -> None:
-        o = self.bench.outputs
-        bank, row, column = (o[f"command.{name}"].of(seen) for name in ("bank", "row", "column"))
-        command = Command(o["command.op"].of(seen))
-        if command is Command.REF and self.events.writing is not None:
-            self.events.refreshes.append(now)
-        for device in self.devices:
-            device.command(now, command, bank, row, 8 * column)
-
     def _beat(self, now: int, seen: int) -> None:
         o = self.bench.outputs
-        if not o["bus.write"].of(seen):
-            return
-        data = o["data"].of(seen).to_bytes(REQUEST_BYTES // 4, "little")
-        for number, device in enumerate(self.devices):
-            device.data_in(now, data[number * BEAT_BYTES:][:BEAT_BYTES])
-        tag = o["bus.tag"].of(seen)
-        if o["bus.beat"].of(seen) == 3 and tag < self.slots:  # of port 0
+        self.dram.beat(now, seen)
+        if (o["bus.write"].of(seen) and o["bus.beat"].of(seen) == 3
+                and o["bus.tag"].of(seen) < self.slots):  # of port 0
             self.events.written.append(now)
 
     @property
     def stored(self) -> bytes:
         """Row 0 of bank 0, as far as the transaction goes."""
-        beats = []
-        for burst in range(self.slots):
-            halves = [device.burst(0, 0, burst) for device in self.devices]
-            for beat in range(4):
-                beats += [half[BEAT_BYTES * beat:][:BEAT_BYTES] for half in halves]
-        return b"".join(beats)
+        return self.dram.read(0, 0, 0, self.slots * REQUEST_BYTES)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cyclebound.golden.dram.device import BEAT_BYTES, DramDevice
-from cyclebound.golden.dram.rules import Command
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import end_to_end_read as bounds
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.end_to_end import keep, network_cycle
+from cyclebound.tb.noc.wide_dram import WideDram
 
 WINDOW, PERIOD = 512, 1024  # section V.B
 _SETTLED = 40     # cycles after which all others are under way
@@ -45,10 +44,9 @@ class ReadScene:
     def __init__(self, bench: Bench, values: dict[str, int]) -> None:
         self.bench, self.values, p = bench, values, bench.parameters
         self.part = part_named(p["part"])
-        self.devices = [DramDevice(self.part), DramDevice(self.part)]
-        self.events, self.start = ReadEvents(), bench.cycle
-        self._rows: dict[int, int] = {}  # the open ones, by bank
-        self._due: dict[int, int] = {}   # beats that are read, by cycle
+        self.dram = WideDram(self.part, bench.outputs)
+        self.events = ReadEvents(refreshes=self.dram.refreshes)
+        self.start = bench.cycle
         o, events = bench.outputs, self.events
         self._lists = [(o[name].mask, into) for name, into in (
             ("header", events.headers), ("arrived", events.arrived), ("stored", events.stored),
@@ -64,12 +62,7 @@ class ReadScene:
 
     def fill(self, row: int, data: bytes) -> None:
         """The beginning of a row of bank 0, before it is read."""
-        for place in range(0, len(data), BEAT_BYTES):
-            beat, number = divmod(place // BEAT_BYTES, 2)
-            burst = bytearray(self.devices[number].burst(0, row, beat // 4))
-            at = BEAT_BYTES * (beat % 4)
-            burst[at:at + BEAT_BYTES] = data[place:place + BEAT_BYTES]
-            self.devices[number].set_burst(0, row, beat // 4, bytes(burst))
+        self.dram.fill(0, row, 0, data)
 
     async def run(self, cycles: int, **values: int) -> list[int]:
         """So many cycles, with other inputs; what was seen in each."""
@@ -79,7 +72,7 @@ class ReadScene:
             now, count = self.now, min(self.part.nCAS, cycles - len(outputs))
             words = [base] * count
             for ahead in range(count):
-                if (beat := self._due.pop(now + ahead, None)) is not None:
+                if (beat := self.dram.due.pop(now + ahead, None)) is not None:
                     words[ahead] = base | self.bench.inputs.pack({"dq_in": beat})
             seen = await self.bench.play(words)
             for cycle, output in enumerate(seen, now):
@@ -93,27 +86,12 @@ class ReadScene:
         for mask, cycles in self._lists:
             if seen & mask:
                 cycles.append(now)
-        o = self.bench.outputs
         if seen & self._op:
-            command = Command(o["command.op"].of(seen))
-            bank, row, column = (o[f"command.{name}"].of(seen)
-                                 for name in ("bank", "row", "column"))
-            if command is Command.REF:
-                self.events.refreshes.append(now)
-            for device in self.devices:
-                device.command(now, command, bank, row, 8 * column)
-            if command is Command.ACT:
-                self._rows[bank] = row
-            elif command is Command.RD:
-                halves = [device.burst(bank, self._rows[bank], column) for device in self.devices]
-                for beat in range(self.part.nBURST):
-                    self._due[now + self.part.nCAS + beat] = int.from_bytes(b"".join(
-                        half[BEAT_BYTES * beat:][:BEAT_BYTES] for half in halves), "little")
-        if seen & self._valid and o["bus.write"].of(seen):  # of another master
-            for device in self.devices:
-                device.data_in(now, bytes(BEAT_BYTES))
+            self.dram.command(now, seen)
+        if seen & self._valid:
+            self.dram.beat(now, seen)
         if seen & self._seen:
-            self.events.words.append(o["seen.data"].of(seen))
+            self.events.words.append(self.bench.outputs["seen.data"].of(seen))
 
     async def read(self, row: int, bursts: int, **values: int) -> int:
         """Hand over a read of the beginning of that row; the cycle in which it was taken."""

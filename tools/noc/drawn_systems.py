@@ -24,15 +24,16 @@ _PERIODS = (16384, 32768, 65536)
 _SLACK = 3.0, 10.0  # deadlines, in bounds alone
 
 
-def drawn(rng: random.Random, most: int = 16) -> System:
+def drawn(rng: random.Random, most: int = 16, hardware: Hardware | None = None) -> System:
     """A system of up to ``most`` applications with one or two transactions each."""
-    hardware = Hardware()
+    hardware = hardware or Hardware()
+    sizes = [nbytes for nbytes in _BYTES if nbytes <= hardware.bank_bytes]
     tiles = [tile for tile in hardware.mesh.tiles if tile != hardware.io]
     applications, row = [], 0
     for number in range(rng.randint(2, most)):
         name, transactions = f"a{number}", []
         for which in range(rng.choice((1, 1, 2))):
-            nbytes, write, period = rng.choice(_BYTES), rng.random() < 0.5, rng.choice(_PERIODS)
+            nbytes, write, period = rng.choice(sizes), rng.random() < 0.5, rng.choice(_PERIODS)
             transactions.append(Transaction(name, f"t{which}", nbytes, write, period, period, row))
             row += 1
         applications.append(Application(name, rng.choice(tiles), tuple(transactions)))

@@ -1,0 +1,40 @@
+"""Addresses of a many-core's memory path: a specification.
+
+A packet's address header has 31 bits. To the I/O tile they say, from the lowest on, the word of a
+burst, the burst of a row, the row, the bank, and the number of the compute tile that sends. So of
+each bank as many rows can be written as bits are left.
+"""
+
+from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
+from cyclebound.golden.parameters import check_integer
+
+__all__ = ["ADDRESS_BITS", "place_bits", "row_bits", "tile_bits"]
+
+ADDRESS_BITS = 31
+WORD_BITS = (REQUEST_BYTES // 4 - 1).bit_length()
+
+
+def tile_bits(tiles: int) -> int:
+    """Bits of a compute tile's number."""
+    check_integer("compute tiles", tiles, 1)
+    return max(1, (tiles - 1).bit_length())
+
+
+def place_bits(part: Part | str) -> tuple[int, int]:
+    """Bits of a burst's number in its row, and of a bank's."""
+    dram = part_named(part)
+    return (dram.columns // 8 - 1).bit_length(), (dram.banks - 1).bit_length()
+
+
+def row_bits(part: Part | str, tiles: int) -> int:
+    """Bits of a row that an address has room for, as many as there are rows at most.
+
+    Raises `ValueError` where not even one is left.
+    """
+    dram, left = part_named(part), ADDRESS_BITS - WORD_BITS - tile_bits(tiles)
+    left -= sum(place_bits(dram))
+    if left < 1:
+        raise ValueError(f"an address of {ADDRESS_BITS} bits must have room for a row, a bank of "
+                         f"{dram.banks}, a burst of {dram.columns // 8} and one of {tiles} tiles")
+    return min(left, (dram.rows - 1).bit_length())

@@ -1,0 +1,270 @@
+"""Testbench of the many-core's memory path: applications with a table, and without one."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from cyclebound.golden.noc import tdma
+from cyclebound.golden.noc.end_to_end_data import SEED_BITS
+from cyclebound.golden.noc.execution_model import (
+    Allocation,
+    Application,
+    Flow,
+    Hardware,
+    System,
+    Transaction,
+)
+from cyclebound.golden.noc.many_core import Asked, asked, at_once, bound, compute_tiles, windows
+from cyclebound.golden.noc.routes import Mesh
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.noc.end_to_end import network_cycle, network_start
+from cyclebound.tb.noc.many_core_scene import ManyCoreScene, Rival
+from cyclebound.tools.noc.allocate import Choice, at_random, greedy, settle
+from cyclebound.tools.noc.drawn_systems import drawn
+from cyclebound.tools.noc.system_file import parse_allocation, parse_system
+
+_AHEAD = 16      # DDR cycles by which a transaction is prepared before it begins
+_TRIES = 50      # systems drawn until one has an allocation
+_APPLICATIONS = 6
+
+
+def hardware(bench: Bench) -> Hardware:
+    """What is simulated, for the execution model."""
+    p = bench.parameters
+    mesh = Mesh(p["rows"], p["columns"])
+    return Hardware(mesh=mesh, io=mesh.tiles[p["io"]], delta=p["delta"], quarters=p["quarters"],
+                    banks=p["banks"], bank_bytes=8 * p["words"], cap=p["cap"], part=p["part"])
+
+
+@dataclass
+class Took:
+    """DDR cycles of the longest of each transaction, by name; ``times``: how often it was seen."""
+
+    longest: dict[str, int] = field(default_factory=dict)
+    times: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, cycles: int) -> None:
+        """One more."""
+        self.longest[name] = max(cycles, self.longest.get(name, 0))
+        self.times[name] = self.times.get(name, 0) + 1
+
+
+async def play(bench: Bench, transactions: Sequence[Asked],
+               given: Mapping[tuple[int, bool], tdma.Slot], period: int, *, until: int,
+               hammered: Mapping[Rival, int] | None = None) -> Took:
+    """Each transaction as often as it begins before cycle ``until`` of the network, from when all
+    windows have opened once; what it moves is compared, and nothing else goes wrong."""
+    await bench.reset()
+    bench.forget()
+    scene, rng, took = ManyCoreScene(bench, given, period, hammered), bench.rng, Took()
+    first = period + rng.randrange(period)
+    begun: dict[tuple[int, bool], int] = {}
+    seen: dict[tuple[int, bool], tuple[str, int]] = {}
+
+    def collect() -> None:
+        for flow, (name, count) in list(seen.items()):
+            if len(scene.done[flow]) > count:
+                took.add(name, scene.done[flow][count] - begun[flow] + 1)
+                del seen[flow]
+
+    due = sorted((first + at, number) for number, one in enumerate(transactions)
+                 for at in range(one.start, until, one.period))
+    for at, number in due:
+        one = transactions[number]
+        start = network_start(at, bench)
+        await scene.run(max(0, start - scene.now - _AHEAD))
+        collect()
+        if not one.write:
+            scene.dram.fill(one.bank, one.row, one.column, rng.randbytes(one.nbytes))
+        scene.declare(one)
+        scene.begin(one, at, rng.getrandbits(SEED_BITS))
+        flow = one.tile, one.write
+        assert flow not in seen, f"{one.name} begins while {seen[flow][0]} is under way"
+        begun[flow], seen[flow] = start, (one.name, len(scene.done[flow]))
+    for _ in range(100):
+        if not seen:
+            break
+        await scene.run(1024)
+        collect()
+    assert not seen, f"{[name for name, _ in seen.values()]} did not end"
+    assert not scene.faults, scene.faults[:4]  # refused, stalled, overrun
+    for one in transactions:
+        if not one.write:
+            bench.compare(await scene.in_local_memory(one), scene.in_dram(one),
+                          f"what {one.name} read", count=one.bursts)
+    return took
+
+
+async def allocated(bench: Bench, system: System, allocation: Allocation, until: int) -> Took:
+    """A system with its table; the longest of each transaction is logged, and kept by
+    ``keep``."""
+    sharing: dict[Rival, int] = {}
+    transactions = asked(system, allocation)
+    for one in transactions:  # the bank of a tile that most of its transactions' requesters ask
+        many, worst = one.claim["requesters"], [key for key in sharing if key[0] == one.tile]
+        if one.write and many > max([1, *(sharing[key] for key in worst)]):
+            for key in worst:
+                del sharing[key]
+            sharing[one.tile, one.local] = many
+    took = await play(bench, transactions, windows(system, allocation), system.hardware.period,
+                      until=until, hammered=sharing)
+    for t in system.transactions:
+        place = allocation.places[t.full_name]
+        bench.dut._log.info("%s: %d times, at most %d DDR cycles; bound %d cycles of the network",
+                            t.full_name, took.times[t.full_name], took.longest[t.full_name],
+                            place.bound)
+    return took
+
+
+def drawn_with_table(bench: Bench, most: int) -> tuple[System, Allocation]:
+    """Applications drawn at random, and an allocation of them."""
+    for _ in range(_TRIES):
+        system = drawn(bench.rng, most, hardware(bench))
+        allocation = (greedy if bench.rng.random() < 0.5 else
+                      lambda system: at_random(system, bench.rng))(system)
+        if allocation is not None:
+            return system, allocation
+    raise AssertionError(f"of {_TRIES} systems drawn none has an allocation")
+
+
+@testbench
+async def a_table_that_holds(bench: Bench) -> None:
+    """A drawn system over a hyperperiod."""
+    system, allocation = drawn_with_table(bench, _APPLICATIONS)
+    await allocated(bench, system, allocation, system.hyperperiod * system.hardware.slot)
+
+
+@testbench
+async def many_tables(bench: Bench) -> None:
+    for _ in range(6):
+        system, allocation = drawn_with_table(bench, 2 + bench.rng.randrange(7))
+        await allocated(bench, system, allocation, 2 * system.hyperperiod * system.hardware.slot)
+
+
+# -- without a table -------------------------------------------------------------------------------
+
+
+def flows_of(bench: Bench, count: int) -> list[Flow]:
+    """So many flows, writes and reads in turn."""
+    where = hardware(bench)
+    tiles = compute_tiles(where.mesh, where.io)
+    return [(tile, write) for tile in tiles for write in (True, False)][:count]
+
+
+def one_each(bench: Bench, flows: Sequence[Flow], nbytes: int, *, banks: Sequence[int]
+             ) -> tuple[System, Allocation]:
+    """An application for each flow, each with a bank of local memory for itself, and these of
+    DDR3; windows of as many packets as fit, equal for all flows of a direction."""
+    base = hardware(bench)
+    period = 1 << 16
+    applications = tuple(Application(f"a{number}", tile, (Transaction(
+        f"a{number}", "t", nbytes, write, period, period, number + 1),))
+        for number, (tile, write) in enumerate(flows))
+    system = System(base, applications)
+    local = {f"a{number}.t": int(not write) for number, (_, write) in enumerate(flows)}
+    most = {way: base.most_packets // max(1, sum(write == way for _, write in flows))
+            for way in (False, True)}
+    return system, settle(system, Choice(
+        local, {f"a{number}": bank for number, bank in enumerate(banks)},
+        {flow: most[flow[1]] for flow in system.flows}, dict.fromkeys(local, 0)))
+
+
+async def without_table(bench: Bench, flows: Sequence[Flow], *, own_banks: bool, requesters: int,
+                        nbytes: int, times: int) -> Took:
+    """All of them, each a few times, from starts near each other; ``requesters`` at each writing
+    bank of local memory, which ask in every cycle."""
+    banks = range(len(flows)) if own_banks else [0] * len(flows)
+    system, allocation = one_each(bench, flows, nbytes, banks=banks)
+    spread = system.hardware.period
+    transactions, sharing = [], {}
+    for one in at_once(system, allocation, [bench.rng.randrange(spread) for _ in flows],
+                       own_banks=own_banks):
+        if one.write and requesters > 1:
+            one = replace(one, claim={**one.claim, "requesters": requesters})
+            sharing[one.tile, one.local] = requesters
+        transactions.append(one)
+    where = system.hardware
+    longest = network_cycle(max(bound(one, where) for one in transactions), where.quarters)
+    period = (longest // spread + 2) * spread  # a start at random, and what it takes
+    transactions = [replace(one, period=period) for one in transactions]
+    took = await play(bench, transactions, windows(system, allocation), spread,
+                      until=times * period, hammered=sharing)
+    keep([{"flows": len(flows), "own_banks": own_banks, "requesters": requesters,
+           "measured": max(took.longest.values())}])
+    return took
+
+
+def keep(rows: Sequence[dict]) -> None:
+    """Put what was measured beside the job."""
+    file = Path(os.environ["CYCLEBOUND_JOB"]).with_name("applications.json")
+    before = json.loads(file.read_text()) if file.exists() else []
+    file.write_text(json.dumps([*before, *rows]))
+
+
+@testbench
+async def everywhere_at_once(bench: Bench) -> None:
+    """As many flows as there may be, all in one bank of DDR3, and all requesters at the local banks
+    of those that write; then each with banks of its own."""
+    flows, most = flows_of(bench, 8), bench.parameters["requesters"] - 1
+    nbytes = min(1024, 8 * bench.parameters["words"])
+    await without_table(bench, flows, own_banks=False, requesters=most, nbytes=nbytes, times=1)
+    await without_table(bench, flows, own_banks=True, requesters=1, nbytes=nbytes, times=1)
+
+
+@testbench
+async def from_two_to_eight(bench: Bench) -> None:
+    """Worst case everywhere, banks of their own, and both."""
+    most, nbytes = bench.parameters["requesters"] - 1, min(4096, 8 * bench.parameters["words"])
+    for count in (2, 4, 6, 8):
+        flows = flows_of(bench, count)
+        for own_banks, requesters in ((False, most), (False, 1), (True, most), (True, 1)):
+            await without_table(bench, flows, own_banks=own_banks, requesters=requesters,
+                                nbytes=nbytes, times=4)
+
+
+@testbench
+async def transactions_that_are_none(bench: Bench) -> None:
+    """Refused, each by its flow, and the good ones after them arrive."""
+    system, allocation = one_each(bench, flows_of(bench, 2), 256, banks=(0, 1))
+    await bench.reset()
+    bench.forget()
+    scene = ManyCoreScene(bench, windows(system, allocation), system.hardware.period)
+    one, other = at_once(system, allocation, (0, 0), own_banks=True)
+    p, burst_words = bench.parameters, 16
+    wrong: list[dict[str, int]] = [
+        {"bursts": 0}, {"column": scene.part.bursts_per_row - 1, "bursts": 2},
+        {"word": p["words"] - burst_words, "bursts": 2}]
+    at = _AHEAD + network_cycle(scene.now, p["quarters"])
+    scene.dram.fill(other.bank, other.row, other.column, bench.rng.randbytes(other.nbytes))
+    for changes in wrong:
+        for each in (one, other):
+            scene.try_bad(replace(each, **changes), at)
+        at += 8
+    # no window: the flow of a tile that has none
+    idle = replace(one, tile=scene.tiles - 1, word=0)
+    scene.try_bad(idle, at)
+    await scene.run(network_start(at + 64 + 2 * one.nbytes, bench) - scene.now)
+    flows = 1 << one.tile | 1 << scene.tiles + other.tile
+    assert [fault[1:] for fault in scene.faults] == [
+        *[("refused", flows)] * len(wrong), ("refused", 1 << idle.tile)], scene.faults
+    scene.faults.clear()
+    at = network_cycle(scene.now, p["quarters"]) + _AHEAD
+    for each in (one, other):
+        scene.begin(each, at, 7)
+    await scene.run(8192)
+    assert len(scene.done[one.tile, True]) == len(scene.done[other.tile, False]) == 1
+    bench.compare(await scene.in_local_memory(other), scene.in_dram(other), "what was read")
+
+
+@testbench
+async def user(bench: Bench) -> None:
+    """A user's system and table, in the job's folder: ``system.toml`` and ``table.toml``;
+    ``ran.json`` is written there."""
+    folder = Path(os.environ["CYCLEBOUND_JOB"]).parent
+    system = parse_system((folder / "system.toml").read_text())
+    allocation = parse_allocation((folder / "table.toml").read_text(), system)
+    cycles = json.loads((folder / "cycles.json").read_text())
+    took = await allocated(bench, system, allocation, cycles)
+    (folder / "ran.json").write_text(json.dumps({"longest": took.longest, "times": took.times}))
