@@ -9,7 +9,7 @@ import typer
 from cyclebound.golden.noc.execution_model import Allocation, System, flow_name
 from cyclebound.golden.noc.execution_model_check import faults, requesters
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console, status
+from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console, progress_bars, status
 from cyclebound.sim.families.gpu.files import reading
 from cyclebound.sim.families.gpu.page import Grid, Page
 from cyclebound.tools.noc.allocate import NoTable, optimum
@@ -138,6 +138,53 @@ def _grids(system: System, allocation: Allocation) -> list[Grid]:
             "flow", "routers", "offset", "L", "packets", "packets for B_app"), [
             (flow_name(flow), len(one.route), one.offset, one.length, one.length // 66,
              system.least_packets(flow)) for flow, one in allocation.windows.items()])]
+
+
+@noc.command("run")
+def run_on_rtl(
+    file: Annotated[str, typer.Argument(
+        metavar="SYSTEM", help="Applications in TOML, or `example`.")],
+    table: Annotated[Path | None, typer.Option(
+        "--table", metavar="FILE", help="Their allocation, as `noc allocate -o` writes it; "
+        "without, one is searched first.")] = None,
+    hyperperiods: Annotated[int, typer.Option(
+        "--hyperperiods", metavar="N", min=1, max=10_000, help="For how long.")] = 1,
+    seconds: Seconds = 50.0,
+    output: Annotated[Path | None, typer.Option(
+        "--output", "-o", metavar="DIR", help="Keep the simulation's files here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run applications with their table on the RTL, and compare each transaction with its bound.
+
+        cyclebound noc allocate mine.toml -o table.toml
+        cyclebound noc run mine.toml --table table.toml
+
+    Compute tiles, network, I/O tile and DDR3 controller as the system's [hardware] says; in local
+    banks that several share, all that may ask do so in every cycle. What is written to DDR3 and
+    read from there is compared. The first run of a hardware builds its simulator, which takes
+    minutes. Exit status 1: a transaction took longer than its bound.
+    """
+    from cyclebound.sim.cli.gpu import deliver
+    from cyclebound.sim.families.noc.run import run_allocation
+
+    system = (parse_system(SYSTEM_EXAMPLE) if file == "example"
+              else reading(Path(file), parse_system))
+    allocation = (_found(system, seconds, 1)[0] if table is None
+                  else reading(table, lambda text: parse_allocation(text, system)))
+    with progress_bars() as tell:
+        ran = run_allocation(system, allocation, hyperperiods=hyperperiods, folder=output,
+                             tell=tell)
+    page, over = Page("On the RTL"), [one for one in ran if one.longest > one.bound]
+    page.grids.append(Grid("Transactions; times in cycles of DDR3", (
+        "transaction", "times", "longest", "bound", "of it"), [
+        (one.name, one.times, one.longest, one.bound, f"{one.longest / one.bound:.1%}")
+        for one in ran]))
+    page.sentences.append(
+        f"{sum(one.times for one in ran)} transactions, all data as they should be; " + (
+            "exceeded: " + ", ".join(one.name for one in over) if over else "all bounds held."))
+    deliver(page, [one.__dict__ for one in ran], as_json=as_json, html=None)
+    if over:
+        raise typer.Exit(1)
 
 
 @noc.command("compare")

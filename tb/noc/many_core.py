@@ -2,9 +2,10 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from cyclebound.golden.noc import tdma
 from cyclebound.golden.noc.end_to_end_data import SEED_BITS
@@ -53,28 +54,28 @@ class Took:
 
 async def play(bench: Bench, transactions: Sequence[Asked],
                given: Mapping[tuple[int, bool], tdma.Slot], period: int, *, until: int,
-               hammered: Mapping[Rival, int] | None = None) -> Took:
+               hammered: Mapping[Rival, int] | None = None,
+               tell: Callable[[int], None] = lambda cycle: None) -> Took:
     """Each transaction as often as it begins before cycle ``until`` of the network, from when all
     windows have opened once; what it moves is compared, and nothing else goes wrong."""
     await bench.reset()
     bench.forget()
     scene, rng, took = ManyCoreScene(bench, given, period, hammered), bench.rng, Took()
     first = period + rng.randrange(period)
-    begun: dict[tuple[int, bool], int] = {}
     seen: dict[tuple[int, bool], tuple[str, int]] = {}
 
     def collect() -> None:
         for flow, (name, count) in list(seen.items()):
             if len(scene.done[flow]) > count:
-                took.add(name, scene.done[flow][count] - begun[flow] + 1)
+                took.add(name, scene.done[flow][count] - scene.begun[flow] + 1)
                 del seen[flow]
 
     due = sorted((first + at, number) for number, one in enumerate(transactions)
                  for at in range(one.start, until, one.period))
     for at, number in due:
         one = transactions[number]
-        start = network_start(at, bench)
-        await scene.run(max(0, start - scene.now - _AHEAD))
+        tell(at - first)
+        await scene.run(max(0, network_start(at, bench) - scene.now - _AHEAD))
         collect()
         if not one.write:
             scene.dram.fill(one.bank, one.row, one.column, rng.randbytes(one.nbytes))
@@ -82,7 +83,7 @@ async def play(bench: Bench, transactions: Sequence[Asked],
         scene.begin(one, at, rng.getrandbits(SEED_BITS))
         flow = one.tile, one.write
         assert flow not in seen, f"{one.name} begins while {seen[flow][0]} is under way"
-        begun[flow], seen[flow] = start, (one.name, len(scene.done[flow]))
+        seen[flow] = one.name, len(scene.done[flow])
     for _ in range(100):
         if not seen:
             break
@@ -97,9 +98,9 @@ async def play(bench: Bench, transactions: Sequence[Asked],
     return took
 
 
-async def allocated(bench: Bench, system: System, allocation: Allocation, until: int) -> Took:
-    """A system with its table; the longest of each transaction is logged, and kept by
-    ``keep``."""
+async def allocated(bench: Bench, system: System, allocation: Allocation, until: int,
+                    tell: Callable[[int], None] = lambda cycle: None) -> Took:
+    """A system with its table; the longest of each transaction is logged."""
     sharing: dict[Rival, int] = {}
     transactions = asked(system, allocation)
     for one in transactions:  # the bank of a tile that most of its transactions' requesters ask
@@ -109,12 +110,11 @@ async def allocated(bench: Bench, system: System, allocation: Allocation, until:
                 del sharing[key]
             sharing[one.tile, one.local] = many
     took = await play(bench, transactions, windows(system, allocation), system.hardware.period,
-                      until=until, hammered=sharing)
-    for t in system.transactions:
-        place = allocation.places[t.full_name]
-        bench.dut._log.info("%s: %d times, at most %d DDR cycles; bound %d cycles of the network",
-                            t.full_name, took.times[t.full_name], took.longest[t.full_name],
-                            place.bound)
+                      until=until, hammered=sharing, tell=tell)
+    for one in transactions:
+        bench.dut._log.info("%s: %d times, at most %d of %d DDR cycles", one.name,
+                            took.times[one.name], took.longest[one.name],
+                            bound(one, system.hardware))
     return took
 
 
@@ -233,7 +233,7 @@ async def transactions_that_are_none(bench: Bench) -> None:
     scene = ManyCoreScene(bench, windows(system, allocation), system.hardware.period)
     one, other = at_once(system, allocation, (0, 0), own_banks=True)
     p, burst_words = bench.parameters, 16
-    wrong: list[dict[str, int]] = [
+    wrong: list[dict[str, Any]] = [
         {"bursts": 0}, {"column": scene.part.bursts_per_row - 1, "bursts": 2},
         {"word": p["words"] - burst_words, "bursts": 2}]
     at = _AHEAD + network_cycle(scene.now, p["quarters"])
@@ -260,11 +260,17 @@ async def transactions_that_are_none(bench: Bench) -> None:
 
 @testbench
 async def user(bench: Bench) -> None:
-    """A user's system and table, in the job's folder: ``system.toml`` and ``table.toml``;
-    ``ran.json`` is written there."""
+    """A user's system and table, for so many cycles of the network: ``work.json`` of the job's
+    folder; ``ran.json`` is written there."""
     folder = Path(os.environ["CYCLEBOUND_JOB"]).parent
-    system = parse_system((folder / "system.toml").read_text())
-    allocation = parse_allocation((folder / "table.toml").read_text(), system)
-    cycles = json.loads((folder / "cycles.json").read_text())
-    took = await allocated(bench, system, allocation, cycles)
+    work = json.loads((folder / "work.json").read_text())
+    system = parse_system(work["system"])
+    allocation = parse_allocation(work["table"], system)
+    progress = folder / "progress.json"
+
+    def tell(cycle: int) -> None:
+        progress.with_suffix(".new").write_text(json.dumps([cycle, work["cycles"]]))
+        progress.with_suffix(".new").rename(progress)
+
+    took = await allocated(bench, system, allocation, work["cycles"], tell)
     (folder / "ran.json").write_text(json.dumps({"longest": took.longest, "times": took.times}))

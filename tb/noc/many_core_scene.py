@@ -46,9 +46,11 @@ class ManyCoreScene:
             self.inputs |= {f"at.{tile}.{one}": bank for one in who}
         self.done: dict[tuple[int, bool], list[int]] = {
             (tile, write): [] for tile in range(self.tiles) for write in (False, True)}
+        self.begun: dict[tuple[int, bool], int] = {}  # the last one's first cycle
         self.faults: list[tuple[int, str, int]] = []  # cycle, what, flows or tiles
         self.words_seen: list[int] = []
         self._left = dict.fromkeys(self.done, 0)  # bursts or words of the one under way
+        self._awaited: set[int] = set()  # tiles whose core is to offer its first word
         self._under_way: dict[tuple[int, bool], tuple[Asked, int]] = {}
         self._pulses: dict[int, dict[str, int]] = {}
         self._taken: dict[int, list[tuple[str, Asked, int]]] = {}
@@ -58,6 +60,7 @@ class ManyCoreScene:
         o = self.bench.outputs
         self._op, self._valid = o["command.op"].mask, o["bus.valid"].mask
         self._stored, self._seen = o["stored"], o["seen.valid"].mask
+        self._writing, self._network = o["writing"], o["network"].mask
         self._wrong = [o[name] for name in ("refused", "stalled", "overrun")]
         self._bad = sum(field.mask for field in self._wrong)
         self._any = self._op | self._valid | self._stored.mask | self._seen | self._bad
@@ -117,6 +120,8 @@ class ManyCoreScene:
                     del self.inputs[name]
             packed = self._pack(words)
             for cycle, seen in enumerate(await self.bench.play(packed), now):
+                if self._awaited:
+                    self._await(cycle, seen)
                 if seen & self._any:
                     self._look(cycle, seen)
                 for name, one, seed in self._taken.pop(cycle, ()):
@@ -125,7 +130,9 @@ class ManyCoreScene:
                     flow = one.tile, one.write
                     assert not self._left[flow], f"{one.name}: {name} is under way, cycle {cycle}"
                     self._left[flow] = one.bursts if one.write else one.nbytes // WORD_BYTES
-                    self._under_way[flow] = one, seed
+                    self._under_way[flow], self.begun[flow] = (one, seed), cycle
+                    if one.write:
+                        self._awaited.add(one.tile)
 
     def _pack(self, values: Sequence[dict[str, int]]) -> list[int]:
         """Inputs of each cycle; most are those of the one before."""
@@ -135,6 +142,13 @@ class ManyCoreScene:
                 word, before = self.bench.inputs.pack(now), now
             packed.append(word)
         return packed
+
+    def _await(self, now: int, seen: int) -> None:
+        """A write begins when the core's first word is on offer, in a cycle of the network."""
+        if seen & self._network:
+            for tile in [tile for tile in self._awaited if self._writing.of(seen) >> tile & 1]:
+                self._awaited.remove(tile)
+                self.begun[tile, True] = now
 
     def _look(self, now: int, seen: int) -> None:
         if seen & self._op:
@@ -183,7 +197,6 @@ class ManyCoreScene:
                 self.inputs[name] = 0
         await self.run(8)
         before = len(self.words_seen)
-        network = self.bench.outputs["network"].mask
         for place in range(one.word, one.word + one.nbytes // WORD_BYTES):
             look = {"look.valid": 1, "look.tile": one.tile, "look.bank": one.local,
                     "look.word": place}
@@ -193,7 +206,7 @@ class ManyCoreScene:
                         **self._beat_due()})]))[0]
                 if seen & self._any:
                     self._look(self.now - 1, seen)
-                granted = seen & network
+                granted = seen & self._network
         await self.run(8)
         self.inputs = saved
         return b"".join(value.to_bytes(WORD_BYTES, "little")

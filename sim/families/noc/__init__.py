@@ -1,0 +1,1 @@
+"""Applications on the many-core's memory path."""
