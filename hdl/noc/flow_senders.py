@@ -61,6 +61,7 @@ class FlowSenders(wiring.Component):
             "sent": Out(flows), "refused": Out(flows), "overrun": Out(flows),
             "overlaps": Out(flows),
         })
+        self.within = Signal(flows)  # a flow is within a packet; a proof has to speak of it
 
     @cached_property
     def senders(self):
@@ -69,15 +70,16 @@ class FlowSenders(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        chosen, offers = 0, []
-        within = Signal(self.flows)  # a flow is within a packet
+        chosen, offers, within = 0, [], self.within
         for number, sender in enumerate(self.senders):
             m.submodules[f"sender_{number}"] = sender
             wiring.connect(m, wiring.flipped(self.transactions[number]), sender.transactions)
             wiring.connect(m, wiring.flipped(self.words[number]), sender.words)
             flit, may = sender.source, Signal(name=f"may_{number}")
+            # windows that are apart leave one flow that offers: only then no other one waits
+            before = Cat(*(other.source.valid for other in self.senders[:number])).any()
             m.d.comb += [
-                may.eq((within & ~(1 << number)) == 0),
+                may.eq(within[number] | ((within == 0) & ~before)),
                 flit.ready.eq(self.source.ready & may),
                 self.sent[number].eq(sender.sent), self.refused[number].eq(sender.refused),
                 self.overrun[number].eq(sender.overrun),

@@ -76,7 +76,7 @@ class ManyCore(wiring.Component):
     quarters : int
         Cycles of every four, from the first, in which network and local memory advance: 1 to 4.
     cap : int
-        Age cap of the reorder core.
+        Age cap of the reorder core, at least 1: without one no read has a bound.
     part : Part or str
         The DRAM, or its name.
 
@@ -126,7 +126,7 @@ class ManyCore(wiring.Component):
         check_integer("packets", packets, 2)
         check_integer("delta", delta, 2)
         check_integer("quarters", quarters, 1, 4)
-        check_integer("cap", cap, 0)
+        check_integer("cap", cap, 1)
         self.shape, self.part = Shape(rows, columns), part_named(part)
         self.io, self.banks, self.words = io, banks, words
         self.requesters, self.slots, self.packets = requesters, slots, packets

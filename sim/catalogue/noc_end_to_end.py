@@ -120,8 +120,8 @@ BLOCKS = (
         component=ManyCore,
         configurations={
             "small": Configuration({
-                "rows": 2, "columns": 2, "io": 1, "banks": 2, "words": 512, "requesters": 5,
-                "slots": 32, "packets": 2, "delta": 2, "quarters": 3, "cap": 9,
+                "rows": 1, "columns": 3, "io": 1, "banks": 2, "words": 256, "requesters": 4,
+                "slots": 8, "packets": 2, "delta": 2, "quarters": 3, "cap": 9,
                 "part": "ddr3-1600-module"}),
             "paper": Configuration({
                 "rows": 2, "columns": 3, "io": 2, "banks": 8, "words": 2048, "requesters": 12,

@@ -1,8 +1,9 @@
-"""The network interface."""
+"""The network interface, and the sending half of one with several flows."""
 
 import functools
 
 from cyclebound.golden.noc import bounds
+from cyclebound.hdl.noc.flow_senders import FlowSenders
 from cyclebound.hdl.noc.network_interface import NetworkInterface
 from cyclebound.sim.describe.block import (
     Block,
@@ -11,6 +12,11 @@ from cyclebound.sim.describe.block import (
     FpgaTarget,
     Property,
     Testbench,
+)
+from cyclebound.tb.noc.flow_senders_properties import (
+    FlowSendersApartProof,
+    FlowSendersCheck,
+    FlowSendersWholeProof,
 )
 from cyclebound.tb.noc.network_interface_properties import (
     InterfaceCheck,
@@ -73,5 +79,48 @@ BLOCKS = (
         fpga=FpgaTarget("paper"),
         signals=("top.dut.sender.left", "top.dut.injected__valid", "top.dut.injected__payload",
                  "top.dut.received__valid", "top.dut.received__payload"),
+    ),
+    Block(
+        name="noc.flow_senders",
+        summary="several flows at a network interface, each with its own window",
+        component=FlowSenders,
+        configurations={
+            "small": Configuration({"flows": 3, "width": 16, "payload": 4}),
+            "paper": Configuration({"flows": 5, "width": 32, "payload": 64}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.noc.flow_senders", quick=("small",)),),
+        bounds=(
+            BoundBinding("injection", bounds.injection, probe=Probe(
+                start=taken("transactions[f]"), end="sent[f]", in_flight=2, classed=True,
+                over={"f": "flows"},
+                request={"words": "transactions[f].payload.words", "period": "windows[f].period",
+                         "length": "windows[f].length", "crossing": "windows[f].crossing",
+                         "offset": "windows[f].offset"})),
+        ),
+        properties=(
+            Property(
+                name="apart",
+                quick=0,
+                says="at most one flow has a flit for the link in a cycle, whatever the windows "
+                     "are, and nothing is on offer outside of them",
+                checker=FlowSendersApartProof,
+                instances=({"flows": 2, "width": 8, "payload": 4},),
+                depth=10,
+                induction=3,
+            ),
+            Property(
+                name="whole",
+                quick=0,
+                says="packets are kept together on the link, whatever windows and network are",
+                checker=FlowSendersWholeProof,
+                instances=({"flows": 2, "width": 8, "payload": 4},
+                           {"flows": 4, "width": 8, "payload": 4}),
+                depth=10,
+                induction=3,
+            ),
+        ),
+        checker=FlowSendersCheck,
+        fpga=FpgaTarget("paper"),
+        signals=("top.dut.source__valid", "top.dut.source__payload", "top.dut.overlaps"),
     ),
 )

@@ -24,11 +24,10 @@ from cyclebound.tb.noc.end_to_end import network_cycle, network_start
 from cyclebound.tb.noc.many_core_scene import ManyCoreScene, Rival
 from cyclebound.tools.noc.allocate import Choice, at_random, greedy, settle
 from cyclebound.tools.noc.drawn_systems import drawn
-from cyclebound.tools.noc.system_file import parse_allocation, parse_system
 
 _AHEAD = 16      # DDR cycles by which a transaction is prepared before it begins
 _TRIES = 50      # systems drawn until one has an allocation
-_APPLICATIONS = 6
+_APPLICATIONS = 4
 
 
 def hardware(bench: Bench) -> Hardware:
@@ -191,16 +190,20 @@ async def without_table(bench: Bench, flows: Sequence[Flow], *, own_banks: bool,
     transactions = [replace(one, period=period) for one in transactions]
     took = await play(bench, transactions, windows(system, allocation), spread,
                       until=times * period, hammered=sharing)
-    keep([{"flows": len(flows), "own_banks": own_banks, "requesters": requesters,
-           "measured": max(took.longest.values())}])
+    keep("own banks" if own_banks else "one bank", requesters, transactions, took, where)
     return took
 
 
-def keep(rows: Sequence[dict]) -> None:
-    """Put what was measured beside the job."""
+def keep(how: str, requesters: int, transactions: Sequence[Asked], took: Took,
+         where: Hardware) -> None:
+    """Put the longest write and read, and what they may take, beside the job, in DDR cycles."""
     file = Path(os.environ["CYCLEBOUND_JOB"]).with_name("applications.json")
     before = json.loads(file.read_text()) if file.exists() else []
-    file.write_text(json.dumps([*before, *rows]))
+    row = {"flows": len(transactions), "banks": how, "requesters": requesters}
+    for write, name in ((True, "write"), (False, "read")):
+        row[name] = [max(took.longest[one.name] for one in transactions if one.write == write),
+                     max(bound(one, where) for one in transactions if one.write == write)]
+    file.write_text(json.dumps([*before, row]))
 
 
 @testbench
@@ -215,13 +218,18 @@ async def everywhere_at_once(bench: Bench) -> None:
 
 @testbench
 async def from_two_to_eight(bench: Bench) -> None:
-    """Worst case everywhere, banks of their own, and both."""
+    """Worst case everywhere, banks of their own, both, and with a table."""
     most, nbytes = bench.parameters["requesters"] - 1, min(4096, 8 * bench.parameters["words"])
     for count in (2, 4, 6, 8):
         flows = flows_of(bench, count)
         for own_banks, requesters in ((False, most), (False, 1), (True, most), (True, 1)):
             await without_table(bench, flows, own_banks=own_banks, requesters=requesters,
                                 nbytes=nbytes, times=4)
+        system, _ = one_each(bench, flows, nbytes, banks=range(count))
+        allocation = greedy(system)
+        assert allocation is not None
+        took = await allocated(bench, system, allocation, 4 << 16)
+        keep("table", 1, asked(system, allocation), took, system.hardware)
 
 
 @testbench
@@ -242,13 +250,12 @@ async def transactions_that_are_none(bench: Bench) -> None:
         for each in (one, other):
             scene.try_bad(replace(each, **changes), at)
         at += 8
-    # no window: the flow of a tile that has none
-    idle = replace(one, tile=scene.tiles - 1, word=0)
-    scene.try_bad(idle, at)
+    expected = [("refused", 1 << one.tile | 1 << scene.tiles + other.tile)] * len(wrong)
+    if scene.tiles > 1:  # the flow of a tile that has no window
+        scene.try_bad(replace(one, tile=scene.tiles - 1, word=0), at)
+        expected.append(("refused", 1 << scene.tiles - 1))
     await scene.run(network_start(at + 64 + 2 * one.nbytes, bench) - scene.now)
-    flows = 1 << one.tile | 1 << scene.tiles + other.tile
-    assert [fault[1:] for fault in scene.faults] == [
-        *[("refused", flows)] * len(wrong), ("refused", 1 << idle.tile)], scene.faults
+    assert [fault[1:] for fault in scene.faults] == expected, scene.faults
     scene.faults.clear()
     at = network_cycle(scene.now, p["quarters"]) + _AHEAD
     for each in (one, other):
@@ -256,21 +263,3 @@ async def transactions_that_are_none(bench: Bench) -> None:
     await scene.run(8192)
     assert len(scene.done[one.tile, True]) == len(scene.done[other.tile, False]) == 1
     bench.compare(await scene.in_local_memory(other), scene.in_dram(other), "what was read")
-
-
-@testbench
-async def user(bench: Bench) -> None:
-    """A user's system and table, for so many cycles of the network: ``work.json`` of the job's
-    folder; ``ran.json`` is written there."""
-    folder = Path(os.environ["CYCLEBOUND_JOB"]).parent
-    work = json.loads((folder / "work.json").read_text())
-    system = parse_system(work["system"])
-    allocation = parse_allocation(work["table"], system)
-    progress = folder / "progress.json"
-
-    def tell(cycle: int) -> None:
-        progress.with_suffix(".new").write_text(json.dumps([cycle, work["cycles"]]))
-        progress.with_suffix(".new").rename(progress)
-
-    took = await allocated(bench, system, allocation, work["cycles"], tell)
-    (folder / "ran.json").write_text(json.dumps({"longest": took.longest, "times": took.times}))

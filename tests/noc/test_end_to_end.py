@@ -19,8 +19,8 @@ from cyclebound.golden.noc.composition import row_conflict
 from cyclebound.golden.noc.end_to_end_data import WORD_BYTES, word
 from cyclebound.golden.noc.visible_timing import DDR
 from cyclebound.hdl.noc.compute_tile import ComputeTile
+from cyclebound.hdl.noc.dma_rx import DmaRx
 from cyclebound.hdl.noc.end_to_end import EndToEnd
-from cyclebound.hdl.noc.io_tile import IoTile
 from cyclebound.sim.drawing.drawing import write
 from cyclebound.sim.pictures import end_to_end as pictures
 from cyclebound.sim.run.job import Job, run_job
@@ -241,7 +241,8 @@ def test_compute_tile_sends_what_its_core_has_written(requesters, saturated):
         ctx.set(tile.transactions.ready, 1)
         asked = None
         for cycle in range(40 + 2 * 16 * requesters + 20):
-            ctx.set(tile.start, cycle == 20)
+            ctx.set(tile.fills.payload.words, words)
+            ctx.set(tile.fills.valid, cycle == 20)
             ctx.set(tile.source.ready, cycle % 7 != 3)
             if ctx.get(tile.transactions.valid):
                 assert asked is None
@@ -257,34 +258,94 @@ def test_compute_tile_sends_what_its_core_has_written(requesters, saturated):
 
 
 @unit
-def test_io_tile_asks_when_a_burst_is_whole_and_keeps_its_words():
-    tile = IoTile(nbytes=512)
+def test_a_compute_tile_uses_the_bank_that_it_is_told():
+    """Two transactions from different banks, while others hammer one of them."""
+    tile = ComputeTile(requesters=4, words=32, banks=3)
+    sent, asked = [], []
+    jobs = [{"bank": 2, "word": 3, "words": 16, "seed": 7, "route": 1, "address": 5},
+            {"bank": 0, "word": 16, "words": 16, "seed": 9, "route": 2, "address": 6}]
+
+    async def bench(ctx):
+        ctx.set(tile.saturate, 0b1100)
+        for who in range(4):
+            ctx.set(tile.at[who], 2)
+        ctx.set(tile.source.ready, 1)
+        ctx.set(tile.transactions.ready, 1)
+        waiting = list(jobs)
+        for _ in range(400):
+            ctx.set(tile.fills.valid, bool(waiting))
+            if waiting:
+                ctx.set(tile.fills.payload, waiting[0])
+                if ctx.get(tile.fills.ready):
+                    del waiting[0]
+            if ctx.get(tile.transactions.valid):
+                asked.append(ctx.get(tile.transactions.payload.address))
+            if ctx.get(tile.source.valid):
+                sent.append(ctx.get(tile.source.payload))
+            await ctx.tick()
+        assert ctx.get(tile.fills.ready)
+        for job in jobs:  # what a core finds there
+            for number in range(job["words"]):
+                ctx.set(tile.look, {"valid": 1, "bank": job["bank"], "word": job["word"] + number})
+                while not ctx.get(tile.seen.valid):  # the others' turns
+                    await ctx.tick()
+                assert ctx.get(tile.seen.data) == word(number, 32, job["seed"])
+                ctx.set(tile.look.valid, 0)
+                await ctx.tick()
+
+    run_bench(tile, bench)
+    assert asked == [5, 6]
+    text = b"".join(word(index, 32, job["seed"]).to_bytes(WORD_BYTES, "little")
+                    for job in jobs for index in range(16))
+    assert b"".join(flit.to_bytes(4, "little") for flit in sent) == text
+
+
+@unit
+@pytest.mark.parametrize("wrong", [0, 1, 3, 6])
+def test_dma_rx_refuses_slots(wrong):
+    says = "at least 2" if wrong < 2 else "a power of two"
+    with pytest.raises(ValueError, match=f"^slots must be {says}, not {wrong}$"):
+        DmaRx(slots=wrong)
+
+
+@unit
+def test_dma_rx_asks_when_a_burst_is_whole_and_keeps_its_words():
+    tile = DmaRx(slots=4)
     asked = []
 
     async def bench(ctx):
         for number in range(128):
             ctx.set(tile.words.valid, 1)
-            ctx.set(tile.words.payload.address, number)
+            ctx.set(tile.words.payload.address, 320 + number)
             ctx.set(tile.words.payload.data, 0x1000 + number)
             ctx.set(tile.request.ready, number % 40 == 39)
+            assert ctx.get(tile.words.ready)
             if ctx.get(tile.request.valid) and number % 40 == 39:
-                asked.append((number, ctx.get(tile.request.payload)))
+                asked.append((number, ctx.get(tile.request.payload.slot),
+                              ctx.get(tile.request.payload.place)))
             await ctx.tick()
+        assert not ctx.get(tile.words.ready)  # all slots are in use
         ctx.set(tile.words.valid, 0)
         ctx.set(tile.request.ready, 1)
         while ctx.get(tile.request.valid):
-            asked.append((None, ctx.get(tile.request.payload)))
+            asked.append((None, ctx.get(tile.request.payload.slot),
+                          ctx.get(tile.request.payload.place)))
             await ctx.tick()
-        ctx.set(tile.fetch.slot, 2)
-        ctx.set(tile.fetch.beat, 3)
-        await ctx.tick()
+        for beat in range(4):  # out of order; the ring goes on with the oldest
+            ctx.set(tile.fetch, {"valid": 1, "slot": 2, "beat": beat})
+            await ctx.tick()
+        ctx.set(tile.fetch.valid, 0)
         await ctx.tick()
         beat = ctx.get(tile.data).to_bytes(32, "little")
         assert beat == b"".join((0x1000 + 32 * 2 + 8 * 3 + lane).to_bytes(4, "little")
                                 for lane in range(8))
+        assert not ctx.get(tile.words.ready)
+        ctx.set(tile.fetch, {"valid": 1, "slot": 0, "beat": 3})
+        await ctx.tick()
+        assert ctx.get(tile.words.ready)
 
     run_bench(tile, bench)
-    assert asked == [(39, 0), (79, 1), (119, 2), (None, 3)]
+    assert asked == [(39, 0, 10), (79, 1, 11), (119, 2, 12), (None, 3, 13)]
 
 
 @unit

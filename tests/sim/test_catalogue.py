@@ -27,7 +27,8 @@ BLOCKS = list(catalogue.load())
 # Seconds to convert, in its least configuration: left to test_verilog.py unless all is asked for.
 SLOW = {"dataflow.core", "dataflow.diamond", "dataflow.fabric", "dram.axi_port", "dram.controller",
         "dram.dfi_controller", "noc.end_to_end", "noc.end_to_end_read", "noc.handshake_mesh",
-        "noc.mesh", "noc.mesh_interfaces", "noc.pipelined_mesh", "simd.accelerator",
+        "noc.many_core", "noc.mesh", "noc.mesh_interfaces", "noc.pipelined_mesh",
+        "simd.accelerator",
         "simd.compute_unit", "simd.hosted_accelerator", "simd.transfer_unit",
         "systolic.float_output_stationary", "systolic.float_weight_stationary"}
 CONFIGURED = [

@@ -89,6 +89,6 @@ def _block(parameters: dict) -> Block:
     named = catalogue.load().find(_BLOCK)
     return Block(name=_BLOCK, summary=named.summary, component=ManyCore,
                  configurations={"own": Configuration(parameters)},
-                 testbenches=(Testbench("user", "cyclebound.tb.noc.many_core", tests=("user",),
+                 testbenches=(Testbench("user", "cyclebound.tb.noc.many_core_user",
                                         max_cycles=1_000_000_000),),
                  bounds=named.bounds, checker=named.checker, fpga=None, signals=())

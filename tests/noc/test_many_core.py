@@ -1,0 +1,206 @@
+# amaranth: UnusedElaboratable=no
+"""The many-core's memory path: parameters, addresses, what is asked of it, the RTL, the command."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from amaranth.back import rtlil
+
+from cyclebound.golden.dram.timing import DDR3_1600_MODULE
+from cyclebound.golden.noc import many_core as golden
+from cyclebound.golden.noc.end_to_end_data import word
+from cyclebound.golden.noc.execution_model import Hardware
+from cyclebound.golden.noc.many_core_data import row_bits, tile_bits
+from cyclebound.golden.noc.routes import Mesh
+from cyclebound.hdl.noc.many_core import ManyCore
+from cyclebound.sim import catalogue
+from cyclebound.sim.describe.block import Block, Configuration, Testbench
+from cyclebound.sim.run.job import Job, simulate
+from cyclebound.tools.noc.allocate import greedy
+from cyclebound.tools.noc.system_file import SYSTEM_EXAMPLE, parse_system, system_text
+
+unit = pytest.mark.unit
+TINY = {"rows": 1, "columns": 2, "io": 0, "banks": 2, "words": 64, "requesters": 3, "slots": 2,
+        "packets": 2, "delta": 2, "quarters": 3, "cap": 9, "part": "ddr3-1600-module"}
+
+
+@unit
+@pytest.mark.parametrize(("changes", "kind", "message"), [
+    ({"rows": 0}, ValueError, "rows must be from 1 to 16, not 0"),
+    ({"columns": 1}, ValueError, "places of the mesh must be from 2 to 9, not 1"),
+    ({"rows": 3, "columns": 4}, ValueError, "places of the mesh must be from 2 to 9, not 12"),
+    ({"io": 2}, ValueError, "the I/O tile must be from 0 to 1, not 2"),
+    ({"banks": 1}, ValueError, "banks must be from 2 to 64, not 1"),
+    ({"words": 48}, ValueError, "words must be a power of two, not 48"),
+    ({"words": 8}, ValueError, "words must be from 16 to 32768, not 8"),
+    ({"requesters": 2}, ValueError, "requesters must be from 3 to 32, not 2"),
+    ({"slots": 1}, ValueError, "slots must be from 2 to 256, not 1"),
+    ({"packets": 1}, ValueError, "packets must be at least 2, not 1"),
+    ({"quarters": 0}, ValueError, "quarters must be from 1 to 4, not 0"),
+    ({"cap": 0}, ValueError, "cap must be at least 1, not 0"),
+    ({"delta": "5"}, TypeError, "delta must be an integer, not '5'")])
+def test_refuses(changes, kind, message):
+    with pytest.raises(kind, match=f"^{message}$"):
+        ManyCore(**{**TINY, **changes})
+
+
+@unit
+def test_a_tiny_one_converts():
+    assert "attribute \\top 1" in rtlil.convert(ManyCore(**TINY))
+
+
+@unit
+def test_an_address_has_room_for_rows():
+    """5 bits of a word, 7 of a burst, 3 of a bank: 16 are left for the tile and the row."""
+    assert [row_bits("ddr3-1600-module", tiles) for tiles in (1, 2, 4, 5, 8)] == [15, 15, 14, 13,
+                                                                                13]
+    small = replace(DDR3_1600_MODULE, rows=16)
+    assert row_bits(small, 8) == 4
+    with pytest.raises(ValueError, match="must have room for a row"):
+        row_bits(replace(DDR3_1600_MODULE, columns=1 << 27), 4)
+    assert [tile_bits(tiles) for tiles in (1, 2, 3, 5, 8)] == [1, 1, 2, 3, 3]
+
+
+@unit
+def test_seeds_tell_transactions_apart():
+    assert word(5, 512) == word(5, 512, 0)
+    assert len({word(5, 512, seed) for seed in range(1 << 16)}) == 1 << 16
+
+
+@unit
+def test_what_an_allocation_asks_for():
+    system = parse_system(SYSTEM_EXAMPLE)
+    allocation = greedy(system)
+    transactions = {one.name: one for one in golden.asked(system, allocation)}
+    assert len(transactions) == 7
+    path = transactions["planner.path"]
+    assert (path.tile, path.write, path.bursts, path.period) == (2, True, 4, 16384)
+    for one in transactions.values():
+        place = allocation.places[one.name]
+        assert one.start == 512 * place.start
+        # the model rounds cycles of the network up
+        assert system.hardware.cycles(golden.bound(one, system.hardware)) == place.bound
+    windows = golden.windows(system, allocation)
+    assert set(windows) == {(0, True), (0, False), (1, True), (1, False), (2, True), (2, False)}
+    assert list(golden.misfits(system)) == []
+
+
+@unit
+def test_a_row_that_no_address_reaches_is_named():
+    system = parse_system(SYSTEM_EXAMPLE.replace('name = "frame"\nbytes', 'name = "frame"\nrow = '
+                                                 '8192\nbytes', 1))
+    (said,) = golden.misfits(system)
+    assert said == ("row of camera.frame must be below 8192, as an address header has no room for "
+                    "more, not 8192")
+
+
+@unit
+def test_without_a_table_all_flows_are_masters():
+    system = parse_system(SYSTEM_EXAMPLE)
+    allocation = greedy(system)
+    own, any_bank = (golden.at_once(system, allocation, range(7), own_banks=own)
+                     for own in (True, False))
+    assert [one.start for one in own] == list(range(7))
+    assert {one.claim["masters"] for one in own} == {6}
+    assert all(one.claim["mixed"] for one in own)
+    assert all(golden.bound(one, system.hardware) <= golden.bound(other, system.hardware)
+               for one, other in zip(own, any_bank, strict=True))
+
+
+def _simulated(component, tmp_path, tests=("everywhere_at_once",)):
+    named = catalogue.load().find("noc.many_core")
+    block = Block(name="noc.many_core", summary="", component=component,
+                  configurations={"own": Configuration(TINY)},
+                  testbenches=(Testbench("t", "cyclebound.tb.noc.many_core", tests=tests),),
+                  bounds=named.bounds, fpga=None, signals=())
+    return simulate(block, Job("noc.many_core", "own", "t", 1, str(tmp_path)))
+
+
+class WrongRow(ManyCore):
+    """A write goes to another row."""
+
+    def _address(self, number, place):
+        return super()._address(number, place) ^ (1 << 12)
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_a_tiny_one_moves_all_data(tmp_path):
+    outcome = _simulated(ManyCore, tmp_path)
+    assert outcome.passed, outcome.reason
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_a_write_to_another_row_is_seen(tmp_path):
+    outcome = _simulated(WrongRow, tmp_path)
+    assert not outcome.passed
+    assert "wrote" in outcome.reason
+
+
+# The command
+
+SMALL = system_text(parse_system("""
+[hardware]
+rows = 1
+columns = 2
+io = [0, 0]
+banks = 2
+bank_bytes = 512
+delta = 2
+
+[[application]]
+name = "a"
+tile = [0, 1]
+
+[[application.transaction]]
+name = "w"
+bytes = 256
+direction = "write"
+period = 2048
+
+[[application]]
+name = "b"
+tile = [0, 1]
+
+[[application.transaction]]
+name = "r"
+bytes = 512
+direction = "read"
+period = 4096
+"""))
+
+
+@pytest.mark.system
+@pytest.mark.cosim
+def test_a_users_system_on_the_rtl(call, tmp_path):
+    (tmp_path / "s.toml").write_text(SMALL)
+    said = call("noc", "run", "s.toml", "--hyperperiods", "3", "--json")
+    assert said.returncode == 0, said.stderr
+    rows = {row["name"]: row for row in json.loads(said.stdout)}
+    assert {name: row["times"] for name, row in rows.items()} == {"a.w": 6, "b.r": 3}
+    assert all(0 < row["longest"] <= row["bound"] for row in rows.values())
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(("change", "says"), [
+    (("rows = 1\ncolumns = 2", "rows = 4\ncolumns = 4"),
+     "places of the mesh must be from 2 to 9, not 16"),
+    (("row = 0", "row = 40000"),
+     "row of a.w must be below 32768, as an address header has no room for more, not 40000")])
+def test_what_the_hardware_does_not_have_is_named(call, tmp_path, change, says):
+    assert change[0] in SMALL
+    (tmp_path / "s.toml").write_text(SMALL.replace(*change, 1))
+    said = call("noc", "run", "s.toml")
+    assert (said.returncode, said.stderr.strip()) == (2, f"cyclebound: {says}")
+
+
+@unit
+def test_hardware_is_the_systems():
+    system = parse_system(SMALL)
+    assert golden.hardware_of(system) == {
+        "rows": 1, "columns": 2, "io": 0, "banks": 2, "words": 64, "delta": 2, "quarters": 3,
+        "cap": 9, "part": "ddr3-1600-module"}
+    assert golden.compute_tiles(Mesh(2, 3), Hardware().io) == [(0, 0), (0, 1), (1, 0), (1, 1),
+                                                               (1, 2)]
