@@ -9,7 +9,9 @@ key, and the design is elaborated whenever it is asked for.
 import functools
 import os
 import site
+import sys
 import sysconfig
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,9 +48,12 @@ class Identity:
     key: str
     modules: tuple[str, ...] = ()
 
-    def stands(self) -> bool:
-        """Whether the key stands for all that was read so far."""
-        return not self.beside() and self._settled() and unchanged(began())
+    def stands(self, installed: Callable[[], bool] = lambda: unchanged(began())) -> bool:
+        """Whether the key stands for all that was read so far.
+
+        ``installed`` says that no package has changed; who has looked knows.
+        """
+        return not self.beside() and self._settled() and installed()
 
     def beside(self) -> list[str]:
         """What the sources read that the key does not stand for."""
@@ -69,12 +74,21 @@ def identity(modules: tuple[str, ...], *parts: object) -> Identity:
 def stands_for(path: Path, files: frozenset[Path], folder: Path) -> bool:
     """Whether a key made from ``files`` stands for this file, too: it is one of them, compiled from
     one of them, in ``folder``, or installed."""
-    if any(path.is_relative_to(root) for root in roots().values()):
-        if path.parent.name != "__pycache__":
-            return path in files
-        source = path.parents[1] / f"{path.name.partition('.')[0]}.py"
-        return source in files and _is_of(path, source)
-    return any(path.is_relative_to(place) for place in (folder, *_installed()))
+    source = _source_of(path)
+    if any(source.is_relative_to(root) for root in roots().values()):
+        return source in files and (source is path or _is_of(path, source))
+    return any(source.is_relative_to(place) for place in (folder, *_installed()))
+
+
+def _source_of(path: Path) -> Path:
+    """The source of a compiled file, beside it or in the folder that Python was told; any other
+    file itself."""
+    name = f"{path.name.partition('.')[0]}.py"
+    if path.parent.name == "__pycache__":
+        return path.parents[1] / name
+    if sys.pycache_prefix and path.suffix == ".pyc" and path.is_relative_to(sys.pycache_prefix):
+        return Path(path.anchor, path.relative_to(sys.pycache_prefix)).with_name(name)
+    return path
 
 
 def _is_of(compiled: Path, source: Path) -> bool:

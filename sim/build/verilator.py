@@ -1,8 +1,9 @@
 """Verilog to a simulator, compiled once for each content.
 
-Four measured choices (docs/performance.md): only the ports are visible to VPI; Verilator's runtime
+Five measured choices (docs/performance.md): only the ports are visible to VPI; Verilator's runtime
 is compiled once for all designs, and its headers, the larger part of a small design's time, are
-precompiled; generated C++ is compiled as one file while it is small, in parallel when it is large.
+precompiled; generated C++ is compiled as one file while it is small, in parallel when it is large;
+and the compiler optimises it little, since more takes it longer and makes it no faster.
 """
 
 import concurrent.futures
@@ -42,8 +43,8 @@ _FLAGS = ("-std=gnu++20", "-w",
           *(("-fcf-protection=none",) if os.uname().machine == "x86_64" else ()))
 _TRANSLATION = ("-O3", "--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-lint",
                 "--output-split", "20000", "--output-split-cfuncs", "500")
-# code of every cycle, the same of a small design, and code that runs once
-_FAST, _SMALL, _SLOW = "-O2", "-O1", "-O0"
+# Verilator's runtime, code of every cycle, and code that runs once
+_LIBRARY, _FAST, _SLOW = "-O2", "-O1", "-O0"
 _ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at once
 _CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
 _MAIN = Path(__file__).with_name("simulator.cpp")
@@ -55,7 +56,9 @@ _CLOCKING = re.compile(r"^module [^;]*;|^  (?:input|wire) clk;|\.clk\(clk\)|"
                        r"\balways @\(posedge clk\)", re.MULTILINE)
 # where a model begins with what depends on its inputs
 _INPUTS = "vlSelfRef.__VicoFirstIteration = 1U;"
-_HEADERS = "headers.h"  # what every design includes, in the runtime's folder
+# what every design includes, in the runtime's folder, precompiled with the optimisation of the most
+# that takes it (g++ 12 fails where that is more), and without any
+_HEADERS = {_LIBRARY: "headers.h", _FAST: "headers.h", _SLOW: "headers_slow.h"}
 _INCLUDED = ("verilated.h", "verilated_vpi.h", "memory", "string", "libgen.h", "stdio.h")
 
 
@@ -141,23 +144,29 @@ def _runtime(trace: str | None) -> Path:
 
     def make(folder: Path) -> None:
         include = verilator().root / "include"
-        flags = [_FAST, *_FLAGS, *_defines(trace), *_includes(), "-pthread"]
+        flags = [*_FLAGS, *_defines(trace), *_includes(), "-pthread"]
+
+        def header(optimisation: str) -> None:
+            name = _HEADERS[optimisation]
+            (folder / name).write_text("".join(f"#include <{one}>\n" for one in _INCLUDED))
+            _run([compiler(), optimisation, *flags, "-x", "c++-header", "-o", f"{name}.gch", name],
+                 folder)
 
         def one(name: str) -> None:
-            _run([compiler(), *flags, "-include", f"./{_HEADERS}", "-c", "-o", f"{name}.o",
-                  str(include / f"{name}.cpp")], folder)
+            _run([compiler(), _LIBRARY, *flags, "-include", f"./{_HEADERS[_LIBRARY]}", "-c", "-o",
+                  f"{name}.o", str(include / f"{name}.cpp")], folder)
 
-        (folder / _HEADERS).write_text("".join(f"#include <{name}>\n" for name in _INCLUDED))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            headers = pool.submit(_run, [compiler(), *flags, "-x", "c++-header", "-o",
-                                         f"{_HEADERS}.gch", _HEADERS], folder)
+            headers = [pool.submit(header, optimisation) for optimisation in (_LIBRARY, _SLOW)]
             others = _runtime(None) if trace else folder
-            headers.result()
+            for made in headers:
+                made.result()
             list(pool.map(one, names))
         for path in others.glob("*.o") if trace else ():
             shutil.copy(path, folder)
 
-    key = key_of(_verilator_content(), compiler_content(), _FLAGS, trace, _FAST, _INCLUDED, names)
+    key = key_of(_verilator_content(), compiler_content(), _FLAGS, trace, _LIBRARY, _HEADERS,
+                 _INCLUDED, names)
     return find_once("runtime", key, make)
 
 
@@ -165,7 +174,7 @@ def _chunks(sources: list[Path]) -> list[tuple[str, list[Path]]]:
     """Sources grouped into compilations of about equal size, each with its optimisation."""
     total = sum(path.stat().st_size for path in sources)
     if total <= _ONE_FILE:
-        return [(_SMALL, sources)]
+        return [(_FAST, sources)]
     slow = [path for path in sources if path.stem.endswith("__Slow")]
     groups: list[list[Path]] = []
     sizes: list[int] = []
@@ -190,15 +199,15 @@ def _compile(folder: Path, trace: str | None, runtime: Path, main: Path | None =
     models = [[*sorted(folder.glob("Vtop*.cpp")), program],
               *([*sorted(folder.glob(f"{replica.prefix}*.cpp"))] for replica in replicas),
               *[[folder / "replicas.cpp"]] * bool(replicas)]
-    flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread",
-             "-include", str(runtime / _HEADERS)]
+    flags = [*_FLAGS, *_defines(trace), f"-I{folder}", *_includes(), "-pthread"]
 
     def one(job: tuple[int, tuple[str, list[Path]]]) -> str:
         number, (optimisation, group) = job
         unit = folder / f"unit{number}.cpp"
         # by names alone: a folder may be called anything, a quotation mark in it
         unit.write_text("".join(f'#include "{path.name}"\n' for path in group))
-        _run([compiler(), optimisation, *flags, "-c", str(unit), "-o", f"unit{number}.o"], folder)
+        _run([compiler(), optimisation, *flags, "-include", str(runtime / _HEADERS[optimisation]),
+              "-c", str(unit), "-o", f"unit{number}.o"], folder)
         return f"unit{number}.o"
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

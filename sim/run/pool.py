@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor
 from typing import Any, TypeVar
 
+from cyclebound.sim.base import bytecode
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.build.sources import begun
 from cyclebound.sim.run.simulator import die_with_parent
@@ -37,6 +38,7 @@ def _worker(parent: int, at: int) -> None:
     signal.signal(signal.SIGTERM, _stop)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
     die_with_parent(parent)
+    bytecode.kept_by_parent()
     begun(at)
 
 
@@ -109,13 +111,14 @@ def pool_of(workers: int, scheduler: str | None) -> Iterator[concurrent.futures.
         with _cluster(scheduler) as executor:
             yield executor
         return
-    pool = _Pool(workers)
-    try:
-        yield pool
-    except BaseException:
-        pool.stop()
-        raise
-    pool.shutdown()
+    with bytecode.kept():
+        pool = _Pool(workers)
+        try:
+            yield pool
+        except BaseException:
+            pool.stop()
+            raise
+        pool.shutdown()
 
 
 @contextlib.contextmanager

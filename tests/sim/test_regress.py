@@ -376,6 +376,41 @@ def test_junit_of_unprintable_text(tmp_path):
 # -- single jobs -----------------------------------------------------------------------------------
 
 
+@unit
+def test_packages_are_looked_at_for_several_jobs_at_once(monkeypatch, tmp_path):
+    """At first at once, then after fifty times as long as it took, and at the end."""
+    now, looks, same = [0.0], [], [True]
+
+    def unchanged(since):
+        looks.append(now[0])
+        now[0] += 1.0
+        return same[0]
+
+    monkeypatch.setattr(regress, "unchanged", unchanged)
+    monkeypatch.setattr(regress, "settled", lambda files: True)
+    monkeypatch.setattr(regress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(regress, "_content", lambda job: f"content{job.seed}")
+    jobs = [Job("a.b", "c", "cycle", number, "/folder") for number in range(5)]
+    with closing(Results(tmp_path / "run", create=True)) as results:
+        finished = regress._Finished(results)
+
+        def after(number, at):
+            now[0] = at
+            finished.add(jobs[number], Outcome(jobs[number].name, True), "")
+            return sorted(name[-1] for name in results.done())
+
+        assert after(0, 0.0) == ["0"]
+        assert after(1, 2.0) == after(2, 50.0) == ["0"]
+        assert looks == [0.0]
+        finished.close()
+        assert sorted(name[-1] for name in results.done()) == ["0", "1", "2"]
+        same[0] = False  # a package has changed, perhaps before this job ran
+        assert after(3, 200.0) == ["0", "1", "2"]
+        same[0] = True
+        assert after(4, 300.0) == ["0", "1", "2", "4"]
+        assert looks == [0.0, 50.0, 200.0, 300.0]
+
+
 @cosim
 def test_one_test_of_a_testbench(pages, tmp_path):
     found = run_job(Job("test.endless", "d3", "cycle", 1, str(tmp_path), test="requests",

@@ -36,6 +36,18 @@ def results(tmp_path):
 
 
 @unit
+def test_a_job_is_done_when_it_is_known_what_ran(results):
+    jobs = [(job(number), outcome(number, compared=7)) for number in (1, 2)]
+    for one, its in jobs:
+        results.finished(one, its, "")
+    assert results.done() == {}
+    results.identified((one, its, f"content{one.seed}") for one, its in jobs)
+    assert results.done() == {"a.b/c/cycle/1": "content1", "a.b/c/cycle/2": "content2"}
+    results.identified([(job(1), outcome(1, compared=8), "content1")])  # it showed something else
+    assert results.done() == {"a.b/c/cycle/2": "content2"}
+
+
+@unit
 def test_a_job_comes_back_as_it_went(results):
     results.finished(job(), outcome(compared=7, cycles=8, build_seconds=1.5, run_seconds=2.5,
                                     cached=True, waveform="w.vcd", tests=[("t", True)]), "content")
