@@ -30,10 +30,13 @@ def test_children_share_what_they_compile(forbidden, tmp_path):
         folder = Path(sys.pycache_prefix)
         subprocess.run([sys.executable, "-c", "import imported"], cwd=tmp_path, check=True)
         compiled = Path(importlib.util.cache_from_source(str(tmp_path / "imported.py")))
-        assert compiled.is_relative_to(folder) and compiled.exists()
+        assert compiled.is_relative_to(folder)
+        assert compiled.exists()
         assert folder.stat().st_mode & 0o077 == 0  # nobody else's
-    assert not folder.exists() and not (tmp_path / "__pycache__").exists()
-    assert sys.dont_write_bytecode and sys.pycache_prefix is None
+    assert not folder.exists()
+    assert not (tmp_path / "__pycache__").exists()
+    assert sys.dont_write_bytecode
+    assert sys.pycache_prefix is None
     assert os.environ["PYTHONDONTWRITEBYTECODE"] == "1"
     assert "PYTHONPYCACHEPREFIX" not in os.environ
 

@@ -30,7 +30,8 @@ def run(tmp_path):
 
 def test_the_same_script_runs_once(run):
     first, ran = run("bmc")
-    assert ran and "wire width 4" in first
+    assert ran
+    assert "wire width 4" in first
     assert run("prove") == (first, False)
 
 
@@ -38,7 +39,8 @@ def test_the_same_script_runs_once(run):
 def test_another_file_or_script_runs(run, other):
     first, _ = run("bmc")
     second, ran = run("cover", **other)
-    assert ran and second != first
+    assert ran
+    assert second != first
 
 
 def test_what_fails_is_not_kept(run, tmp_path):
