@@ -1,4 +1,4 @@
-"""A first-level cache: banks with tags behind a crossbar, above a port of whole lines.
+"""A first-level cache: banks with tags and a crossbar in front, above a port of whole lines.
 
 Ref: SGMF, sections 2.1, 5, 5.2 and 6, Table 1.
 """

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.hdl.noc.packet_receiver import ReceivedLayout
-from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.parameters import check_power_of_two
 
 __all__ = ["BEATS", "BurstLayout", "DmaRx"]
 
@@ -55,9 +55,7 @@ class DmaRx(wiring.Component):
     """
 
     def __init__(self, *, slots, width=32):
-        check_integer("slots", slots, 2)
-        if slots & slots - 1:
-            raise ValueError(f"slots must be a power of two, not {slots}")
+        check_power_of_two("slots", slots, 2)
         self.slots, self.width, self.beat = slots, width, 8 * REQUEST_BYTES // BEATS
         self.word_bits = (8 * REQUEST_BYTES // width - 1).bit_length()  # of a word's place in it
         self.place_bits = width - 1 - self.word_bits

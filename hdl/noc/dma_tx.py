@@ -16,7 +16,7 @@ from cyclebound.golden.noc.packet import LENGTH_BITS
 from cyclebound.hdl.dram.page_controller import DeliverLayout
 from cyclebound.hdl.dram.reorder_core import RequestLayout
 from cyclebound.hdl.noc.packet_sender import TransactionLayout
-from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.parameters import check_power_of_two
 
 __all__ = ["DescriptorLayout", "DmaTx"]
 
@@ -71,9 +71,7 @@ class DmaTx(wiring.Component):
 
     def __init__(self, *, part, slots, width=32):
         self.part = part = part_named(part)
-        check_integer("slots", slots, 2)
-        if slots & slots - 1:
-            raise ValueError(f"slots must be a power of two, not {slots}")
+        check_power_of_two("slots", slots, 2)
         self.slots, self.width = slots, width
         self.beat_bits, self.slot_bits = 8 * REQUEST_BYTES // _BEATS, (slots - 1).bit_length()
         super().__init__({

@@ -21,7 +21,7 @@ from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_receiver import PacketReceiver
 from cyclebound.hdl.noc.packet_sender import PacketSender, WindowLayout
 from cyclebound.hdl.noc.shared_dram import SharedDram, tag_bits
-from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer, check_power_of_two
 
 __all__ = ["EndToEnd"]
 
@@ -91,9 +91,7 @@ class EndToEnd(wiring.Component):
         check_integer("rivals", rivals, 0, 7)
         check_integer("quarters", quarters, 1, 4)
         check_integer("cap", cap, 0)
-        check_integer("bytes", nbytes, 2 * REQUEST_BYTES, 4096)
-        if nbytes & nbytes - 1:
-            raise ValueError(f"bytes must be a power of two, not {nbytes}")
+        check_power_of_two("bytes", nbytes, 2 * REQUEST_BYTES, 4096)
         self.requesters, self.nbytes, self.delta, self.rivals = requesters, nbytes, delta, rivals
         self.quarters, self.cap, self.part = quarters, cap, part_named(part)
         self.slots, self.packets = nbytes // REQUEST_BYTES, -(-nbytes // _PACKET_BYTES)

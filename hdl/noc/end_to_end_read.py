@@ -21,7 +21,7 @@ from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_receiver import PacketReceiver
 from cyclebound.hdl.noc.packet_sender import PacketSender, WindowLayout
 from cyclebound.hdl.noc.shared_dram import SharedDram, tag_bits
-from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer, check_power_of_two
 from cyclebound.hdl.sram.banked_memory import SramBank
 
 __all__ = ["EndToEndRead", "ReadLayout"]
@@ -113,9 +113,7 @@ class EndToEndRead(wiring.Component):
         check_integer("quarters", quarters, 1, 4)
         check_integer("packets", packets, 2)
         check_integer("cap", cap, 0)
-        check_integer("bytes", nbytes, 2 * REQUEST_BYTES, 4096)
-        if nbytes & nbytes - 1:
-            raise ValueError(f"bytes must be a power of two, not {nbytes}")
+        check_power_of_two("bytes", nbytes, 2 * REQUEST_BYTES, 4096)
         self.requesters, self.nbytes, self.delta, self.rivals = requesters, nbytes, delta, rivals
         self.quarters, self.packets, self.cap = quarters, packets, cap
         self.part = part_named(part)

@@ -23,7 +23,7 @@ class FlowSenders(wiring.Component):
     Flows whose windows are apart do not see each other: each has a sender that keeps the bounds
     that it has by itself. A flow whose window is not apart from that of one with a lower number
     is refused: its transactions are dropped and counted. It is apart if both have one period and
-    never a cycle together. A flow whose window has no length has none, and is in nobody's way.
+    never a cycle together. A flow whose window has no length has none, and conflicts with no other.
 
     Packets are kept together: where the network stalls one until its window closes, other flows
     wait until it has ended, in its next window. Only then do they see it.

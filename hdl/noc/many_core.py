@@ -26,7 +26,7 @@ from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.packet_receiver import PacketReceiver
 from cyclebound.hdl.noc.packet_sender import PacketSender, WindowLayout
 from cyclebound.hdl.noc.shared_dram import SharedDram, tag_bits
-from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer, check_power_of_two
 
 __all__ = ["ManyCore", "PlaceLayout"]
 
@@ -118,11 +118,9 @@ class ManyCore(wiring.Component):
         check_integer("places of the mesh", rows * columns, 2, 9)
         check_integer("the I/O tile", io, 0, rows * columns - 1)
         check_integer("banks", banks, 2, 64)
-        check_integer("words", words, _BURST_WORDS, 1 << 15)
-        if words & words - 1:
-            raise ValueError(f"words must be a power of two, not {words}")
+        check_power_of_two("words", words, _BURST_WORDS, 1 << 15)
         check_integer("requesters", requesters, 3, 32)
-        check_integer("slots", slots, 2, 256)
+        check_power_of_two("slots", slots, 2, 256)
         check_integer("packets", packets, 2)
         check_integer("delta", delta, 2)
         check_integer("quarters", quarters, 1, 4)

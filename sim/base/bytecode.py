@@ -2,7 +2,7 @@
 
 Containers often set ``PYTHONDONTWRITEBYTECODE``. Then each of some hundred simulators and tools
 compiles the same sources again, half of the time of a short one. So they share a folder of their
-own, which is gone when the command ends; nobody else can write there.
+own, which is gone when the command ends; no other user can write there.
 """
 
 import contextlib

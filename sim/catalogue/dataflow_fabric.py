@@ -223,7 +223,7 @@ BLOCKS = (
     ),
     Block(
         name="dataflow.cache_banks",
-        summary="a cache's banks behind a crossbar; hits and misses answered in any order",
+        summary="a cache's banks and a crossbar in front; hits and misses answered in any order",
         component=CacheBanks,
         configurations={
             "tiny": Configuration(_TINY_BANKS),
@@ -278,7 +278,7 @@ BLOCKS = (
     ),
     Block(
         name="dataflow.cache",
-        summary="first-level cache: banks with tags behind a crossbar, above a port of lines",
+        summary="first-level cache: banks with tags and a crossbar in front, above a port of lines",
         component=Cache,
         configurations={
             # 2 ways, 2 sets
@@ -406,7 +406,7 @@ BLOCKS = (
                                       "replacement": "fifo"}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dataflow.core", quick=()),
+            Testbench("cycle", "cyclebound.tb.dataflow.core", quick=("tiny",)),
             Testbench("reuse", "cyclebound.tb.dataflow.core", quick=(),
                       tests=("a_word_that_all_threads_load",), configurations=("small", "through")),
         ),

@@ -106,7 +106,7 @@ async def longest_access(bench: Bench, traffic: Traffic, turn: int, latency: int
 
 
 @testbench
-async def accesses_behind_others(bench: Bench) -> None:
+async def accesses_among_others(bench: Bench) -> None:
     for turn, latency in MEMORIES:
         adversary = Adversary(bench, turn, latency)
         found = await climbed_in_simulation(

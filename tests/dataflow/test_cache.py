@@ -424,7 +424,7 @@ def test_bounds():
     known = TINY | {"turn": 2, "latency": 9}
     assert line_hit() == 3
     assert line_miss(turn=1, latency=1) == 6  # taken, asked for, written, made, two to answer
-    # alone, one tag less, one register: behind a miss of its own
+    # alone, one tag less, one register: after a miss of its own port
     alone = known | {"ports": 1, "misses": 1, "targets": 1, "ways": 1, "tag_width": 1}
     assert line_taken.of(alone) == 2 + 9 + 2
     assert line_access.of(alone) == 13 + 2 + 9 + 3

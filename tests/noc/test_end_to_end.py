@@ -36,8 +36,8 @@ PATH = {"nbytes": 4096, "delta": 5, "window": 512, "period": 1024}
     ({"requesters": 1}, ValueError, r"^requesters must be from 2 to 32, not 1$"),
     ({"delta": 1}, ValueError, r"^delta must be at least 2, not 1$"),
     ({"rivals": 8}, ValueError, r"^rivals must be from 0 to 7, not 8$"),
-    ({"nbytes": 8192}, ValueError, r"^bytes must be from 256 to 4096, not 8192$"),
-    ({"nbytes": 768}, ValueError, r"^bytes must be a power of two, not 768$"),
+    ({"nbytes": 8192}, ValueError, r"^bytes must be a power of two from 256 to 4096, not 8192$"),
+    ({"nbytes": 768}, ValueError, r"^bytes must be a power of two from 256 to 4096, not 768$"),
     ({"nbytes": "4k"}, TypeError, r"^bytes must be an integer, not '4k'$"),
     ({"quarters": 5}, ValueError, r"^quarters must be from 1 to 4, not 5$"),
     ({"cap": -1}, ValueError, r"^cap must be at least 0, not -1$"),
@@ -303,8 +303,8 @@ def test_a_compute_tile_uses_the_bank_that_it_is_told():
 @unit
 @pytest.mark.parametrize("wrong", [0, 1, 3, 6])
 def test_dma_rx_refuses_slots(wrong):
-    says = "at least 2" if wrong < 2 else "a power of two"
-    with pytest.raises(ValueError, match=f"^slots must be {says}, not {wrong}$"):
+    with pytest.raises(ValueError,
+                       match=f"^slots must be a power of two of at least 2, not {wrong}$"):
         DmaRx(slots=wrong)
 
 

@@ -40,7 +40,7 @@ def test_one_flow_converts():
     (Window(10, 8, 4), Window(10, 2, 6), True),    # round the end of the period
     (Window(10, 8, 5), Window(10, 2, 6), False),
     (Window(10, 0, 1), Window(20, 5, 1), False),   # two periods
-    (Window(10, 0, 0), Window(20, 5, 20), True),   # no cycle, in nobody's way
+    (Window(10, 0, 0), Window(20, 5, 20), True),   # no cycle, no conflict
     (Window(10, 3, 1), Window(10, 3, 1), False),
     (Window(10, 0, 10), Window(10, 5, 1), False),
     (Window(10, 0, 11), Window(10, 10, 1), False)])
