@@ -59,8 +59,8 @@ class ComputeTile(wiring.Component):
         it saturates, with its next word.
     saturate : In(requesters)
         Requesters that ask in every cycle; what comes in is of no account.
-    at : In(range(banks)).array(requesters)
-        The bank where each of them does.
+    at : In(range(banks)).array
+        The bank where each of them does, but for what comes in.
     store : In(MemoryPort)
         With ``receives``: of all banks, one after the other.
     look, seen : In, Out
@@ -82,7 +82,7 @@ class ComputeTile(wiring.Component):
         store = MemoryPort(words=banks * words, word_bytes=WORD_BYTES)
         super().__init__({
             "fills": In(stream.Signature(FillLayout(banks=banks, words=words, width=width))),
-            "saturate": In(requesters), "at": In(range(banks)).array(requesters),
+            "saturate": In(requesters), "at": In(range(banks)).array(requesters - receives),
             **({"store": In(store)} if receives else {}),
             "look": In(data.StructLayout({"valid": 1, "bank": range(banks), "word": range(words)})),
             "seen": Out(data.StructLayout({"valid": 1, "data": 8 * WORD_BYTES})),
@@ -108,7 +108,7 @@ class ComputeTile(wiring.Component):
             self._receive(m, self._path(m, 2))
         for who in range(2 + self.receives, self.requesters):
             path = self._path(m, who)
-            m.d.comb += [path.bank.eq(self.at[who]), path.valid.eq(saturate[who])]
+            m.d.comb += [path.bank.eq(self.at[who - self.receives]), path.valid.eq(saturate[who])]
 
         job, tells = Signal(self.fills.payload.shape()), Signal()
         busy = self._write(m, core, job, saturate[0])

@@ -36,13 +36,14 @@ _BURST_WORDS = REQUEST_BYTES // WORD_BYTES
 
 class PlaceLayout(data.StructLayout):
     """A transaction: ``bursts`` of DDR3 from a bank's row and column on, and the ``word`` of the
-    bank of local memory, ``local``, where its buffer begins; ``seed`` of what a write writes."""
+    bank of local memory, ``local``, where its buffer begins; with ``writes`` the ``seed`` of what
+    is written."""
 
-    def __init__(self, *, part, tiles, banks, words):
+    def __init__(self, *, part, tiles, banks, words, writes):
         column, bank = place_bits(part)
         super().__init__({"bank": bank, "row": row_bits(part, tiles), "column": column,
                           "bursts": column + 1, "local": range(banks), "word": range(words),
-                          "seed": SEED_BITS})
+                          **({"seed": SEED_BITS} if writes else {})})
 
 
 class ManyCore(wiring.Component):
@@ -89,8 +90,8 @@ class ManyCore(wiring.Component):
     saturate : In(requesters).array(tiles)
         Requesters that ask for local memory in every cycle; bit 2, of what comes in, is of no
         account.
-    at : In(range(banks)).array(tiles, requesters)
-        The bank where each of them does.
+    at : In(range(banks)).array(tiles, requesters - 1)
+        The bank where each of them does, but for what comes in.
     look, seen : In, Out
         The core of a ``tile`` reads a word of its local memory; what it has.
     network : Out(1)
@@ -132,14 +133,15 @@ class ManyCore(wiring.Component):
         self.nodes = [number for number in range(rows * columns) if number != io]
         self.tiles = tiles = len(self.nodes)
         self._shared = {"masters": 2 * tiles, "rivals": 0, "slot_bits": (slots - 1).bit_length()}
-        self._place = PlaceLayout(part=self.part, tiles=tiles, banks=banks, words=words)
+        write, read = (PlaceLayout(part=self.part, tiles=tiles, banks=banks, words=words,
+                                   writes=writes) for writes in (True, False))
         bank, word = range(banks), range(words)
         super().__init__({
-            "writes": In(stream.Signature(self._place)).array(tiles),
-            "reads": In(stream.Signature(self._place)).array(tiles),
+            "writes": In(stream.Signature(write)).array(tiles),
+            "reads": In(stream.Signature(read)).array(tiles),
             "write_windows": In(WindowLayout).array(tiles),
             "read_windows": In(WindowLayout).array(tiles),
-            "saturate": In(requesters).array(tiles), "at": In(bank).array(tiles, requesters),
+            "saturate": In(requesters).array(tiles), "at": In(bank).array(tiles, requesters - 1),
             "look": In(data.StructLayout({"valid": 1, "tile": range(max(tiles, 2)), "bank": bank,
                                           "word": word})),
             "seen": Out(data.StructLayout({"valid": 1, "data": 8 * WORD_BYTES})),

@@ -43,7 +43,7 @@ class ManyCoreScene:
         for (tile, bank), many in (hammered or {}).items():
             who = [0, 1, *range(3, p["requesters"])][:many]
             self.inputs[f"saturate.{tile}"] = sum(1 << one for one in who)
-            self.inputs |= {f"at.{tile}.{one}": bank for one in who}
+            self.inputs |= {f"at.{tile}.{number}": bank for number in range(many)}
         self.done: dict[tuple[int, bool], list[int]] = {
             (tile, write): [] for tile in range(self.tiles) for write in (False, True)}
         self.begun: dict[tuple[int, bool], int] = {}  # the last one's first cycle
@@ -89,7 +89,7 @@ class ManyCoreScene:
         assert cycle >= self.now, (one.name, cycle)
         fields = {f"{name}.payload.{field}": getattr(one, field) for field in _PLACE}
         self._pulses.setdefault(cycle, {}).update({
-            **fields, f"{name}.payload.seed": seed, f"{name}.valid": 1})
+            **fields, **({f"{name}.payload.seed": seed} if one.write else {}), f"{name}.valid": 1})
         return name
 
     def declare(self, one: Asked) -> None:
