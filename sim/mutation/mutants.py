@@ -36,6 +36,9 @@ _REGISTERS = {"dff", "dffe", "sdff", "sdffe", "sdffce", "adff", "adffe", "aldff"
 _MODES = {"inv": "is inverted", "const0": "is stuck at 0", "const1": "is stuck at 1",
           "cnot0": "is inverted while {} is 0", "cnot1": "is inverted while {} is 1"}
 _NAMED = {"\\MEMID"}  # parameters that are names
+# A port that Amaranth makes where modules share a signal that none of them names: it is numbered
+# anew in each design. What is mutated is the signal's driver and its readers inside.
+_NUMBERED = "port$"
 _LIMIT = 1800.0  # seconds for one run of yosys
 _BLOCK = "top.dut"  # the block in every top; modules inside it begin with this and a dot
 _ROOTS = (Path(amaranth.__file__).parents[1], Path(cyclebound.sim.__file__).parents[1])
@@ -191,7 +194,8 @@ def _is_fixed(cell: _Cell, port: str) -> bool:
     if kind == "memrd_v2" and port in _READ_RESETS | {"EN"}:
         asynchronous = parameters[parameters.index("\\CLK_ENABLE") + 1] == "0"
         return port in _READ_RESETS or asynchronous
-    return port in _CLOCKS or kind in _CONSTANT or (port == "Q" and kind in _REGISTERS)
+    return (port in _CLOCKS or port.startswith(_NUMBERED) or kind in _CONSTANT
+            or (port == "Q" and kind in _REGISTERS))
 
 
 _Level = Callable[[Mutation], object]

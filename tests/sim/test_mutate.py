@@ -96,6 +96,33 @@ def test_a_mutation_means_the_same_in_each_design(weak, tmp_path):
     assert re.search(r"wire input \d+ \\mutant", netlist.selectable([first]))
 
 
+@pytest.mark.unit
+def test_ports_that_are_numbered_by_the_design_are_not_mutated(tmp_path):
+    """An input that two modules share has another name in each design around them."""
+    def design(*around):
+        first, second, answer, between = (Signal(4, name=name) for name in "abyt")
+        shared = Signal(4, name="")
+        top, dut, adds, masks = Module(), Module(), Module(), Module()
+        dut.d.comb += shared.eq(first & second)
+        adds.d.sync += between.eq(shared + second)
+        masks.d.sync += answer.eq(between ^ shared)
+        dut.submodules.adds, dut.submodules.masks = adds, masks
+        for word in around:
+            top.d.comb += first.eq(word + 1)
+        top.submodules.dut = dut
+        return to_rtlil(top, name="top", lines=True, ports=[*(around or [first]), second, answer])
+
+    alone = Netlist(design(), tmp_path)
+    beside = Netlist(design(Signal(4, name="other")), tmp_path, like=alone)
+    found = alone.mutations(10_000, 1)
+    assert {mutation.module for mutation in found} == {"top.dut", "top.dut.adds", "top.dut.masks"}
+    numbered = [set(re.findall(r"port\$\d+\$\d+", netlist.text)) for netlist in (alone, beside)]
+    assert all(numbered)
+    assert numbered[0] != numbered[1]
+    assert not any("port$" in mutation.options for mutation in found)
+    assert "\\mutant" in beside.selectable(found)
+
+
 @pytest.mark.proof
 def test_equivalent_only_if_proved(weak, tmp_path):
     """Of a stream, what it shows without an offer does not count."""
