@@ -55,6 +55,15 @@ class FloatWeightStationaryArray(wiring.Component):
         Rows of sums, single precision.
     active : Out(rows * columns)
         Bit ``i * columns + j``: PE (*i*, *j*) begins a MAC in this cycle.
+
+    Attributes
+    ----------
+    room : int
+        Rows of sums that the queue holds.
+    under_way : Signal
+        Rows of A that were accepted, and whose sums have not left.
+    queue : SyncFIFO
+        Rows of sums that wait for the sink.
     """
 
     def __init__(self, *, rows, columns):
@@ -68,6 +77,12 @@ class FloatWeightStationaryArray(wiring.Component):
             "results": Out(stream.Signature(data.ArrayLayout(SUM_WIDTH, columns))),
             "active": Out(rows * columns),
         })
+        self.room = STAGES * rows + columns + 2
+        self.under_way = Signal(range(self.room + 1))
+
+    @cached_property
+    def queue(self):
+        return SyncFIFO(width=SUM_WIDTH * self.columns, depth=self.room)
 
     @cached_property
     def pes(self):  # made late: an array that is only asked for its ports has none
@@ -75,18 +90,17 @@ class FloatWeightStationaryArray(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        room = STAGES * self.rows + self.columns + 2
         lag = STAGES * (self.rows - 1) + self.columns - 1  # of the last PE, after the first
-        m.submodules.queue = queue = SyncFIFO(width=SUM_WIDTH * self.columns, depth=room)
+        m.submodules.queue = queue = self.queue
 
         filled, changing = Signal(range(self.rows + 1)), Signal(range(lag + 1))
-        under_way, in_fold = Signal(range(room + 1)), Signal()
+        under_way, in_fold = self.under_way, Signal()
         take, accept, begin, leaves = Signal(), Signal(), Signal(), Signal()
         full = filled == self.rows
         m.d.comb += [
             self.weights.ready.eq(~full & (changing == 0)),
             take.eq(self.weights.valid & self.weights.ready),
-            self.left.ready.eq((in_fold | full) & (under_way != room)),
+            self.left.ready.eq((in_fold | full) & (under_way != self.room)),
             accept.eq(self.left.valid & self.left.ready),
             begin.eq(accept & ~in_fold),
             leaves.eq(self.results.valid & self.results.ready),

@@ -36,6 +36,7 @@ from cyclebound.tb.systolic.float_output_stationary_properties import (
     FloatTurnsCheck,
     FloatTurnsProof,
 )
+from cyclebound.tb.systolic.float_weight_stationary_properties import FloatRowsProof
 from cyclebound.tb.systolic.input_stationary_properties import (
     InputStationaryBoundProof,
     InputStationaryCheck,
@@ -253,6 +254,18 @@ BLOCKS = (
             BoundBinding("product", float_weight_stationary.float_completion,
                          _to_last_row("weights"), exhaustive=True),
         ),
+        properties=(Property(
+            name="rows",
+            quick=0,
+            says="a row of sums for each row of A, in the queue 9 r + c cycles after it was "
+                 "accepted, where it finds room: none is lost and none comes of nothing, whatever "
+                 "the sink does",
+            checker=FloatRowsProof,
+            instances=({"rows": 1, "columns": 1}, {"rows": 1, "columns": 2}),
+            depth=16,
+            induction=14,
+            any_product=True,
+        ),),
         checker=RowForRowCheck,
         fpga=FpgaTarget("2x2"),
         signals=("top.dut.weights__valid", "top.dut.left__valid", "top.dut.left__ready",
