@@ -14,12 +14,18 @@ __all__ = ["ElasticCheck", "delayed_while", "explain_ready"]
 
 def delayed_while(m, value, steps, move, name):
     """``value`` of that many steps ago, where a cycle with ``move`` is a step."""
+    return _each_while(m, value, steps, move, name)[-1]
+
+
+def _each_while(m, value, steps, move, name):
+    """``value`` now, of one step ago, and so on."""
+    each = [value]
     for number in range(steps):
         later = Signal.like(value, name=f"{name}_{number + 1}", reset_less=True)
         with m.If(move):
-            m.d.sync += later.eq(value)
-        value = later
-    return value
+            m.d.sync += later.eq(each[-1])
+        each.append(later)
+    return each
 
 
 class ElasticCheck(Watcher):
@@ -32,8 +38,8 @@ class ElasticCheck(Watcher):
     ----------
     target : wiring.Component
         The pipeline.
-    source, sink : str
-        Names of its streams.
+    source, sink : str or stream
+        Names of its streams. For induction, the source may be a stream inside the target.
     stages : int
         Steps from an item to its result.
     ready : bool
@@ -49,11 +55,14 @@ class ElasticCheck(Watcher):
         Bit *n*: an item was taken *n* + 1 steps ago.
     move : Signal
         This cycle is a step.
+    steps : list of Signal
+        What is expected of the items that were taken one step ago, two steps ago, and so on.
     """
 
     def __init__(self, target, *, source, sink, stages, ready=False):
         super().__init__(target)
-        self._source, self._sink = getattr(self, source), getattr(self, sink)
+        self._source = getattr(self, source) if isinstance(source, str) else source
+        self._sink = getattr(self, sink)
         self.stages, self._ready = stages, ready
         self.line, self.move = Signal(stages), Signal()
 
@@ -74,8 +83,9 @@ class ElasticCheck(Watcher):
         if self._ready:
             m.d.sync += Assume(sink.ready, "the sink is not ready")
         cared, expected = self.expected(m)
-        cared, expected = (delayed_while(m, value, self.stages, self.move, name) for name, value in
-                           (("cared", cared), ("expected", expected)))
+        cared = delayed_while(m, cared, self.stages, self.move, "cared")
+        self.steps = _each_while(m, expected, self.stages, self.move, "expected")[1:]
+        expected = self.steps[-1]
         m.d.sync += Assert(~(sink.valid & cared) | (self.followed(m, sink.payload) == expected),
                            "not the result of its item")
         return m

@@ -3,6 +3,8 @@
 Ref: SGMF, section 5.2.
 """
 
+from functools import cached_property
+
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -52,6 +54,15 @@ class ComputeUnit(wiring.Component):
         Tokens.
     result : Out(stream of TokenLayout)
         Results.
+
+    Attributes
+    ----------
+    buffer : TokenBuffer
+        Fires the operation.
+    fma : FloatFma
+        Its pipeline has the result's ``valid``, whatever the operation.
+    tids : list of Signal
+        The threads' identifiers beside its registers.
     """
 
     def __init__(self, *, depth, tid_width, epochs=False):
@@ -65,11 +76,17 @@ class ComputeUnit(wiring.Component):
             "operands": In(token).array(OPERANDS),
             "result": Out(token),
         })
+        self.tids = [Signal(tid_width, name=f"tid_{stage + 1}", reset_less=True)
+                     for stage in range(FMA_STAGES)]
+
+    @cached_property
+    def fma(self):  # made late: a unit that is only asked for its ports has none
+        return FloatFma()
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.buffer = buffer = self.buffer
-        m.submodules.fma = fma = FloatFma()
+        m.submodules.fma = fma = self.fma
         m.submodules.alu = alu = IntegerAlu()
         configuration = self.configuration
         operation = configuration.operation
@@ -102,8 +119,7 @@ class ComputeUnit(wiring.Component):
 
         # Beside it go the identifier, and the results of all other operations.
         tid, value = buffer.fire.payload.tid, alu.result
-        for stage in range(FMA_STAGES):
-            held = Signal(self.tid_width, name=f"tid_{stage + 1}", reset_less=True)
+        for held in self.tids:
             with m.If(fma.operands.ready):
                 m.d.sync += held.eq(tid)
             tid = held

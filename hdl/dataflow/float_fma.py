@@ -49,17 +49,23 @@ class FloatFma(wiring.Component):
         ``convert`` makes the integer ``c`` a float.
     result : Out(stream of 32 bits)
         In order.
+
+    Attributes
+    ----------
+    valid : Signal
+        Bit *n*: the register after step *n* + 1 holds an operation.
     """
 
     def __init__(self):
         super().__init__({"operands": In(stream.Signature(FusedLayout())),
                           "result": Out(stream.Signature(unsigned(32)))})
+        self.valid = Signal(FMA_STAGES)
 
     def elaborate(self, platform):
         m = Module()
         self._m = m
         self._advance = Signal()
-        valid = Signal(FMA_STAGES)
+        valid = self.valid
         m.d.comb += [
             self._advance.eq(~self.result.valid | self.result.ready),
             self.operands.ready.eq(self._advance),

@@ -106,8 +106,10 @@ class CommandArbiter(wiring.Component):
         Banks whose read or write, precharge to make way, activate, other precharge is chosen.
     beyond : Signal
         Banks at or after the active pair.
-    legal_cas : Signal
-        Banks whose timing allows a read or write.
+    legal_pre, legal_act, legal_cas : Signal
+        Banks whose timing allows a precharge; an activate; a read or write.
+    window : Window
+        Of four activates.
     counters : dict of Countdown
         By rule, and number of the bank or bank group.
     """
@@ -138,7 +140,10 @@ class CommandArbiter(wiring.Component):
         self.precharged, self.activated = Signal(part.banks), Signal(part.banks)
         self.beyond = Signal(part.banks, init=(1 << part.banks) - 1)
         self.choices = [Signal(part.banks, name=f"do_{name}") for name in _KINDS]
-        self.legal_cas = Signal(part.banks, init=(1 << part.banks) - 1)
+        self.legal_pre, self.legal_act, self.legal_cas = (
+            Signal(part.banks, init=(1 << part.banks) - 1, name=f"legal_{name}")
+            for name in ("pre", "act", "cas"))
+        self.window = Window(cycles=part.nFAW)
 
     @cached_property
     def counters(self):  # made late: an arbiter that is only asked for its ports has none
@@ -151,9 +156,7 @@ class CommandArbiter(wiring.Component):
         valid = Cat(queue.valid for queue in self.heads)
 
         cas, conflict, activate, pre_only = self._next_steps(m, head, valid)
-        legal_pre, legal_act = (Signal(banks, init=(1 << banks) - 1, name=f"legal_{name}")
-                                for name in ("pre", "act"))
-        legal_cas = self.legal_cas
+        legal_pre, legal_act, legal_cas = self.legal_pre, self.legal_act, self.legal_cas
         turns, has_turn = self._choose(m, [cas & legal_cas, conflict & legal_pre,
                                            activate & legal_act, pre_only & legal_pre])
         do_cas, do_conflict, do_act, do_pre_only = self.choices
@@ -346,7 +349,7 @@ class CommandArbiter(wiring.Component):
                             (did_act & mine).any()) for number, mine in enumerate(groups)]
         group_cas = [allows(f"ccd_l_{number}", (cas & mine).any(),
                             (did_cas & mine).any()) for number, mine in enumerate(groups)]
-        m.submodules.faw = window = Window(cycles=part.nFAW)
+        m.submodules.faw = window = self.window
         m.d.comb += window.start.eq(any_act)
 
         for i in range(part.banks):

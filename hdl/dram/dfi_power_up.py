@@ -65,7 +65,7 @@ class DfiPowerUp(wiring.Component):
         exits = max(after(_EXIT_CLOCKS),
                     after(self.part.nRFC) + after(0, _EXIT_PS))
         # cycles that a step takes, reset_n and cke in it, the command that it begins with
-        self._steps = [
+        self.steps = [
             (after(0, reset), 0, 0, None), (after(0, settle), 1, 0, None), (exits, 1, 1, None),
             *sets, (after(_CALIBRATE_CLOCKS), 1, 1, (1, 0, 1 << 10))]
         super().__init__({
@@ -77,7 +77,7 @@ class DfiPowerUp(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        steps = self._steps
+        steps = self.steps
         step, begins = Signal(range(len(steps))), Signal(init=1)
         left = Signal(range(max(cycles for cycles, *_ in steps) + 1), init=steps[0][0] - 1)
         going = self.dfi_init_complete & ~self.ready

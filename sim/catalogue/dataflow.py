@@ -26,6 +26,7 @@ from cyclebound.tb.dataflow.alone_properties import (
     ControlUnitLatency,
     TokenBufferLatency,
 )
+from cyclebound.tb.dataflow.compute_unit_properties import ComputeUnitFirings
 from cyclebound.tb.dataflow.float_fma_properties import FloatFmaCheck
 from cyclebound.tb.dataflow.token_buffer_properties import TokenBufferCheck, TokenBufferProof
 from cyclebound.tb.dataflow.unit_properties import (
@@ -190,6 +191,20 @@ BLOCKS = (
             BoundBinding("stream", bounds.compute_stream, Probe(
                 start=f"any({_TAKEN} for k in operands)", end=offered("result"),
                 starts="declared.threads", ends="declared.threads")),
+        ),
+        properties=(
+            Property(
+                name="firings",
+                quick=0,
+                says="each firing of the token buffer makes one result of its thread, 9 steps "
+                     "later, a step being a cycle in which no result waits; none is lost, doubled "
+                     "or overtaken, whatever the operation",
+                checker=ComputeUnitFirings,
+                instances=({"depth": 2, "tid_width": 3}, {"depth": 2, "tid_width": 8}),
+                depth=PIPELINE_STAGES + 6,
+                induction=2,
+                any_product=True,
+            ),
         ),
         checker=ComputeUnitCheck,
         fpga=FpgaTarget("paper"),

@@ -19,6 +19,7 @@ from cyclebound.tb.dataflow.load_chain_properties import (
     SLOW,
     LoadChainCheck,
     LoadChainObserver,
+    LoadChainTime,
 )
 from cyclebound.tb.dataflow.thread_source_properties import ThreadSourceCheck
 from cyclebound.tb.probe import Probe, taken
@@ -29,6 +30,11 @@ _THREADS = (1, 2, 3, 8, 16)  # as many as the small source's testbench asks for
 def _asks_for(threads: int) -> Callable[[Mapping[str, object]], Mapping[str, int | None]]:
     """The kind of a start of that many threads."""
     return lambda instance: {"threads": threads}
+
+
+# All threads of their graphs, with the narrowest words that tell them apart or do not
+_CHAINS = tuple({"depth": 2, "tid_width": 2, "threads": threads, "width": 1} for threads in (3, 4))
+_MEMORY = 3
 
 
 BLOCKS = (
@@ -94,6 +100,19 @@ BLOCKS = (
             BoundBinding("even", bounds.chain_even, Probe(
                 start="first(1, 0)", end=taken("sums"), ends="threads")),
         ),
+        properties=(Property(
+            name="ends",
+            quick=0,
+            says="in its one run after reset every thread's sum leaves once, within the bound, "
+                 f"whatever the order in which memories answer within {_MEMORY} cycles; no load "
+                 "uses a tag twice, or reports a fault",
+            checker=functools.partial(LoadChainTime, memory=_MEMORY),
+            instances=_CHAINS,
+            depth=lambda instance: bounds.chain_completion(
+                threads=instance["threads"], depth=instance["depth"], memory=_MEMORY) + 1,
+            induction=None,
+            flat=True,
+        ),),
         checker=LoadChainCheck,
         signals=("top.dut.memory__0__request__valid", "top.dut.memory__0__response__valid",
                  "top.dut.memory__1__request__valid", "top.dut.memory__1__response__valid",

@@ -4,11 +4,20 @@ import functools
 
 from cyclebound.golden.dram import bounds, index_bounds, pipeline_bounds
 from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.small_part import SMALL_BURSTS, on_small_part
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.controller_data_harness import DramDataHarness
 from cyclebound.hdl.dram.controller_harness import DramControllerHarness
-from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, FpgaTarget, Testbench
+from cyclebound.sim.describe.block import (
+    Block,
+    BoundBinding,
+    Configuration,
+    FpgaTarget,
+    Property,
+    Testbench,
+)
 from cyclebound.tb.dram.controller_observer import ControllerObserver
+from cyclebound.tb.dram.controller_properties import DramDistancesProof
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
 
@@ -89,6 +98,20 @@ BLOCKS = (
             BoundBinding("mapping", pipeline_bounds.buffer_mapping,
                          probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
         ),
+        properties=(Property(
+            name="distances",
+            quick=0,
+            says="no command on the pins comes before its time, whatever is asked for: the part's "
+                 "distances from an activate or precharge on, between reads and between writes, of "
+                 "a bank, a bank group and the rank, the window of four activates, and all that a "
+                 "refresh waits for",
+            checker=lambda target: DramDistancesProof(target, target.arbiter),
+            instances=({"part": SMALL_BURSTS.name},),
+            depth=10,
+            induction=2,
+            top=on_small_part(DramController),
+            any_product=True,
+        ),),
         checker=pins,
         fpga=FpgaTarget("2bg"),
         signals=("top.dut.request__valid", "top.dut.request__ready", "top.dut.started",

@@ -1,11 +1,13 @@
 """The DRAM controller after an AXI4 port: by itself, and with a DFI PHY."""
 
+import dataclasses
 import functools
 
 from cyclebound.golden.dram import axi_bounds as bounds
 from cyclebound.golden.dram import axi_dfi_bounds as dfi_bounds
 from cyclebound.hdl.dram.axi_dfi_controller import AxiDfiController
 from cyclebound.hdl.dram.axi_port import AxiController, AxiPort
+from cyclebound.sim.catalogue.dram_dfi import DFI_SMALL, DISTANCES, powered_up
 from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
@@ -15,6 +17,7 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.dram.axi_port_properties import AxiPortCheck, AxiPortProof, AxiRules
+from cyclebound.tb.dram.controller_properties import DramDistancesProof
 from cyclebound.tb.probe import Probe
 
 # Cycles in which the client is not ready do not count.
@@ -110,6 +113,12 @@ BLOCKS = (
             BoundBinding("read_refused", dfi_bounds.axi_dfi_refused_read, probe=_read()),
             BoundBinding("write_refused", dfi_bounds.axi_dfi_refused_write, probe=_WRITE),
         ),
+        properties=(dataclasses.replace(
+            DISTANCES,
+            checker=lambda target: DramDistancesProof(
+                target, target.controller.controller.arbiter, powers_up=True),
+            instances=({**DFI_SMALL, "id_width": 1},),
+            top=powered_up(AxiDfiController)),),
         checker=AxiRules,
         fpga=FpgaTarget("board"),
         signals=("top.dut.s_axi_arvalid", "top.dut.s_axi_arready", "top.dut.s_axi_awvalid",

@@ -1,7 +1,13 @@
 """DDR3 through a DFI PHY."""
 
+from collections.abc import Callable
+from typing import Any
+
+from amaranth.lib import wiring
+
 from cyclebound.golden.dram import dfi_bounds as bounds
 from cyclebound.golden.dram.rules import Command
+from cyclebound.golden.dram.small_part import SMALL_DFI, on_small_part
 from cyclebound.hdl.dram.dfi_adapter import DfiAdapter
 from cyclebound.hdl.dram.dfi_controller import DfiController
 from cyclebound.sim.describe.block import (
@@ -12,6 +18,7 @@ from cyclebound.sim.describe.block import (
     Property,
     Testbench,
 )
+from cyclebound.tb.dram.controller_properties import DramDistancesProof
 from cyclebound.tb.dram.dfi_adapter_properties import DfiAdapterCheck, DfiAdapterProof
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
@@ -43,6 +50,34 @@ def _commands(component: DfiController) -> DramTimingCheck:
     """The checker of the device's rules in controller clocks; refreshes begin after power-up."""
     return DramTimingCheck(part=component.seen, refreshed=False)
 
+
+def powered_up(make: Callable[..., wiring.Component]) -> Callable[..., wiring.Component]:
+    """``make`` of a small part, with a power-up of one cycle: a real one takes hundreds."""
+    def made(**parameters: Any) -> wiring.Component:
+        component = on_small_part(make)(**parameters)
+        dfi = component if isinstance(component, DfiController) else component.controller
+        dfi.power_up.steps = [(1, 1, 1, None)]
+        return component
+
+    return made
+
+
+# What the proofs of the controllers are about: all rules of a real part in few clocks
+DFI_SMALL = {"part": SMALL_DFI.name, "ratio": 2, "wrlat": 4, "wrdata": 1, "rddata_en": 4,
+             "rdlat": 8}
+DISTANCES = Property(
+    name="distances",
+    quick=0,
+    says="no command leaves the controller before its time, nor before the power-up is over, "
+         "whatever is asked for: the device's distances in controller clocks from an activate or "
+         "precharge on, between reads and between writes, and all that a refresh waits for",
+    checker=lambda target: DramDistancesProof(target, target.controller.arbiter, powers_up=True),
+    instances=(DFI_SMALL,),
+    depth=14,
+    induction=2,
+    top=powered_up(DfiController),
+    any_product=True,
+)
 
 BLOCKS = (
     Block(
@@ -95,6 +130,7 @@ BLOCKS = (
             BoundBinding("completion", bounds.dfi_completion, probe=Probe(
                 start=_TAKEN, end="completion.valid", in_flight=4)),
         ),
+        properties=(DISTANCES,),
         checker=_commands,
         fpga=FpgaTarget("board"),
         signals=("top.dut.request__valid", "top.dut.request__ready", "top.dut.command",

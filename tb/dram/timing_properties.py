@@ -88,13 +88,17 @@ class DramTimingCheck(wiring.Component):
             self._interval(m, pins)
         return m
 
+    def keeps(self, rule):
+        """Whether a rule is checked."""
+        return True
+
     def _stores(self):
         """Group the rules by the past commands that they look at, so that such rules share a store.
 
         Maps (level, window, previous commands) to {(name, distance): following commands}.
         """
         shared: dict[tuple, list] = {}
-        for rule in rules(self.part):
+        for rule in filter(self.keeps, rules(self.part)):
             key = rule.level, rule.window, rule.name, rule.delay(self.part), rule.following
             shared.setdefault(key, []).append(rule.previous)
         stores: dict[tuple, dict[tuple[str, int], list]] = {}
@@ -191,7 +195,7 @@ class DramAgeCheck(DramTimingCheck):
     Parameters
     ----------
     part : Part or str
-        The DRAM, or its name; without bank groups.
+        The DRAM, or its name.
 
     Members
     -------
@@ -200,7 +204,8 @@ class DramAgeCheck(DramTimingCheck):
     Attributes
     ----------
     stores : dict
-        By (level, previous commands): whether one is on the pins, by bank (for the rank: as one);
+        By (level, previous commands): whether one is on the pins, by bank or bank group (for the
+        rank: as one);
         cycles since the last one before; {(name, distance): following commands}.
     past : Signal
         Cycles of the window before this one in which there was an activate, the last one lowest.
@@ -208,14 +213,11 @@ class DramAgeCheck(DramTimingCheck):
 
     def __init__(self, *, part):
         super().__init__(part=part, refreshed=False)
-        if self.part.bank_groups != 1:
-            raise ValueError(f"{self.part.name}: bank groups must be 1, not "
-                             f"{self.part.bank_groups}")
         self.past = Signal(max(self.part.nFAW - 1, 0))
         self.stores = {}
         for (level, window, before), after in self._stores().items():
             longest = max(delay for _, delay in after)
-            count = self.part.banks if level == "bank" else 1
+            count = {"bank": self.part.banks, "group": self.part.bank_groups}.get(level, 1)
             label = f"{level}_{'_'.join(command.name.lower() for command in before)}"
             ages = [Signal(range(longest + 1), init=longest, name=f"age_{label}_{n}")
                     for n in range(count)]
@@ -233,7 +235,8 @@ class DramAgeCheck(DramTimingCheck):
         record, ages, _ = self.stores[level, before]
         longest = max(delay for _, delay in after)
         for n, age in enumerate(ages):
-            mine = self.command.bank == n if level == "bank" else 1
+            mine = 1 if level == "rank" else (
+                self.command.bank[:(len(ages) - 1).bit_length()] == n)
             m.d.comb += record[n].eq(on & mine)
             m.d.sync += age.eq(Mux(record[n], 1, age + (age != longest)))
             for (name, delay), following in after.items():

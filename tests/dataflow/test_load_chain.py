@@ -14,6 +14,7 @@ from cyclebound.sim.netlist.yosys import yosys_command
 from cyclebound.sim.proof.prove import run_tool, yosys_environment
 from cyclebound.tb.dataflow import load_chain_properties as properties
 from cyclebound.tb.dataflow.load_chain_properties import LoadChainTime
+from kit.planted import refuted
 from kit.puppet import Puppet, show
 
 unit = pytest.mark.unit
@@ -138,3 +139,13 @@ def test_every_order_of_answers_ends(tmp_path):
     """Accesses of up to 2 cycles; with CYCLEBOUND_CHAIN_MEMORY=4, of up to 4 (minutes)."""
     memory = int(os.environ.get("CYCLEBOUND_CHAIN_MEMORY", "2"))
     assert "proved base case" in _bounded(tmp_path, memory=memory, epochs=True)
+
+
+@pytest.mark.thorough
+@pytest.mark.proof
+@pytest.mark.parametrize(("old", "new", "says"), [
+    ("threads.eq(self.threads)", "threads.eq(self.threads - 1)", "not all done in"),
+    ("self.sums.payload.tid.eq(adder.fire.payload.tid)", "self.sums.payload.tid.eq(1)",
+     "a thread leaves twice")])
+def test_the_proof_finds_faults(old, new, says):
+    assert says in refuted("dataflow.load_chain", "ends", (old, new))

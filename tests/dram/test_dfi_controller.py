@@ -65,8 +65,8 @@ def test_power_up_takes_as_long_as_the_device_demands():
     """In controller clocks of 10 ns: 200 us, 500 us, tXPR, tMRD, tMOD, tZQinit."""
     whole = DfiController(**VALUES)
     made = DfiPowerUp(part=whole.part, seen=whole.seen, ratio=4)
-    assert [cycles for cycles, *_ in made._steps] == [20_000, 50_000, 27, 1, 1, 1, 3, 128]
-    assert sum(cycles for cycles, *_ in made._steps) * 10 == 701_610  # ns
+    assert [cycles for cycles, *_ in made.steps] == [20_000, 50_000, 27, 1, 1, 1, 3, 128]
+    assert sum(cycles for cycles, *_ in made.steps) * 10 == 701_610  # ns
 
 
 @thorough

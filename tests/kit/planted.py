@@ -9,7 +9,7 @@ from kit.faults import edited
 __all__ = ["refuted"]
 
 
-def refuted(block, name, *edits, instance=0, module=None):
+def refuted(block, name, *edits, instance=0, status="failed"):
     """What the proof of a property says of a block with these edits in its source.
 
     Parameters
@@ -20,14 +20,18 @@ def refuted(block, name, *edits, instance=0, module=None):
         Of the property.
     edits : tuples (old, new)
         Text of the module of the block's component.
+        Without any it is as it is, where the fault is in a part of it.
     instance : int
         Which of the property's.
+    status : str
+        What becomes of it; ``bounded``: it is the induction that breaks.
     """
     block = catalogue.load().find(block)
     claim, = (claim for claim in block.properties if claim.name == name)
-    made = edited(block.component.__module__, *edits)
-    broken = dataclasses.replace(block, component=getattr(made, block.component.__name__))
-    proof = prove(broken, claim, claim.instances[instance])
-    assert proof.status == "failed", proof.status
-    assert proof.trace is not None
+    if edits:
+        made = edited(block.component.__module__, *edits)
+        block = dataclasses.replace(block, component=getattr(made, block.component.__name__))
+    proof = prove(block, claim, claim.instances[instance])
+    assert proof.status == status, proof.detail
+    assert (proof.trace is not None) == (status == "failed")
     return proof.detail
