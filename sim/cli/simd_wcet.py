@@ -38,7 +38,7 @@ from cyclebound.tools.simd.kernels import KERNELS
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.chains import STARTS, Chained
 from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS
-from cyclebound.tools.simd.wcet.graph import WcetError
+from cyclebound.tools.simd.wcet.graph import How, WcetError
 from cyclebound.tools.simd.wcet.timings import TIMINGS
 from cyclebound.tools.simd.wcet_adversary import POLICIES
 
@@ -175,6 +175,13 @@ def _loops(analysis: Analysis) -> list[dict[str, object]]:
             for loop in analysis.loops.loops for bound in [analysis.loops.bounds[loop]]]
 
 
+def _branches(analysis: Analysis) -> list[dict[str, object]]:
+    return [{"line": analysis.program.lines[edge.source.at], "taken": edge.how is How.TAKEN,
+             "most": fact.most, "rounds": fact.rounds, "inferred": fact.inferred}
+            for edge, fact in sorted(analysis.phases.facts.items(),
+                                     key=lambda item: (item[0].source.at, item[1].most))]
+
+
 def _record(analysis: Analysis, bounds: dict[str, Chained], better: str, timing: str, machine: str,
             part: str, written: list[str]) -> dict[str, object]:
     return {
@@ -187,7 +194,7 @@ def _record(analysis: Analysis, bounds: dict[str, Chained], better: str, timing:
             "refreshes": bound.refreshes, "without_refreshes": bound.bare,
             "shares": _shares(analysis, bound)} for policy, bound in bounds.items()},
         "lower": analysis.lower, "upper": analysis.upper, "load": analysis.load,
-        "loops": _loops(analysis),
+        "loops": _loops(analysis), "branches": _branches(analysis),
         "lines": [{"line": analysis.program.lines[index], "times": cost.times,
                    "compute": cost.compute, "access": cost.access}
                   for index, cost in sorted(_line_costs(analysis).items())],
@@ -221,6 +228,10 @@ def _say(analysis: Analysis, bounds: dict[str, Chained], better: str, written: l
         how = "inferred" if loop["inferred"] else "annotated"
         exactly = "" if loop["exact"] else "at most "
         line(f"loop at line {loop['line']}: {exactly}{loop['rounds']} rounds, {how}")
+    for branch in _branches(analysis):
+        how = "inferred" if branch["inferred"] else "annotated"
+        line(f"branch at line {branch['line']}: {'' if branch['taken'] else 'not '}taken at most "
+             f"{branch['most']} times in {branch['rounds']} rounds, {how}")
     for path in written:
         line(f"written: {path}")
 

@@ -16,6 +16,7 @@ from cyclebound.golden.simd.memory_timing import DramTimeline, load_cycles
 from cyclebound.golden.simd.program import Program
 from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
 from cyclebound.tools.simd.wcet.chains import STARTS, Block, Chain, Chained, Pair, chain, pairs_of
+from cyclebound.tools.simd.wcet.flow_facts import without_known_branches
 from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS, FollowedIndexes
 from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.known_exits import without_known_exits
@@ -65,6 +66,8 @@ class Analysis:
                             f"DRAM's of {part.tck_ps} ps, and the accelerator has one clock")
         graph = without_dead_pops(RouteGraph(program))
         while True:
+            while (less := without_known_branches(graph, grid)) is not graph:
+                graph = less
             self.graph, self.loops = graph, BoundedLoops(graph, grid)
             self.lanes = LaneValues(graph, self.loops.values, grid)
             graph = without_known_exits(graph, self.lanes, grid)

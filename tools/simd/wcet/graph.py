@@ -11,7 +11,7 @@ Ref: Sim-D, section 5.2.
 """
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -166,6 +166,17 @@ class RouteGraph:
             for edge in edges:
                 found.before.setdefault(edge.target, []).append(edge)
         return found
+
+    def without(self, gone: Collection[Edge]) -> "RouteGraph":
+        """The graph without these edges, and without what is reached by them only."""
+        kept: dict[Node, list[Edge]] = {}
+        waiting = [self.start]
+        while waiting:
+            node = waiting.pop()
+            if node not in kept:
+                kept[node] = [edge for edge in self.after[node] if edge not in gone]
+                waiting += [edge.target for edge in kept[node] if edge.target is not None]
+        return self.restricted(kept)
 
     def instruction(self, node: Node) -> Instruction:
         return self.program.instructions[node.at]

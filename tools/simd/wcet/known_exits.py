@@ -18,16 +18,7 @@ _MOST_PLACES = 1024  # work-groups, of each kind, in which an exit is looked at
 def without_known_exits(graph: RouteGraph, lanes: LaneValues, grid: Grid) -> RouteGraph:
     """``graph`` without edges that no work-group of the grid takes; itself if there are none."""
     gone = {edge for node in graph.after for edge in _impossible(graph, node, lanes, grid)}
-    if not gone:
-        return graph
-    kept: dict[Node, list[Edge]] = {}
-    waiting = [graph.start]
-    while waiting:
-        node = waiting.pop()
-        if node not in kept:
-            kept[node] = [edge for edge in graph.after[node] if edge not in gone]
-            waiting += [edge.target for edge in kept[node] if edge.target is not None]
-    return graph.restricted(kept)
+    return graph.without(gone) if gone else graph
 
 
 def _impossible(graph: RouteGraph, node: Node, lanes: LaneValues, grid: Grid) -> list[Edge]:

@@ -5,6 +5,10 @@ entered for all the rounds that it may have, and refunded round by round, a path
 it takes; and with prices at which no cycle gains, longest paths are found as in any graph. So the
 result is an upper bound for every price, and time does not depend on numbers of rounds
 (docs/simd_wcet.md). A loop's price is its costliest round, after loops within it have theirs.
+
+What a loop allows a number of times, such as an outcome of one of its branches, is priced like
+rounds: paid so many times when the loop is entered, and refunded where it occurs. A round's price
+is then that of its costliest round without it, and its own what a round with it costs more.
 """
 
 import itertools
@@ -22,8 +26,9 @@ _SEARCH = 3  # passes from one search for a cycle to the next
 class Arc(NamedTuple):
     """An arc to node ``target`` that costs ``cost``.
 
-    ``back``: the loop of which it ends a round; ``enters``: loops that begin. ``dram``: it has a
-    DRAM request, which a refresh may hold up.
+    ``back``: the loop of which it ends a round; ``enters``: loops that begin, and what they allow
+    a number of times; ``rare``: what of that occurs. ``dram``: it has a DRAM request, which a
+    refresh may hold up.
     """
 
     target: int
@@ -31,6 +36,7 @@ class Arc(NamedTuple):
     back: Hashable = None
     enters: tuple = ()
     dram: bool = False
+    rare: tuple = ()
 
 
 @dataclass
@@ -40,9 +46,9 @@ class LoopedGraph:
     Attributes
     ----------
     most : mapping
-        Rounds of each loop for an entry.
+        Rounds of each loop for an entry, and how often what is rare occurs in them.
     depth : mapping
-        1 for an outermost loop.
+        1 for an outermost loop, and for what is rare in its rounds.
     extra : int
         What a refresh adds to a DRAM request.
     """
@@ -70,6 +76,8 @@ class LoopedGraph:
         total = arc.cost + (self.extra if arc.dram else 0)
         if arc.back is not None:
             total -= self.prices.get(arc.back, 0)
+        for rare in arc.rare:
+            total -= self.prices.get(rare, 0)
         for loop in arc.enters:
             total += self.most[loop] * self.prices.get(loop, 0)
         return total
@@ -93,14 +101,31 @@ class LoopedGraph:
         arcs = [(node, arc) for node in reversed(part) for arc in self.arcs[node]
                 if arc.target in inside and (arc.back is None or arc.back in allowed)]
         value = dict.fromkeys(part, 0)
-        while (cycle := self._gaining(value, arcs)) is not None:
-            gain = sum(self.weight(arc) for arc in cycle)
+        # rounds first without what is rare in them, then with the least rare: what gains only
+        # since is priced by it
+        here = {rare for _, arc in arcs for rare in arc.rare if self.depth[rare] == depth}
+        for most in (None, *sorted({self.most[rare] for rare in here}, reverse=True)):
+            left_out = {rare for rare in here if most is None or self.most[rare] < most}
+            kept = arcs if not left_out else [
+                (node, arc) for node, arc in arcs if left_out.isdisjoint(arc.rare)]
+            while (cycle := self._gaining(value, kept)) is not None:
+                self._raise(cycle, here)
+
+    def _raise(self, cycle: list[Arc], rare: set) -> None:
+        """Raise prices until this cycle gains no longer: of the rarest of ``rare`` in it, or else
+        of its outermost loops."""
+        gain = sum(self.weight(arc) for arc in cycle)
+        raised = [each for arc in cycle for each in arc.rare if each in rare]
+        if raised:
+            rarest = min(self.most[each] for each in raised)
+            raised = [each for each in raised if self.most[each] == rarest]
+        else:
             turned = [arc.back for arc in cycle if arc.back is not None]
             outer = min(self.depth[loop] for loop in turned)
             raised = [loop for loop in turned if self.depth[loop] == outer]
             raised = [loop for loop in raised if self.prefers(loop)] or raised
-            for loop in set(raised):
-                self.prices[loop] = self.prices.get(loop, 0) - -gain // len(raised)
+        for each in set(raised):
+            self.prices[each] = self.prices.get(each, 0) - -gain // len(raised)
 
     def _gaining(self, value: dict[int, int], arcs: list[tuple[int, Arc]]) -> list[Arc] | None:
         """A cycle that gains, or None: then no arc raises ``value``, which may begin with

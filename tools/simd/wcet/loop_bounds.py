@@ -13,6 +13,7 @@ Ref: Sim-D, section 5.4.
 """
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cyclebound.golden.simd import arithmetic
@@ -127,7 +128,7 @@ class BoundedLoops:
         """The least of the bounds that a branch of the loop gives it."""
         found = []
         for node in loop.body:
-            if self.graph.instruction(node).name != "sicj" or not self._once(loop, node):
+            if self.graph.instruction(node).name != "sicj" or not self.once(loop, node):
                 continue
             leaving = [edge for edge in self.graph.after[node] if loop.leaves(edge)]
             if len(leaving) == 1:
@@ -136,7 +137,7 @@ class BoundedLoops:
                     found.append(bound)
         return min(found, key=lambda bound: (bound.most, not bound.exact), default=None)
 
-    def _once(self, loop: Loop, node: Node) -> bool:
+    def once(self, loop: Loop, node: Node) -> bool:
         """Every round passes the node once."""
         return self._innermost.get(node) in (None, loop) and all(
             self.dominators.on_every_route(node, edge.source) for edge in loop.back)
@@ -164,6 +165,42 @@ class BoundedLoops:
 
     def _inferred(self, loop: Loop, branch: Node, leaves_taken: bool) -> int | None:
         """Stays before the branch leaves, from known values; None: they are not."""
+        counter, order, lost, known = self._counting(loop, branch)
+        first = known.get(counter)
+        if len(order) == 2 and isinstance(first, int) and not any(counter in gone for gone in lost):
+            writer = next(node for node in order if node != branch)
+            step = self._growth(writer, counter)
+            if step is not None and self.graph.instruction(writer).name in ("siadd", "sisub"):
+                stays = _stays(first + step * (order[0] == writer), step,
+                               self.graph.instruction(branch).sub, leaves_taken)
+                if stays is not None:
+                    return stays
+        for stays, taken in zip(range(_MOST), self.outcomes(loop, branch), strict=False):
+            if taken == leaves_taken:
+                return stays
+        return None
+
+    def outcomes(self, loop: Loop, branch: Node) -> Iterator[bool]:
+        """Whether a `sicj` that each round passes once is taken in the first, second, ... of them,
+        from known values; as far as these are known."""
+        counter, order, lost, known = self._counting(loop, branch)
+        compare = arithmetic.CONDITIONS[self.graph.instruction(branch).sub]
+        while True:
+            for node, gone in zip(order, lost, strict=True):
+                for register in gone:
+                    known.pop(register, None)
+                if node == branch:
+                    tested = known.get(counter)
+                    if not isinstance(tested, int):
+                        return
+                    yield compare(tested ^ 0x8000_0000, 0x8000_0000)
+                else:
+                    self.values.carry_out(node, known)
+
+    def _counting(self, loop: Loop, branch: Node) -> tuple[
+            Register, list[Node], list[set[Register]], dict[Register, Value]]:
+        """What a `sicj` tests; the instructions of a round that it follows from, itself among
+        them; what is lost before each; and what is known when the loop is entered."""
         tested = self.graph.instruction(branch).operand("A")
         assert tested is not None
         counter: Register = ("s", tested.value)
@@ -173,7 +210,7 @@ class BoundedLoops:
             register = needed.pop()
             if register not in inputs:
                 inputs.add(register)
-                found = {node for node in writers.get(register, ()) if self._once(loop, node)
+                found = {node for node in writers.get(register, ()) if self.once(loop, node)
                          and self.graph.instruction(node).operation.timing in _COMPUTED}
                 steps |= found
                 needed += [read for node in found for read in self.values.reads(node)]
@@ -185,29 +222,7 @@ class BoundedLoops:
         known: dict[Register, Value] = {
             register: value for register, value in self.at_entry(loop, inputs).items()
             if isinstance(value, int)}
-        sub = self.graph.instruction(branch).sub
-        first = known.get(counter)
-        if len(order) == 2 and isinstance(first, int) and not any(counter in gone for gone in lost):
-            writer = next(node for node in order if node != branch)
-            step = self._growth(writer, counter)
-            if step is not None and self.graph.instruction(writer).name in ("siadd", "sisub"):
-                stays = _stays(first + step * (order[0] == writer), step, sub, leaves_taken)
-                if stays is not None:
-                    return stays
-        compare = arithmetic.CONDITIONS[sub]
-        for stays in range(_MOST):
-            for node, gone in zip(order, lost, strict=True):
-                for register in gone:
-                    known.pop(register, None)
-                if node == branch:
-                    tested_value = known.get(counter)
-                    if not isinstance(tested_value, int):
-                        return None
-                    if compare(tested_value ^ 0x8000_0000, 0x8000_0000) == leaves_taken:
-                        return stays
-                else:
-                    self.values.carry_out(node, known)
-        return None
+        return counter, order, lost, known
 
     def _writers(self, loop: Loop) -> dict[Register, list[Node]]:
         writers: dict[Register, list[Node]] = {}
@@ -242,7 +257,7 @@ class BoundedLoops:
             if not writers:
                 loop = loop.parent
                 continue
-            if len(writers) > 1 or not self._once(loop, writers[0]):
+            if len(writers) > 1 or not self.once(loop, writers[0]):
                 return None
             (writer,) = writers
             instruction = self.graph.instruction(writer)

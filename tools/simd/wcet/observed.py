@@ -1,14 +1,15 @@
 """Runs against the graph: which edges a work-group took, and how often its loops came back.
 
 What the analysis takes from ``#bound`` is that a loop comes back so many times at most for each
-entry, and that a register sd_* has no greater value. A run that shows more contradicts the
-annotation: that is an error in the kernel's source, and no violated bound.
+entry, that a branch that stays in its loop follows its pattern, and that a register sd_* has no
+greater value. A run that shows something else contradicts the annotation: that is an error in the
+kernel's source, and no violated bound.
 """
 
 from collections.abc import Iterator, Sequence
 
 from cyclebound.golden.simd.isa import SCALAR_SPECIAL, Kind
-from cyclebound.golden.simd.program import Program
+from cyclebound.golden.simd.program import Branches, Program
 from cyclebound.golden.simd.work_group import INJECTED, TAKEN, Code, Function, WorkGroup
 from cyclebound.tools.simd.wcet.graph import Edge, How, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
@@ -92,7 +93,7 @@ def checked_code(program: Program) -> Code:
 
 
 class Annotations:
-    """``#bound branchcycle`` of the branches that leave loops, and runs that contradict them.
+    """``#bound branchcycle`` of the branches in loops, and runs that contradict them.
 
     Other loops of the kernel need no bound. An annotation that never leaves its loop says nothing.
 
@@ -113,6 +114,7 @@ class Annotations:
         self._stays: dict[Edge, tuple[Loop, int]] = {}  # edges that stay, and how often at most
         self._entries: dict[Edge, list[Loop]] = {}
         loops = loops_of(graph, Dominators(graph))
+        self._patterns = _patterns(graph, loops)
         # two branches to one label are two loops, the one within the other
         loops += nested([natural_loop(graph, loop.header, [edge]) for loop in loops
                          if len(loop.back) > 1 for edge in loop.back])
@@ -140,16 +142,17 @@ class Annotations:
     @property
     def any(self) -> bool:
         """Whether there is something to check."""
-        return bool(self._stays)
+        return bool(self._stays or self._patterns)
 
     def check(self, trace: Sequence[int]) -> None:
         """Follow a work-group's trace from its first instruction on, as far as it goes.
 
-        Raises `WcetError` where a loop comes back more often than its annotation says, with the
-        line of the branch that stands below it.
+        Raises `WcetError` where a loop comes back more often than its annotation says, or a branch
+        in it has another outcome, with the line of the branch that stands below the annotation.
         """
         node, place, length = self._graph.start, 1, len(trace)
         stayed = dict.fromkeys(self._stays, 0)
+        passed = dict.fromkeys(self._patterns, 0)
         of_loop: dict[Loop, list[Edge]] = {}
         for edge, (loop, _) in self._stays.items():
             of_loop.setdefault(loop, []).append(edge)
@@ -163,6 +166,9 @@ class Annotations:
                 return
             edge = self._steps[node][trace[place], taken, injected]
             place += 1
+            if node.at in passed:
+                self._follow(node.at, passed[node.at], taken)
+                passed[node.at] += 1
             assert edge.target is not None
             node = edge.target
             if edge in stayed:
@@ -177,3 +183,24 @@ class Annotations:
             for loop in self._entries[edge]:
                 for each in of_loop.get(loop, ()):
                     stayed[each] = 0
+
+    def _follow(self, at: int, passed: int, taken: bool) -> None:
+        """Compare an outcome with its pattern, ``passed`` executions after the first."""
+        pattern = self._patterns[at]
+        says = (pattern.start + passed) % (pattern.taken + pattern.not_taken) < pattern.taken
+        if taken != says:
+            outcome = {True: "taken", False: "not taken"}
+            raise WcetError(
+                f"{self._graph.program.where(at)}: #bound branchcycle says that the branch is "
+                f"{outcome[says]} when it is executed for time {passed + 1}, and it was "
+                f"{outcome[taken]}")
+
+
+def _patterns(graph: RouteGraph, loops: Sequence[Loop]) -> dict[int, Branches]:
+    """Those of annotated branches that stay in the smallest loop around them, by instruction."""
+    found = {}
+    for node, edges in graph.after.items():
+        loop = next((loop for loop in loops if node in loop.body), None)
+        if node.at in graph.program.branches and loop and not any(map(loop.leaves, edges)):
+            found[node.at] = graph.program.branches[node.at]
+    return found

@@ -163,9 +163,16 @@ class PairGraph(LoopedGraph):
                  policy: Policy, *, paired: bool = True, uniform: bool = False,
                  outlives: int | None = None, overtakes: bool = False) -> None:
         # The two work-groups' rounds of a loop have prices of their own.
-        turns = [(loop, role) for loop in phases.moving for role in (0, 1)]
-        super().__init__({turn: phases.loops.bounds[turn[0]].most for turn in turns},
-                         {turn: turn[0].depth for turn in turns})
+        # So has what is rare in them.
+        self._facts = {loop: phases.facts_in(loop) for loop in phases.moving}
+        most: dict[Hashable, int] = {}
+        depth: dict[Hashable, int] = {}
+        for loop, facts in self._facts.items():
+            for role in (0, 1):
+                most[loop, role], depth[loop, role] = phases.loops.bounds[loop].most, loop.depth
+                for fact in facts:
+                    most[fact, role], depth[fact, role] = fact.most, loop.depth
+        super().__init__(most, depth)
         self._outlives, self._overtakes = outlives, overtakes
         self._phases, self._costs, self.clocks = phases, costs, clocks
         self._policy, self._uniform = policy, uniform
@@ -320,10 +327,12 @@ class PairGraph(LoopedGraph):
             took = self.clocks.compute * segment.cost
             moved = turn._replace(trail=trail, early=self._coarse(turn.early - took))
             back = None if segment.back is None else (segment.back, turn.role)
-            enters = tuple((loop, turn.role) for loop in segment.enters)
+            enters = tuple((what, turn.role) for loop in segment.enters
+                           for what in (loop, *self._facts[loop]))
+            rare = tuple((fact, turn.role) for fact in segment.rare)
             total = cost + (took if mode == "k" else 0)
             for target, more in self._arrivals(mode, moved, segment):
-                self.arcs[number].append(Arc(target, total + more, back, enters, dram))
+                self.arcs[number].append(Arc(target, total + more, back, enters, dram, rare))
 
     def _passed(self, segment: Segment) -> tuple:
         """The loops that a segment leaves, the innermost first, and the one that it goes round."""

@@ -3,7 +3,8 @@
 Its *places* are the start, the accesses, and the headers of loops that have accesses. A `Segment`
 is the longest of all routes from one place to the next. Loops without accesses are part of a
 segment: their longest round, as often as they may come back. Other loops stay loops: a segment that
-enters one or comes back to its header says so.
+enters one or comes back to its header says so, and which rare outcomes of their branches
+(`flow_facts`) it passes: routes that pass others are segments of their own.
 
 The last store and an ``exit`` after it are one (docs/simd.md): such an access is `final`.
 
@@ -11,9 +12,11 @@ Ref: Sim-D, sections 5.4 and 5.6; docs/simd_wcet.md.
 """
 
 import heapq
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from cyclebound.tools.simd.wcet.flow_facts import FlowFact, facts_of
 from cyclebound.tools.simd.wcet.graph import Edge, Node, RouteGraph
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.loops import Loop
@@ -26,6 +29,8 @@ Place = tuple[str, Node | None]
 
 START: Place = ("start", None)
 END: Place = ("end", None)
+
+_PER_SEGMENT = 6  # rare outcomes that a segment tells apart
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Segment:
         Loops that it enters.
     route : tuple of Edge
         What is executed; loops without accesses: one round of each, then the way on.
+    rare : frozenset of FlowFact
+        What of it can occur only so often for an entry of its loop.
     """
 
     source: Place
@@ -52,6 +59,49 @@ class Segment:
     back: Loop | None
     enters: tuple[Loop, ...]
     route: tuple[Edge, ...]
+    rare: frozenset[FlowFact] = frozenset()
+
+    def is_less(self, other: "Segment") -> bool:
+        """The other one takes as long at least, and passes less that is rare."""
+        return (self.rare > other.rare and self.cost <= other.cost
+                and (self.target, self.back, self.enters) == (
+                    other.target, other.back, other.enters))
+
+
+def subsets(facts: Sequence[FlowFact]) -> list[tuple[FlowFact, ...]]:
+    """All of them, the empty one first."""
+    return [chosen for count in range(len(facts) + 1)
+            for chosen in itertools.combinations(facts, count)]
+
+
+def most_of(most: int, rounds: Iterable[tuple[int, frozenset[FlowFact], tuple]]
+            ) -> tuple[int, list[tuple[int, tuple]]]:
+    """Cycles that ``most`` rounds of a loop take at most, and routes that take about as many.
+
+    ``rounds``: the cycles of each kind of round, what of it is rare, and its route. Each has a
+    price, and what is rare in it as well (`longest`): a round takes no more than its prices.
+    """
+    ranked = sorted(rounds, key=lambda each: min(
+        (fact.most for fact in each[1]), default=most + 1), reverse=True)
+    price, prices = 0, dict[FlowFact, int]()
+    for cycles, rare, _ in ranked:
+        over = cycles - price - sum(prices.get(fact, 0) for fact in rare)
+        if over > 0 and not rare:
+            price += over
+        elif over > 0:
+            rarest = min(rare, key=lambda fact: fact.most)
+            prices[rarest] = prices.get(rarest, 0) + over
+    total = min(most * price + sum(min(fact.most, most) * paid for fact, paid in prices.items()),
+                most * max((cycles for cycles, _, _ in ranked), default=0))
+    left, times = most, list[tuple[int, tuple]]()
+    used = dict[FlowFact, int]()
+    for _, rare, route in sorted(ranked, key=lambda each: each[0], reverse=True):
+        turns = min([left, *(fact.most - used.get(fact, 0) for fact in rare)])
+        if turns > 0:
+            left -= turns
+            used |= {fact: used.get(fact, 0) + turns for fact in rare}
+            times.append((turns, route))
+    return total, times
 
 
 class PhaseGraph:
@@ -68,6 +118,8 @@ class PhaseGraph:
         Stores with which a work-group ends.
     moving : list of Loop
         Loops that have accesses, the innermost first.
+    facts : dict
+        What is rare in a loop's rounds, by its edge.
     """
 
     def __init__(self, loops: BoundedLoops, costs: EdgeCosts,
@@ -78,6 +130,7 @@ class PhaseGraph:
         self.final = {node for node in graph.after if _final(graph, node)}
         self.moving = [loop for loop in loops.loops
                        if any(map(self._ends, loop.body))]
+        self.facts = facts_of(loops)
         still = [loop for loop in loops.loops if loop not in self.moving]
         self._headers = {loop.header for loop in self.moving}
         self._back = {edge for loop in loops.loops for edge in loop.back}
@@ -85,7 +138,7 @@ class PhaseGraph:
         self._still_back = {edge for loop in still for edge in loop.back}
         # cycles of held accesses, and, by header, of loops without accesses
         self.rounds: dict[Node, int] = dict(self._held)
-        self.round_routes: dict[Loop, tuple[Edge, ...]] = {}
+        self.round_routes: dict[Loop, list[tuple[int, tuple[Edge, ...]]]] = {}
         for loop in still:
             self._round(loop)
         self.after: dict[Place, list[Segment]] = {}
@@ -103,18 +156,33 @@ class PhaseGraph:
         return self.graph.is_access(node) and node not in self._held
 
     def _round(self, loop: Loop) -> None:
-        """The longest round of a loop without accesses; those within it are done."""
-        found = self._longest(loop.header, 0, loop.body)
-        backs = [(found[edge.source][0] + self._costs.cost(edge), edge) for edge in loop.back]
-        longest, last = max(backs, key=lambda back: back[0])
-        self.round_routes[loop] = (*self._route(found, last.source), last)
-        most = self.loops.bounds[loop].most
-        self.rounds[loop.header] = self.rounds.get(loop.header, 0) + most * longest
+        """The longest rounds of a loop without accesses; those within it are done."""
+        most, facts = self.loops.bounds[loop].most, self.facts_in(loop)
+        rounds: list[tuple[int, frozenset[FlowFact], tuple[Edge, ...]]] = []
+        for left_out in subsets(facts):
+            found = self._longest(loop.header, 0, loop.body, left_out)
+            backs = [(found[edge.source][0] + self._costs.cost(edge), edge) for edge in loop.back
+                     if edge.source in found and self.facts.get(edge) not in left_out]
+            if backs:
+                longest, last = max(backs, key=lambda back: back[0])
+                route = (*self._route(found, last.source), last)
+                rounds.append((longest, self._rare(route, facts), route))
+        total, self.round_routes[loop] = most_of(most, rounds)
+        self.rounds[loop.header] = self.rounds.get(loop.header, 0) + total
 
-    def _longest(self, first: Node, cost: int, body: set[Node] | None
-                 ) -> dict[Node, tuple[int, Edge | None]]:
+    def facts_in(self, loop: Loop) -> list[FlowFact]:
+        """What is rare in the rounds of a loop, the rarest first."""
+        return sorted((fact for fact in self.facts.values() if fact.loop is loop),
+                      key=lambda fact: fact.most)
+
+    def _rare(self, route: Iterable[Edge], among: Iterable[FlowFact]) -> frozenset[FlowFact]:
+        return frozenset(among) & {self.facts.get(edge) for edge in route}
+
+    def _longest(self, first: Node, cost: int, body: set[Node] | None,
+                 left_out: Collection[FlowFact] = ()) -> dict[Node, tuple[int, Edge | None]]:
         """Cycles to each node that can be reached from ``first`` without an access, a header of a
-        loop with accesses or a way back; and the last edge of the longest route."""
+        loop with accesses, a way back or what is left out; and the last edge of the longest
+        route."""
         order = self.loops.dominators.place
         found: dict[Node, tuple[int, Edge | None]] = {first: (cost, None)}
         waiting = [(order[first], first)]
@@ -132,7 +200,8 @@ class PhaseGraph:
             for edge in self.graph.after[node]:
                 target = edge.target
                 if target is None or edge in self._back or target in self._headers \
-                        or (body is not None and target not in body):
+                        or (body is not None and target not in body) \
+                        or self.facts.get(edge) in left_out:
                     continue
                 total = cycles + self._costs.cost(edge)
                 if target not in found or total > found[target][0]:
@@ -165,27 +234,36 @@ class PhaseGraph:
             if first in self._headers:
                 enters = tuple(loop for loop in self.moving if loop.header == first)
                 return [Segment(place, ("header", first), 0, None, enters, ())]
-        found = self._longest(first, 0, None)
+        passed = {self.facts.get(edge) for node in self._longest(first, 0, None)
+                  for edge in self.graph.after[node]}
+        rare = sorted((fact for fact in passed if fact is not None and fact.loop in self.moving),
+                      key=lambda fact: fact.most)[:_PER_SEGMENT]
         ends: dict[object, Segment] = {}
+        for left_out in subsets(rare):
+            for segment in self._segments_from(place, first, rare, left_out):
+                key = segment.target, segment.back, segment.enters, segment.rare
+                if key not in ends or segment.cost > ends[key].cost:
+                    ends[key] = segment
+        return [segment for segment in ends.values()
+                if not any(map(segment.is_less, ends.values()))]
 
-        def ended(segment: Segment) -> None:
-            key = segment.target, segment.back, segment.enters
-            if key not in ends or segment.cost > ends[key].cost:
-                ends[key] = segment
-
+    def _segments_from(self, place: Place, first: Node, rare: Collection[FlowFact],
+                       left_out: Collection[FlowFact]) -> Iterator[Segment]:
+        """The longest routes without what is left out."""
+        found = self._longest(first, 0, None, left_out)
         for node, (cycles, _) in found.items():
             route = self._route(found, node)
             if self._ends(node):
                 (edge,) = self.graph.after[node]
-                ended(Segment(place, ("access", node), cycles + self._costs.cost(edge), None, (),
-                              (*route, edge)))
+                yield Segment(place, ("access", node), cycles + self._costs.cost(edge), None, (),
+                              (*route, edge), self._rare(route, rare))
                 continue
             for edge in self.graph.after[node]:
-                if edge.target is None or (edge.target in self._headers
-                                           and edge not in self._still_back):
-                    ended(self._ending(place, edge, cycles + self._costs.cost(edge),
-                                       (*route, edge)))
-        return list(ends.values())
+                if self.facts.get(edge) not in left_out and (edge.target is None or (
+                        edge.target in self._headers and edge not in self._still_back)):
+                    ending = self._ending(place, edge, cycles + self._costs.cost(edge),
+                                          (*route, edge))
+                    yield replace(ending, rare=self._rare(ending.route, rare))
 
     def _ending(self, place: Place, edge: Edge, cost: int, route: tuple[Edge, ...]) -> Segment:
         """A segment whose last edge leads to a header, or to the end."""

@@ -1,21 +1,31 @@
 """The route of a work-group whose segments and accesses take the longest together.
 
 For reading and drawing: which lines a bound comes from. The bound itself is that of pairs, whose
-two work-groups may take different routes. Loops are not unrolled: each has its longest round, and
-how often it is made.
+two work-groups may take different routes. Loops are not unrolled: each has its longest rounds, and
+how often they are made.
 
 Ref: Sim-D, sections 4.5 and 5.5.
 """
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cyclebound.tools.simd.wcet.access_costs import AccessCost
+from cyclebound.tools.simd.wcet.flow_facts import FlowFact
 from cyclebound.tools.simd.wcet.graph import Edge, Node
 from cyclebound.tools.simd.wcet.loops import Loop
 from cyclebound.tools.simd.wcet.pairs import Clocks
-from cyclebound.tools.simd.wcet.phases import END, START, PhaseGraph, Place, Segment
+from cyclebound.tools.simd.wcet.phases import (
+    END,
+    START,
+    PhaseGraph,
+    Place,
+    Segment,
+    most_of,
+    subsets,
+)
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
 
 __all__ = ["LineCost", "Round", "WorstRoute"]
@@ -45,6 +55,7 @@ class LineCost:
 class _Found:
     cost: int
     route: Route
+    rare: frozenset[FlowFact] = frozenset()
 
 
 class _Step(NamedTuple):
@@ -53,6 +64,7 @@ class _Step(NamedTuple):
     cost: int
     route: Route
     after: Place | None
+    rare: frozenset[FlowFact] = frozenset()
 
 
 @dataclass
@@ -76,8 +88,14 @@ class WorstRoute:
 
     def __post_init__(self) -> None:
         for loop in self.phases.moving:  # the innermost first
-            self._rounds[loop] = self._best(("header", loop.header), loop)
+            most = self.phases.loops.bounds[loop].most
+            rounds = [found for left_out in subsets(self.phases.facts_in(loop))
+                      if (found := self._best(("header", loop.header), loop, left_out))]
+            cost, times = most_of(most, [(found.cost, found.rare, found.route)
+                                         for found in rounds])
+            self._rounds[loop] = _Found(cost, tuple(itertools.starmap(Round, times)))
         best = self._best(START, None)
+        assert best is not None
         self.route, self.cost = best.route, best.cost
 
     def cycles(self, access: Node) -> int:
@@ -85,8 +103,10 @@ class WorstRoute:
         cost = self.costs[access]
         return self.clocks.access_time(cost) // self.clocks.compute
 
-    def _best(self, first: Place, loop: Loop | None) -> _Found:
-        """The longest route from a place to the end, or to the end of a round of ``loop``.
+    def _best(self, first: Place, loop: Loop | None, left_out: Collection[FlowFact] = ()
+              ) -> _Found | None:
+        """The longest route from a place to the end, or to the end of a round of ``loop``, without
+        what is left out.
 
         Without recursion: a kernel may have 2,000 accesses in a row.
         """
@@ -98,7 +118,8 @@ class WorstRoute:
                 waiting.pop()
                 continue
             steps = [_Step(0, (), None)] if place[1] in self.phases.final and loop is None \
-                else list(self._steps(place, loop))
+                else [step for step in self._steps(place, loop)
+                      if step.rare.isdisjoint(left_out)]
             unknown = [step.after for step in steps
                        if step.after is not None and step.after not in known]
             if unknown:
@@ -110,16 +131,18 @@ class WorstRoute:
                 if rest is not None and (best is None or step.cost + rest.cost > best.cost):
                     best = step._replace(cost=step.cost + rest.cost)
             known[place] = best
-        route: list[Segment | Round] = []
+        found = known[first]
+        if found is None:
+            return None
+        route, rare = list[Segment | Round](), set[FlowFact]()
         at: Place | None = first
         while at is not None:
             following = known[at]
             assert following is not None
             route += following.route
+            rare |= {fact for fact in following.rare if fact.loop is loop}
             at = following.after
-        found = known[first]
-        assert found is not None
-        return _Found(found.cost, tuple(route))
+        return _Found(found.cost, tuple(route), frozenset(rare))
 
     def _steps(self, place: Place, loop: Loop | None) -> Iterator[_Step]:
         """The segments from a place, with all rounds of the loops that they enter."""
@@ -134,12 +157,12 @@ class WorstRoute:
             for entered in segment.enters:
                 if entered is loop:
                     continue
-                times, one = self.phases.loops.bounds[entered].most, self._rounds[entered]
-                route += (Round(times, one.route),)
-                cost += times * one.cost
+                route += self._rounds[entered].route
+                cost += self._rounds[entered].cost
             if target[0] == "access" and target[1] is not None:
                 cost += self.cycles(target[1])
-            yield _Step(cost, route, None if segment.back is not None or target == END else target)
+            yield _Step(cost, route, None if segment.back is not None or target == END else target,
+                        segment.rare)
 
     # -- what it is made of ----------------------------------------------------------------------
 
@@ -186,9 +209,10 @@ class WorstRoute:
                 line = found.setdefault(edge.source.at, LineCost())
                 line.times += times
                 line.compute += times * edge_costs.cost(edge)
-                for number, (loop, turn) in enumerate(turns[:within]):
+                for number, (loop, rounds) in enumerate(turns[:within]):
                     if loop.header == edge.source:
-                        executed(turn, times * self.phases.loops.bounds[loop].most, number)
+                        for turned, route in rounds:
+                            executed(route, times * turned, number)
 
         def add(route: Route, times: int) -> None:
             for step in route:
