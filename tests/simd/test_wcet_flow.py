@@ -251,5 +251,4 @@ def test_an_outcome_counted_once_too_little_is_caught(monkeypatch):
 
     monkeypatch.setattr(phases, "facts_of", planted)
     with pytest.raises(AssertionError, match=r"^\(\d+, <Policy"):
-        for seed in range(12):
-            ratios(seed)
+        list(map(ratios, range(12)))

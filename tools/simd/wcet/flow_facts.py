@@ -80,8 +80,10 @@ def _of_branch(loops: BoundedLoops, node: Node) -> Iterator[FlowFact]:
         if len(known) == rounds:
             counted = {taken: known.count(taken) for taken in (True, False)}
     pattern = graph.program.branches.get(node.at)
-    # the pattern goes on from one place of an instruction to another
-    if pattern is not None and sum(other.at == node.at for other in graph.after) == 1:
+    # the pattern goes on from one place of an instruction to another; of two branches to one label,
+    # the first may be what leaves an inner loop (`observed` takes it as that)
+    if pattern is not None and sum(other.at == node.at for other in graph.after) == 1 \
+            and len(loop.back) == sum(each.header == loop.header for each in loops.loops) == 1:
         annotated = {taken: most_in(pattern, taken, rounds) for taken in (True, False)}
     for edge in edges:
         taken = edge.how is How.TAKEN

@@ -201,6 +201,7 @@ def _patterns(graph: RouteGraph, loops: Sequence[Loop]) -> dict[int, Branches]:
     found = {}
     for node, edges in graph.after.items():
         loop = next((loop for loop in loops if node in loop.body), None)
-        if node.at in graph.program.branches and loop and not any(map(loop.leaves, edges)):
+        if node.at in graph.program.branches and loop and len(loop.back) == 1 \
+                and not any(map(loop.leaves, edges)):
             found[node.at] = graph.program.branches[node.at]
     return found
