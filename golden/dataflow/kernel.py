@@ -9,6 +9,7 @@ known when it is mapped::
         y[tid] = a * x[tid] + y[tid]
 
 There are assignments, loads and stores, ``if`` and ``else``, ``for`` over a range of constants,
+``while`` with a condition that is known each time,
 ``return`` without a value, arithmetic, comparisons, ``and``, ``or``, ``not``, conditional
 expressions, and the functions of `FUNCTIONS`. What each of them means is said in docs/dataflow.md,
 and `golden.dataflow.plain` does it: Python calls the function for one thread after the other.
@@ -47,8 +48,9 @@ class Float:
 class KernelError(ValueError):
     """The kernel has something that cannot be mapped; says in which file and line, and what."""
 
-    def __init__(self, file: str, line: int, name: str, what: str) -> None:
-        super().__init__(f"{file}, line {line}: kernel {name}: {what}")
+    def __init__(self, file: str, line: int, name: str, what: str, column: int = 0) -> None:
+        place = f"{file}, line {line}" + (f", column {column}" if column else "")
+        super().__init__(f"{place}: kernel {name}: {what}" if name else f"{place}: {what}")
         self.file, self.line, self.what = file, line, what
 
 
@@ -60,8 +62,8 @@ class Kernel:
     ----------
     name : str
         Of the function.
-    function : callable
-        The function itself.
+    function : callable or None
+        The function itself; a kernel in C has none.
     tree : ast.FunctionDef
         Lines are those of the file.
     thread : str
@@ -70,14 +72,20 @@ class Kernel:
         All others, and what they are.
     file : str
         Where it is written.
+    columns : bool
+        Whether the tree's columns are those of the file, too.
+    unsigned : frozenset of str
+        Parameters whose integers have no sign: 0 to 2**32 - 1.
     """
 
     name: str
-    function: Callable[..., None]
+    function: Callable[..., None] | None
     tree: ast.FunctionDef
     thread: str
     parameters: Mapping[str, type]
     file: str = ""
+    columns: bool = False
+    unsigned: frozenset[str] = frozenset()
 
     @property
     def arrays(self) -> tuple[str, ...]:
@@ -90,8 +98,15 @@ class Kernel:
     def error(self, line: int, what: str) -> KernelError:
         return KernelError(self.file, line, self.name, what)
 
+    def error_at(self, node: ast.expr | ast.stmt, what: str) -> KernelError:
+        """The error for a node of the tree."""
+        return KernelError(self.file, node.lineno, self.name, what,
+                           node.col_offset + 1 if self.columns else 0)
+
     def __call__(self, *arguments, **named):
         """Call the kernel's function for one thread."""
+        if self.function is None:
+            raise TypeError(f"kernel {self.name} is no function of Python")
         return self.function(*arguments, **named)
 
 

@@ -30,9 +30,10 @@ def array_bits(name: str, array: np.ndarray) -> np.ndarray:
 def kernel_arrays(kernel: Kernel, arrays: Mapping[str, object]) -> dict[str, np.ndarray]:
     """A kernel's arrays, in its order, as words.
 
-    `Ints` have to be integers of 32 bits (of uint32, they are taken bit by bit), `Floats` numbers
-    that single precision has. Raises `ValueError` for a number that is not, for an array that is
-    missing, and for one that the kernel has not; `TypeError` for one that is not of numbers.
+    `Ints` have to be integers of 32 bits (of uint32, they are taken bit by bit), of an array
+    without signs 0 to 2**32 - 1, `Floats` numbers that single precision has. Raises `ValueError`
+    for a number that is not, for an array that is missing, and for one that the kernel has not;
+    `TypeError` for one that is not of numbers.
     """
     unknown = sorted(set(arrays) - set(kernel.arrays))
     if unknown:
@@ -41,8 +42,10 @@ def kernel_arrays(kernel: Kernel, arrays: Mapping[str, object]) -> dict[str, np.
     missing = [name for name in kernel.arrays if name not in arrays]
     if missing:
         raise ValueError(f"there is no array {missing[0]}, which kernel {kernel.name} has")
-    return {name: (_singles if kernel.parameters[name] is Floats else _integers)(
-        name, _flat(name, arrays[name])) for name in kernel.arrays}
+    flat = {name: _flat(name, arrays[name]) for name in kernel.arrays}
+    return {name: _singles(name, array) if kernel.parameters[name] is Floats else
+            _integers(name, array, np.dtype(np.uint32 if name in kernel.unsigned else np.int32))
+            for name, array in flat.items()}
 
 
 def _singles(name: str, array: np.ndarray) -> np.ndarray:
@@ -60,21 +63,23 @@ def _singles(name: str, array: np.ndarray) -> np.ndarray:
     return singles.view(np.uint32)
 
 
-def _integers(name: str, array: np.ndarray) -> np.ndarray:
+def _integers(name: str, array: np.ndarray, kind: np.dtype) -> np.ndarray:
     if array.dtype in (np.uint32, np.int32):
         return np.ascontiguousarray(array).view(np.uint32).copy()
     if array.dtype.kind not in "iu":
         raise TypeError(f"array {name} must be of integers, not {array.dtype}")
-    wrong = (array > np.iinfo(np.int32).max) | (array < np.iinfo(np.int32).min)
+    wrong = (array > np.iinfo(kind).max) | (array < np.iinfo(kind).min)
     if wrong.any():
-        raise ValueError(f"array {name}: {array[wrong][0]!s} is no integer of 32 bits")
-    return array.astype(np.int32).view(np.uint32)
+        raise ValueError(f"array {name}: {array[wrong][0]!s} is no integer of 32 bits"
+                         + (" without a sign" if kind == np.uint32 else ""))
+    return array.astype(kind).view(np.uint32)
 
 
 def typed_arrays(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """A kernel's arrays among those in memory, as int32 and float32."""
-    return {name: arrays[name].view(np.float32 if kernel.parameters[name] is Floats
-                                    else np.int32) for name in kernel.arrays}
+    """A kernel's arrays among those in memory, as int32, uint32 and float32."""
+    return {name: arrays[name].view(np.float32 if kernel.parameters[name] is Floats else
+                                    np.uint32 if name in kernel.unsigned else np.int32)
+            for name in kernel.arrays}
 
 
 def with_spills(names: Iterable[str], arrays: Mapping[str, np.ndarray],

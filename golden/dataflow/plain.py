@@ -232,6 +232,8 @@ class _Literals(ast.NodeTransformer):
 
 def _function_of(kernel: Kernel) -> Callable[..., None]:
     """The kernel's function, with the language's own."""
+    if kernel.function is None:
+        raise TypeError(f"kernel {kernel.name} is no function of Python")
     tree = copy.deepcopy(kernel.tree)
     tree.decorator_list = []
     tree.body = [_Literals().visit(node) for node in tree.body]

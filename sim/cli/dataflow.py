@@ -82,7 +82,8 @@ def _arrays(kernel: Kernel, data: list[str] | None, zeros: list[str] | None
 @dataflow.command()
 def run(
     file: Annotated[Path, typer.Argument(
-        metavar="KERNEL.py", help="A Python file with a function that has @kernel before it.")],
+        metavar="KERNEL", help="A Python file with a function that has @kernel before it, or a "
+        "file in C, OpenCL C or CUDA (.c, .cl, .cu).")],
     data: Annotated[list[str] | None, typer.Option(
         "--data", "-d", metavar="NAME=FILE", help="An array: .npy, or .csv (numbers between commas "
         "and line ends). Once for each array.")] = None,

@@ -137,7 +137,10 @@ def test_accesses_outside_are_not_made():
 
 
 @pytest.mark.parametrize(("line", "message"), [
-    ("while tid: pass", "while cannot be mapped"),
+    ("while tid: pass",
+     "a loop cannot be mapped unless its condition is known when the kernel is mapped"),
+    ("while n > 9: pass\n    else: x = 2", "a while with else cannot be mapped"),
+    ("while True: pass", "a kernel must have 4096 iterations at most"),
     ("print(tid)", r"'print\(tid\)' cannot be mapped"),
     ("a[tid] = [1]", "a list cannot be mapped"),
     ("a[tid] = c", "c has no value here"),

@@ -132,6 +132,16 @@ BODIES = {
         "        c[tid] += s"),
     "a loop that a constant leaves out": (
         "if n > 9:\n    for k in range(1 << 30):\n        c[tid] = k\nelse:\n    c[tid] = n"),
+    "a constant under two conditions": (
+        "if a[tid] > 3:\n    if b[tid] > 3:\n        t = 0\n        for k in range(3):\n"
+        "            t = t + 1\n            c[tid] += t"),
+    "a constant under three conditions": (
+        "if a[tid] > 3:\n    if b[tid] > 3:\n        if a[tid] < 60:\n            t = 0\n"
+        "            for k in range(3):\n                t = t + 1\n                c[tid] += t"),
+    "a while": "k = 6\nwhile k > 1:\n    c[tid] += k * a[tid]\n    k = k // 2",
+    "a while in an if": (
+        "if a[tid] > 3:\n    k = n\n    while k and n:\n        c[tid] += k\n        k -= 1\n"
+        "        if c[tid] > 20:\n            return\nc[tid] += 1"),
     "a swap": "p = a[tid]\nq = b[tid]\nfor k in range(3):\n    p, q = q, p\nc[tid] = p - q",
     "what was assigned together": "p = q = a[tid]\np += 1\nc[tid] = p * 100 + q",
     "a load that a condition leaves out": (

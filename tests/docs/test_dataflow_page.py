@@ -71,13 +71,14 @@ def test_the_function_of_the_page(folder):
 BASE = "dataflow run polynomial.py --data x=x.csv --data c=c.csv --zeros y=5 --set degree=2"
 WRONG = {
     "dataflow run nowhere.py": "there is no file nowhere.py",
-    "dataflow run x.csv": "x.csv is no Python file: its name must end in .py",
+    "dataflow run x.csv": r"x.csv is no kernel's file: its name must end in .py, .c, .cl, .cu",
     "dataflow run bad.py": "bad.py, line 1: .*",
     "dataflow run raises.py": "raises.py: ValueError: no luck",
     "dataflow run none.py": "none.py has no kernel: a function with @kernel before it",
     "dataflow run two.py": "two.py has several kernels; name one: one, two",
     "dataflow run two.py -k three": "no kernel in two.py 'three'; known are one, two",
-    "dataflow run loops.py --zeros a=3": "loops.py, line 6: kernel k: while cannot be mapped",
+    "dataflow run loops.py --zeros a=3": ("loops.py, line 6: kernel k: a loop cannot be mapped "
+                                         "unless its condition is known when the kernel is mapped"),
     "dataflow run polynomial.py": ("kernel polynomial needs array x: --data x=FILE or "
                                    "--zeros x=COUNT"),
     "dataflow run polynomial.py --zeros x=1 --zeros y=1 --zeros c=1":
@@ -126,7 +127,7 @@ def test_a_mistake_is_one_line_and_status_2(folder, cyclebound, arguments):
     Path("raises.py").write_text("raise ValueError('no luck')\n")
     Path("none.py").write_text("def k(tid): pass\n")
     Path("two.py").write_text(head + "def one(tid, a: Ints): pass\n@kernel\ndef two(tid): pass\n")
-    Path("loops.py").write_text(head + "def k(tid, a: Ints):\n    x = 1\n    while x: pass\n")
+    Path("loops.py").write_text(head + "def k(tid, a: Ints):\n    x = a[0]\n    while x: pass\n")
     Path("words.csv").write_text("1,2\nthree\n")
     Path("huge.csv").write_text("1,1e39\n")
     Path("junk.npy").write_text("junk")

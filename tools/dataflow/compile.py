@@ -134,11 +134,12 @@ class Compiler(Valuer):
                 if hidden:
                     partial[name] = branch.partial.get(name, (branch.guards, value))
             else:
-                partials = [branch.partial[name] for branch in branches if name in branch.partial]
-                if (all(value == partials[0] for value in partials)
+                partials = [branch.partial[name] for branch in branches if branch.may_have(name)]
+                if (partials and all(value == partials[0] for value in partials)
                         and (hidden or len(partials) == 2)):
                     partial[name] = partials[0]
         scope.partial = {name: value for name, value in partial.items() if name not in scope.names}
+
 
 def compile_kernel(kernel: Kernel, /, **constants: float) -> Graph:
     """The graph of a kernel without loops.

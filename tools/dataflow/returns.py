@@ -7,7 +7,7 @@ import ast
 
 __all__ = ["HIDDEN", "RETURNED", "without_returns"]
 
-HIDDEN = "?"            # begins the names of variables that no kernel can have
+HIDDEN = "?"            # begins the names of variables and functions that no kernel can have
 RETURNED = "?returned"  # whether the thread has returned
 
 
@@ -51,6 +51,9 @@ def _rewritten(statements: list[ast.stmt]) -> list[ast.stmt]:
                                               node))
             case ast.For(target=target, iter=over, body=body, orelse=[]):
                 done.append(ast.copy_location(ast.For(target, over, _unless_returned(
+                    _rewritten(body)), []), node))
+            case ast.While(test=test, body=body, orelse=[]):
+                done.append(ast.copy_location(ast.While(test, _unless_returned(
                     _rewritten(body)), []), node))
             case _:  # a return of a value, or in what cannot be mapped
                 done.append(node)

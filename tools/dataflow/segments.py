@@ -26,7 +26,7 @@ MOST_PARTS = 4096  # graphs of a kernel
 
 
 def _loops(node: ast.AST) -> bool:
-    return any(isinstance(inner, ast.For) for inner in ast.walk(node))
+    return any(isinstance(inner, (ast.For, ast.While)) for inner in ast.walk(node))
 
 
 class _Segments:
@@ -35,6 +35,7 @@ class _Segments:
     def __init__(self, kernel: Kernel, constants: dict[str, int | np.float32]) -> None:
         self.kernel, self.constants = kernel, constants
         self.graphs: list[Graph] = []
+        self.turns = 0  # of loops with a condition
         self.pending: list[tuple[tuple[Guard, ...], list[ast.stmt]]] = []
         self.hidden: dict[int, str] = {}  # by node: the variable of its condition
         # the thread's number is the first task of each graph
@@ -44,6 +45,8 @@ class _Segments:
         for node in statements:
             if isinstance(node, ast.For):
                 self.loop(node, guards)
+            elif isinstance(node, ast.While):
+                self.repeat(node, guards)
             elif isinstance(node, ast.If) and _loops(node):
                 self.split(node, guards)
             elif self.pending and self.pending[-1][0] == guards:
@@ -68,12 +71,36 @@ class _Segments:
         self.walk(node.body, (*guards, (name, True)))
         self.walk(node.orelse, (*guards, (name, False)))
 
+    def never(self, guards: tuple[Guard, ...]) -> bool:
+        """Whether it is known that no thread comes to a place under these conditions."""
+        values = [(self.scope.find(name), wanted) for name, wanted in guards]
+        return any(value is not None and value.known and bool(value.what) != wanted
+                   for value, wanted in values)
+
+    def repeat(self, node: ast.While, guards: tuple[Guard, ...]) -> None:
+        """A loop whose condition is known, each time, when the kernel is mapped."""
+        if node.orelse:
+            raise self.kernel.error_at(node, "a while with else cannot be mapped")
+        self.flush()
+        while not self.never(guards):
+            compiler = Compiler(self.kernel, self.constants)
+            condition = compiler.condition(node.test, self.scope.inside(*guards))
+            if not condition.known:
+                raise self.kernel.error_at(node, "a loop cannot be mapped unless its condition is "
+                                           "known when the kernel is mapped")
+            if not condition.what:
+                return
+            self.turns += 1
+            if self.turns > MOST_PARTS or len(self.graphs) >= MOST_PARTS:
+                raise self.kernel.error_at(node, f"a kernel must have {MOST_PARTS} iterations at "
+                                           "most")
+            self.walk(node.body, guards)
+            self.flush()
+
     def loop(self, node: ast.For, guards: tuple[Guard, ...]) -> None:
         self.flush()
-        for name, wanted in guards:
-            value = self.scope.find(name)
-            if value is not None and value.known and bool(value.what) != wanted:
-                return  # never here
+        if self.never(guards):
+            return
         if not isinstance(node.target, ast.Name) or node.orelse:
             raise self.kernel.error(node.lineno, "a for with else, or with more than one "
                                     "variable, cannot be mapped")

@@ -21,6 +21,7 @@ from cyclebound.golden.dataflow.graph import (
 )
 from cyclebound.golden.dataflow.kernel import Float, Floats, Ints, Kernel, KernelError
 from cyclebound.golden.dataflow.operations import OPERANDS, Operation
+from cyclebound.tools.dataflow.c_operations import emit_c
 from cyclebound.tools.dataflow.expressions import emit
 from cyclebound.tools.dataflow.operands import (
     Node,
@@ -32,6 +33,7 @@ from cyclebound.tools.dataflow.operands import (
     span_of,
     unify,
 )
+from cyclebound.tools.dataflow.returns import HIDDEN
 from cyclebound.tools.dataflow.spans import Span
 
 __all__ = ["Guard", "Place", "Scope", "Valuer", "construct", "spill_array", "symbol"]
@@ -72,6 +74,11 @@ class Scope:
         """A copy, under these hidden conditions as well."""
         return Scope(dict(self.names), None, self.guards | set(guards), dict(self.partial))
 
+    def may_have(self, name: str) -> bool:
+        """Whether a variable has a value under conditions that may hold here."""
+        return name in self.partial and not any(
+            (guard, not wanted) in self.guards for guard, wanted in self.partial[name][0])
+
     def find(self, name: str) -> Value | None:
         """A variable's value, if it has one here."""
         if name in self.names:
@@ -99,7 +106,7 @@ class Valuer:
         self.spans[self.number] = _THREADS
 
     def fail(self, node: Node, what: str) -> KernelError:
-        return self.kernel.error(node.lineno, what)
+        return self.kernel.error_at(node, what)
 
     def choose(self, condition: Value, yes: Value, no: Value, kind: str, node: Node) -> Value:
         if condition.known:
@@ -271,7 +278,7 @@ class Valuer:
                                     else int(given))
                 if name in self.kernel.arrays:
                     raise self.fail(node, f"array {name} needs an index here")
-                raise self.fail(node, f"{name} has no value here")
+                raise self.fail(node, f"{name.partition(HIDDEN)[0]} has no value here")
             case ast.Subscript():
                 return self.load(node, scope)
             case ast.UnaryOp(op=ast.Not(), operand=inner):
@@ -297,6 +304,9 @@ class Valuer:
                 return self.choose(condition, yes, no, kind, node)
             case ast.Call(func=ast.Name(id="bool"), args=[argument], keywords=[]):
                 return self.condition(argument, scope)
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name.startswith(HIDDEN):
+                return emit_c(self, node, name.removeprefix(HIDDEN),
+                              *(self.expression(argument, scope) for argument in arguments))
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
                     scope.find(name) is None):
                 return emit(self, node, name,

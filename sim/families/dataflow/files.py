@@ -8,20 +8,30 @@ import numpy as np
 
 from cyclebound.golden.dataflow.kernel import Kernel, KernelError
 from cyclebound.golden.user_arrays import array_in
-from cyclebound.golden.user_files import text_in
+from cyclebound.golden.user_files import parsing, text_in
 from cyclebound.sim.base.errors import UserError, unknown
+from cyclebound.tools.dataflow.c_kernel import c_kernels
 
-__all__ = ["load_kernel", "read_array"]
+__all__ = ["C_FILES", "load_kernel", "read_array"]
+
+
+C_FILES = (".c", ".cl", ".cu")
+_C_TEXT = 1 << 20  # bytes of a kernel's file
 
 
 def load_kernel(path: str | Path, name: str | None = None) -> Kernel:
-    """The kernel of a file, or the one of that name. Raises `UserError`."""
+    """The kernel of a file in Python or C (`C_FILES`), or the one of that name. Raises
+    `UserError`."""
     path = Path(path)
+    if path.suffix in C_FILES:
+        kernels = _c_kernels(path)
+        return _named(path, kernels, kernels, name, "kernel: a function that returns void")
     if not path.is_file():
         raise UserError(f"there is no file {path}")
     spec = importlib.util.spec_from_file_location(f"kernel_in_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise UserError(f"{path} is no Python file: its name must end in .py")
+        raise UserError(f"{path} is no kernel's file: its name must end in .py, "
+                        f"{', '.join(C_FILES)}")
     module = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent.resolve()))  # a file may import its neighbours
     try:
@@ -37,12 +47,31 @@ def load_kernel(path: str | Path, name: str | None = None) -> Kernel:
     kernels = {var.name: var for var in vars(module).values() if isinstance(var, Kernel)}
     own = {kernel.name: kernel for kernel in kernels.values()
            if kernel.function.__module__ == module.__name__} or kernels
+    return _named(path, kernels, own, name, "kernel: a function with @kernel before it")
+
+
+def _c_kernels(path: Path) -> dict[str, Kernel]:
+    try:
+        text = text_in(path, _C_TEXT)
+        with parsing(path):
+            return c_kernels(text, str(path))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    except KernelError as error:
+        raise UserError(str(error)) from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"cannot read {path}: {error}") from None
+
+
+def _named(path: Path, kernels: dict[str, Kernel], own: dict[str, Kernel], name: str | None,
+           what: str) -> Kernel:
+    """The kernel of that name, or the only one that is the file's own."""
     if name is not None:
         if name not in kernels:
             raise unknown(f"kernel in {path}", name, kernels)
         return kernels[name]
     if not own:
-        raise UserError(f"{path} has no kernel: a function with @kernel before it")
+        raise UserError(f"{path} has no {what}")
     if len(own) > 1:
         raise UserError(f"{path} has several kernels; name one: {', '.join(own)}")
     return next(iter(own.values()))
