@@ -1,18 +1,23 @@
-"""Golden model of a first-level cache: tags, miss registers, and a port of whole lines below.
+"""Golden models of caches: tags, miss registers, and ports of whole lines below.
 
 Source: SGMF, sections 2.1, 5, 5.2 and 6 (load/store units are connected to the banks of a private
-first-level cache by a crossbar; its policies), Table 1 (size, banks, lines, ways).
+first-level cache by a crossbar; a banked second level is shared by all cores; their policies),
+Table 1 (size, banks, lines, ways).
 """
 
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from cyclebound.golden.dataflow.cache_policies import LRU, WRITE_BACK, CacheShape
 from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.golden.noc.arbiter import RoundRobinModel
 
-__all__ = ["LineAnswer", "LineCacheModel", "LineRequest"]
+__all__ = ["BankedCacheModel", "Line", "LineAnswer", "LineCacheModel", "LineRequest"]
+
+R = TypeVar("R")  # a request of a port
+A = TypeVar("A")  # an answer to one
 
 
 @dataclass(frozen=True)
@@ -38,193 +43,213 @@ class LineAnswer:
 
 
 @dataclass
-class _Line:
+class Line:
+    """A line that a bank has."""
+
     data: list[int]
     dirty: bool = False
 
 
 @dataclass
-class _Miss:
-    """A line that has been asked for. ``targets``: (port, access), in order; ``way``: its place."""
+class _Miss(Generic[R]):
+    """A line that has been asked for. ``targets``: (port, request), in order; ``way``: its place.
+    """
 
     number: int
     way: int
     filled: bool = False
-    targets: deque[tuple[int, Access]] = field(default_factory=deque)
+    targets: deque[tuple[int, R]] = field(default_factory=deque)
 
 
-class _Bank:
+class Bank(Generic[R]):
     """Lines by number, ways of each set in the order in which they are given up, misses."""
 
     def __init__(self, shape: CacheShape, ports: int) -> None:
         self.turn = RoundRobinModel(ports)
-        self.lines: dict[int, _Line] = {}
+        self.lines: dict[int, Line] = {}
         self.place: dict[tuple[int, int], int] = {}  # by set and way, the line that it has
         self.order = [list(range(shape.ways)) for _ in range(shape.sets)]
-        self.misses: list[_Miss | None] = [None] * shape.misses
+        self.misses: list[_Miss[R] | None] = [None] * shape.misses
         self.read: LineRequest | None = None
         self.write: LineRequest | None = None
         self.ripe = 0  # the cycle from which on the line to be written is there
         self.row = 0   # of a flush
 
     @property
-    def draining(self) -> _Miss | None:
+    def draining(self) -> _Miss[R] | None:
         return next((miss for miss in self.misses if miss is not None and miss.filled), None)
 
-    def pending(self, number: int) -> _Miss | None:
+    def pending(self, number: int) -> _Miss[R] | None:
         return next((miss for miss in self.misses
                      if miss is not None and miss.number == number), None)
 
 
-class LineCacheModel:
-    """A cache, one cycle at a time: `responses`, `line_request`, then `step`.
+class BankedCacheModel(Generic[R, A]):
+    """A cache, one cycle at a time: `responses`, `line_requests`, then `advance`.
 
     In each cycle a bank does one of these, the first that it can: write a line that has come; let
-    an access that has waited for such a line be made; take a new access. A port has one access made
-    in a cycle, and accesses that have waited go first, so that no two answers of a port ever meet:
-    each is there in the third cycle.
+    a request that has waited for such a line be made; take a new request. A port has one request
+    made in a cycle, and those that have waited go first, so that no two answers of a port ever
+    meet: each is there in the third cycle.
 
-    An access of a line that is there is made when it is taken. One that misses takes a miss
+    A request of a line that is there is made when it is taken. One that misses takes a miss
     register and a way, and asks for the line; others of the same line wait in that register. What
     has no room waits to be taken, and the bank waits with it.
 
+    A model of one kind of requests has `number_of`, `made` and `around`.
+
     Parameters
     ----------
-    ports, width : int
-        Ports, and bits of a word.
+    ports : int
+        Of requesters.
     shape : CacheShape
         Sizes and policies.
+    channels : int
+        Ports of lines below; bank mod ``channels`` is the one that a bank uses.
     """
 
-    def __init__(self, *, ports: int, shape: CacheShape, width: int = 32) -> None:
-        self.shape, self.width = shape, width
-        self.banks = [_Bank(shape, ports) for _ in range(shape.banks)]
-        self._lines = RoundRobinModel(shape.banks)
+    def __init__(self, *, ports: int, shape: CacheShape, channels: int = 1) -> None:
+        self.shape, self.channels = shape, channels
+        self.banks: list[Bank[R]] = [Bank(shape, ports) for _ in range(shape.banks)]
+        self._lines = [RoundRobinModel(shape.banks) for _ in range(channels)]
         self._replays = [RoundRobinModel(shape.banks) for _ in range(ports)]
-        self._answers: list[list[tuple[int, int] | None]] = [[None] * ports] * 2
-        self._filling: LineAnswer | None = None
+        self._answers: list[list[A | None]] = [[None] * ports] * 2
+        self._filling: list[LineAnswer | None] = [None] * channels
         self._now = 0
         # events, by name
         self.counts = dict.fromkeys(("hits", "merged", "missed", "read", "written", "around"), 0)
 
-    def responses(self) -> list[tuple[int, int] | None]:
-        """The answer to each port in this cycle: tag and word."""
+    def number_of(self, request: R) -> int:
+        """The line that a request is of."""
+        raise NotImplementedError
+
+    def made(self, line: Line, request: R) -> A | None:
+        """Make a request of a line that is there; returns its answer."""
+        raise NotImplementedError
+
+    def around(self, request: R) -> tuple[LineRequest, A | None]:
+        """Of a write that takes no line: what is written below, and its answer."""
+        raise NotImplementedError
+
+    def writes(self, request: R) -> bool:
+        """Whether a request is a write."""
+        raise NotImplementedError
+
+    def responses(self) -> list[A | None]:
+        """The answer to each port in this cycle."""
         return self._answers[0]
 
-    def line_request(self) -> LineRequest | None:
-        """What is asked of the memory below in this cycle."""
-        bank = self._asks()
-        return None if bank is None else bank.read or bank.write
+    def line_requests(self) -> list[LineRequest | None]:
+        """What is asked of each memory below in this cycle."""
+        return [None if bank is None else bank.read or bank.write for bank in self._asks()]
 
     def flushed(self, flush: bool) -> bool:
         """Whether all banks are empty, while ``flush`` is set."""
         return flush and all(bank.row == self.shape.rows and bank.write is None
                              for bank in self.banks)
 
-    def _asks(self) -> _Bank | None:
-        """The bank whose turn it is; it stays so until its request is taken."""
-        asking = [bank.read is not None or (bank.write is not None and bank.ripe <= self._now)
-                  for bank in self.banks]
-        winner = self._lines.step(sum(1 << b for b, asks in enumerate(asking) if asks), False)
-        return self.banks[winner.bit_length() - 1] if winner else None
+    def _asks(self) -> list[Bank[R] | None]:
+        """By channel the bank whose turn it is; it stays so until its request is taken."""
+        asking = [0] * self.channels
+        for number, bank in enumerate(self.banks):
+            if bank.read is not None or (bank.write is not None and bank.ripe <= self._now):
+                asking[number % self.channels] |= 1 << number
+        winners = [turn.step(mask, False) for turn, mask in zip(self._lines, asking, strict=True)]
+        return [self.banks[winner.bit_length() - 1] if winner else None for winner in winners]
 
-    def step(self, requests: Sequence[Access | None], *, line_taken: bool = False,
-             line: LineAnswer | None = None, flush: bool = False) -> list[bool]:
+    def advance(self, requests: Sequence[R | None], *, lines_taken: Sequence[bool],
+                lines: Sequence[LineAnswer | None], flush: bool = False) -> list[bool]:
         """End the cycle with these requests of the ports; returns which are taken.
 
         Parameters
         ----------
-        requests : sequence of Access or None
+        requests : sequence of R or None
             By port.
-        line_taken : bool
-            The memory below takes `line_request`.
-        line : LineAnswer or None
-            A line that has come from there.
+        lines_taken : sequence of bool
+            By channel, whether the memory below takes what `line_requests` says.
+        lines : sequence of LineAnswer or None
+            By channel, a line that has come from there.
         flush : bool
             Lines are written back and given up; nothing new is taken.
         """
         shape = self.shape
-        answers: list[tuple[int, int] | None] = [None] * len(requests)
+        answers: list[A | None] = [None] * len(requests)
         taken = [False] * len(requests)
-        asks = self._asks()
-        sent = asks if line_taken else None
-        reads = sent is not None and sent.read is not None
+        sent = [(bank, bank.read is not None) for bank, takes in zip(
+            self._asks(), lines_taken, strict=True) if takes and bank is not None]
 
-        fills = None if self._filling is None else self._filling.id >> shape.register_bits
-        replays: dict[int, int] = {}  # by port, the banks that have an access of it to be made
+        fills = {line.id >> shape.register_bits: line for line in self._filling
+                 if line is not None}
+        waits: dict[int, int] = {}  # by port, the banks that have a request of it to be made
         for number, bank in enumerate(self.banks):
-            if number != fills and (miss := bank.draining) is not None:
+            if number not in fills and (miss := bank.draining) is not None:
                 port = miss.targets[0][0]
-                replays[port] = replays.get(port, 0) | 1 << number
+                waits[port] = waits.get(port, 0) | 1 << number
         granted = {self._replays[port].step(asking, True).bit_length() - 1: port
-                   for port, asking in replays.items()}
+                   for port, asking in waits.items()}
+        offers: dict[int, int] = {}  # by bank, the ports that ask for it
+        for port, request in enumerate(requests):
+            if request is not None:
+                of = self.number_of(request) % shape.banks
+                offers[of] = offers.get(of, 0) | 1 << port
 
         for number, bank in enumerate(self.banks):
-            asking = sum(1 << port for port, request in enumerate(requests)
-                         if request is not None and self._bank_of(request.address) == number)
+            asking = offers.get(number, 0)
             miss = bank.draining
-            accepts, winner = False, None
+            winner = None
             if asking:  # whose turn it is stays so, whatever the bank does
                 winner = bank.turn.step(asking, False).bit_length() - 1
-            if number == fills:
-                self._fill(bank)
+            if number in fills:
+                self._fill(bank, fills[number])
             elif miss is not None:
                 if number in granted:
-                    port, access = miss.targets.popleft()
-                    answers[port] = access.tag, self._access(bank, access)
+                    port, request = miss.targets.popleft()
+                    answers[port] = self._make(bank, request)
                     if not miss.targets:
                         bank.misses[bank.misses.index(miss)] = None
             elif flush:
-                self._give_up(number, bank)
-            elif winner is not None and winner not in replays:
+                self._give_up(bank)
+            elif winner is not None and winner not in waits:
                 request = requests[winner]
                 assert request is not None
-                accepts, answer = self._take(number, bank, winner, request)
+                taken[winner], answer = self._take(number, bank, winner, request)
                 if answer is not None:
-                    answers[winner] = request.tag, answer
-            if accepts and winner is not None:
-                bank.turn.step(asking, True)
-                taken[winner] = True
+                    answers[winner] = answer
+                if taken[winner]:
+                    bank.turn.step(asking, True)
             if not flush:
                 bank.row = 0
 
-        if sent is not None:  # what was on offer has gone, not what this cycle adds
-            self._lines.step(sum(1 << b for b, bank in enumerate(self.banks) if bank is sent), True)
+        for bank, reads in sent:  # what was on offer has gone, not what this cycle adds
+            number = self.banks.index(bank)
+            self._lines[number % self.channels].step(1 << number, True)
             if reads:
-                sent.read = None
+                bank.read = None
                 self.counts["read"] += 1
             else:
-                sent.write = None
+                bank.write = None
                 self.counts["written"] += 1
-        self._filling = line
+        self._filling = list(lines)
         self._answers = [self._answers[1], answers]
         self._now += 1
         return taken
 
-    def _bank_of(self, address: int) -> int:
-        return address // self.shape.line % self.shape.banks
-
     def _set_of(self, number: int) -> int:
         return number // self.shape.banks % self.shape.sets
 
-    def _access(self, bank: _Bank, access: Access) -> int:
-        """Make an access of a line that is there; returns the word from before it."""
-        line = bank.lines[access.address // self.shape.line]
-        place = access.address % self.shape.line
-        word = line.data[place]
-        if access.write:
-            line.data[place] = access.data
+    def _make(self, bank: Bank[R], request: R) -> A | None:
+        line = bank.lines[self.number_of(request)]
+        if self.writes(request):
             line.dirty = self.shape.policy == WRITE_BACK
-        return word
+        return self.made(line, request)
 
-    def _fill(self, bank: _Bank) -> None:
-        assert self._filling is not None
-        miss = bank.misses[self._filling.id % (1 << self.shape.register_bits)]
+    def _fill(self, bank: Bank[R], line: LineAnswer) -> None:
+        miss = bank.misses[line.id % (1 << self.shape.register_bits)]
         assert miss is not None
         miss.filled = True
-        bank.lines[miss.number] = _Line(list(self._filling.data))
+        bank.lines[miss.number] = Line(list(line.data))
 
-    def _give_up(self, number: int, bank: _Bank) -> None:
+    def _give_up(self, bank: Bank[R]) -> None:
         """One more row of a flush, if nothing is under way."""
         shape = self.shape
         if any(bank.misses) or bank.read or bank.write or bank.row == shape.rows:
@@ -234,39 +259,39 @@ class LineCacheModel:
         if held is not None:
             line = bank.lines.pop(held)
             if line.dirty:
-                self._write_back(number, bank, held, line)
+                self._write_back(bank, held, line)
         bank.row += 1
 
-    def _write_back(self, number: int, bank: _Bank, held: int, line: _Line) -> None:
+    def _write_back(self, bank: Bank[R], held: int, line: Line) -> None:
         bank.write = LineRequest(0, held, True, (1 << self.shape.line) - 1, tuple(line.data))
         bank.ripe = self._now + 2
 
-    def _take(self, number: int, bank: _Bank, port: int, access: Access) -> tuple[bool, int | None]:
-        """Whether a new access is taken, and if it is made at once, its answer."""
+    def _take(self, number: int, bank: Bank[R], port: int, request: R) -> tuple[bool, A | None]:
+        """Whether a new request is taken, and if it is made at once, its answer."""
         shape = self.shape
-        wanted = access.address // shape.line
-        through = access.write and shape.policy != WRITE_BACK
+        wanted = self.number_of(request)
+        through = shape.policy != WRITE_BACK and self.writes(request)
         free = bank.read is None and bank.write is None
         if through and not free:
             return False, None
         miss, group = bank.pending(wanted), self._set_of(wanted)
         order = bank.order[group]
+        answer = None
         if miss is not None:
             if len(miss.targets) == shape.targets:
                 return False, None
-            miss.targets.append((port, access))
+            miss.targets.append((port, request))
             if shape.replacement == LRU:
                 order.append(order.pop(order.index(miss.way)))
             self.counts["merged"] += 1
-            answer = None
         elif wanted in bank.lines:
-            answer = self._access(bank, access)
+            answer = self._make(bank, request)
             if shape.replacement == LRU:
                 way = next(way for way in order if bank.place.get((group, way)) == wanted)
                 order.append(order.pop(order.index(way)))
             self.counts["hits"] += 1
         elif through:  # it goes around the cache; whatever it is answered is not read
-            answer = 0
+            answer = self.around(request)[1]
             self.counts["around"] += 1
         else:
             kept = {miss.way for miss in bank.misses
@@ -277,18 +302,60 @@ class LineCacheModel:
             way = ways[0]
             order.append(order.pop(order.index(way)))
             register = bank.misses.index(None)
-            bank.misses[register] = _Miss(wanted, way, targets=deque([(port, access)]))
+            bank.misses[register] = _Miss(wanted, way, targets=deque([(port, request)]))
             bank.read = LineRequest(number << shape.register_bits | register, wanted, False)
             held = bank.place.get((group, way))
             if held is not None:
                 line = bank.lines.pop(held)
                 if line.dirty:
-                    self._write_back(number, bank, held, line)
+                    self._write_back(bank, held, line)
             bank.place[group, way] = wanted
             self.counts["missed"] += 1
-            return True, None
         if through:
-            bank.write = LineRequest(0, wanted, True, 1 << access.address % shape.line,
-                                     (access.data,) * shape.line)
+            bank.write = self.around(request)[0]
             bank.ripe = self._now + 1
         return True, answer
+
+
+class LineCacheModel(BankedCacheModel[Access, tuple[int, int]]):
+    """A first-level cache: requests are of words, and each is answered, with its tag and the word
+    from before it.
+
+    Parameters
+    ----------
+    ports, width : int
+        Ports, and bits of a word.
+    shape : CacheShape
+        Sizes and policies.
+    """
+
+    def __init__(self, *, ports: int, shape: CacheShape, width: int = 32) -> None:
+        super().__init__(ports=ports, shape=shape)
+        self.width = width
+
+    def number_of(self, request: Access) -> int:
+        return request.address // self.shape.line
+
+    def writes(self, request: Access) -> bool:
+        return request.write
+
+    def made(self, line: Line, request: Access) -> tuple[int, int]:
+        place = request.address % self.shape.line
+        word = line.data[place]
+        if request.write:
+            line.data[place] = request.data
+        return request.tag, word
+
+    def around(self, request: Access) -> tuple[LineRequest, tuple[int, int]]:
+        shape = self.shape
+        return LineRequest(0, self.number_of(request), True, 1 << request.address % shape.line,
+                           (request.data,) * shape.line), (request.tag, 0)
+
+    def line_request(self) -> LineRequest | None:
+        """What is asked of the memory below in this cycle."""
+        return self.line_requests()[0]
+
+    def step(self, requests: Sequence[Access | None], *, line_taken: bool = False,
+             line: LineAnswer | None = None, flush: bool = False) -> list[bool]:
+        """`advance`, with one memory below."""
+        return self.advance(requests, lines_taken=[line_taken], lines=[line], flush=flush)

@@ -18,7 +18,7 @@ LRU, FIFO = REPLACEMENTS = ("lru", "fifo")
 
 @dataclass(frozen=True, kw_only=True)
 class CacheShape:
-    """Sizes of a cache, all but the miss registers and what they hold powers of two.
+    """Sizes of a cache. Lines, ways and a bank's share are powers of two; banks need not be.
 
     Raises `TypeError` for what is no integer, `ValueError` for what cannot be built.
 
@@ -49,13 +49,14 @@ class CacheShape:
     replacement: str
 
     def __post_init__(self) -> None:
-        for thing, value in (("cache size", self.size), ("line length", self.line),
-                             ("bank count", self.banks), ("way count", self.ways)):
+        check_integer("cache size", self.size, least=1)
+        check_integer("bank count", self.banks, least=1)
+        for thing, value in (("line length", self.line), ("way count", self.ways)):
             check_power_of_two(thing, value)
-        if self.banks > self.size:
-            raise ValueError(f"banks must be {self.size} at most, the words of the cache, not "
-                             f"{self.banks}")
-        share = self.size // self.banks
+        share, rest = divmod(self.size, self.banks)
+        if rest or not share or share & share - 1:
+            raise ValueError(f"cache size must be a power of two for each bank, {self.banks} of "
+                             f"them, not {self.size}")
         if self.line > share:
             raise ValueError(f"a line must have {share} words at most, a bank's share of the "
                              f"cache, not {self.line}")
@@ -69,8 +70,8 @@ class CacheShape:
         check_integer("target count", self.targets, least=1)
         check_integer("address width", self.address_width, least=1, most=32)
         if 1 << self.address_width < self.size:
-            raise ValueError(f"addresses must have {self.size.bit_length() - 1} bits at least, as "
-                             f"the cache has {self.size} words, not {self.address_width}")
+            raise ValueError(f"addresses must have {(self.size - 1).bit_length()} bits at least, "
+                             f"as the cache has {self.size} words, not {self.address_width}")
         for thing, name, known in (("policy", self.policy, POLICIES),
                                    ("replacement", self.replacement, REPLACEMENTS)):
             if name not in known:
@@ -90,3 +91,13 @@ class CacheShape:
     def register_bits(self) -> int:
         """Bits of a miss register's number. A read's ``id`` is these, and its bank above them."""
         return (self.misses - 1).bit_length()
+
+    @property
+    def id_width(self) -> int:
+        """Bits of a read's ``id`` in the memory below."""
+        return max(1, (self.banks - 1).bit_length() + self.register_bits)
+
+    @property
+    def line_width(self) -> int:
+        """Bits of a line's number."""
+        return max(1, self.address_width - self.line.bit_length() + 1)

@@ -8,7 +8,8 @@ from typing import Annotated
 from cyclebound.golden.bound import Range, bound, prediction
 from cyclebound.golden.dataflow.cache_policies import WRITE_BACK
 
-__all__ = ["line_access", "line_access_times", "line_flush", "line_hit", "line_miss", "line_taken"]
+__all__ = ["line_access", "line_access_times", "line_flush", "line_hit", "line_miss", "line_taken",
+           "taken_undisturbed"]
 
 Ports = Annotated[int, Range(1, says="ports that may ask for a bank")]
 Banks = Annotated[int, Range(1, says="banks that share the port of lines")]
@@ -65,6 +66,23 @@ def _made(under_way: int, *, banks: int, misses: int, targets: int, tag_width: i
     return work * (1 + _others(banks, tag_width))
 
 
+def taken_undisturbed(*, ports: int, line: int, busy: int, ways: int, misses: int, targets: int,
+                      latency: int) -> int:
+    """The cycle in which a bank has taken one access of each port, if it loses none.
+
+    To lines that come, and to accesses that waited for them. ``line``: the most cycles that a bank
+    waits for the port of lines, ``busy``: for all that an access may make it ask.
+    docs/dataflow-cache.md derives it.
+    """
+    taken = [0]
+    for number in range(1, ports + 1):
+        freed, emptied = number - min(misses, ways), number - targets
+        asked = taken[freed] + line if freed >= 0 else -1
+        first = taken[emptied] if emptied >= 0 else emptied
+        taken.append(1 + max(taken[-1] + busy, max(asked, first + line) + latency - 1))
+    return taken[-1]
+
+
 @bound(formula="taken(ports) + (misses + misses * targets + 2 * ports - 2) * (1 + others) + shared",
        source="this project, from SGMF, section 5.2", environment=_ENVIRONMENT)
 def line_taken(*, ports: Ports, banks: Banks, ways: Ways, misses: Misses, targets: Targets,
@@ -83,15 +101,11 @@ def line_taken(*, ports: Ports, banks: Banks, ways: Ways, misses: Misses, target
     docs/dataflow-cache.md derives it.
     """
     tags, line = 2**tag_width, banks * turn  # `line`: a bank's wait for the port of lines
-    busy = line * (2 if policy == WRITE_BACK else 1)
-    taken = [0]
-    for number in range(1, ports + 1):
-        freed, emptied = number - min(misses, ways), number - targets
-        asked = taken[freed] + line if freed >= 0 else -1
-        first = taken[emptied] if emptied >= 0 else emptied
-        taken.append(1 + max(taken[-1] + busy, max(asked, first + line) + latency - 1))
+    taken = taken_undisturbed(
+        ports=ports, line=line, busy=line * (2 if policy == WRITE_BACK else 1), ways=ways,
+        misses=misses, targets=targets, latency=latency)
     shared = ports * (tags - 1) if banks > 1 else 0
-    return taken[-1] + shared + _made(ports * tags - 1, banks=banks, misses=misses,
+    return taken + shared + _made(ports * tags - 1, banks=banks, misses=misses,
                                       targets=targets, tag_width=tag_width, fewer=2 * ports - 2)
 
 

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from cyclebound.golden.dataflow.cache_policies import LRU, WRITE_BACK
-from cyclebound.hdl.dataflow.layouts import MemoryRequestLayout
+from cyclebound.hdl.dataflow.layouts import BankRequestLayout
 
 __all__ = ["CacheBank"]
 
@@ -36,11 +36,13 @@ def _number(one_hot, count):
 class CacheBank(wiring.Component):
     """Makes an access in a cycle, of a line that is there; of one that is not, it takes note.
 
+    An access is of a word, or of a whole line.
+
     In each cycle, the first of these that it can: write a line that has come; make an access that
     has waited for it; give up a line, while ``flush`` is set; take the access on offer. Of that, it
     is known in the same cycle whether it can be taken.
 
-    Latency: a word is there in the cycle after its access is made.
+    Latency: what is read is there in the cycle after its access is made.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ class CacheBank(wiring.Component):
         Sizes and policies of the cache.
     ports, tag_width, width : int
         Of the cache.
+    whole : bool
+        Accesses are of lines.
 
     Members
     -------
@@ -62,11 +66,11 @@ class CacheBank(wiring.Component):
     waits : Out(1)
         An access that has waited can be made.
     waiting : Out(signature)
-        Its ``port`` and ``tag``.
+        Its ``port`` and ``tag``, and whether it is a ``write``.
     granted : In(1)
         It is made in this cycle.
-    word : Out(width)
-        Of the access that was made in the cycle before.
+    found : Out(width, or a line)
+        The word, or the line, of the access that was made in the cycle before.
     fill : In(signature)
         A line: ``valid``, ``register``: whose it is, ``data``.
     ask : Out(signature)
@@ -78,23 +82,23 @@ class CacheBank(wiring.Component):
         All have been, while ``flush`` is set.
     """
 
-    def __init__(self, *, shape, ports, tag_width, width):
-        self.shape, self.count = shape, ports
-        self._offset, self._banks = exact_log2(shape.line), exact_log2(shape.banks)
-        self._local = shape.address_width - self._offset - self._banks
+    def __init__(self, *, shape, ports, tag_width, width, whole=False):
+        self.shape, self.count, self.whole = shape, ports, whole
+        self.request = BankRequestLayout(shape=shape, tag_width=tag_width, width=width, whole=whole)
+        self._local = self.request["line"].width
         self._words = data.ArrayLayout(unsigned(width), shape.line)
         self._target = data.StructLayout({
-            "port": range(ports), "tag": unsigned(tag_width), "place": unsigned(self._offset),
-            "write": unsigned(1), "data": unsigned(width)})
+            "port": range(ports), **{name: field.shape for name, field in self.request
+                                     if name != "line"}})
         register = range(shape.misses)
         super().__init__({
             "valid": In(1), "port": In(range(ports)),
-            "access": In(MemoryRequestLayout(tag_width=tag_width, width=width,
-                                             address_width=shape.address_width)),
+            "access": In(self.request),
             "allowed": In(1), "accepts": Out(1), "answers": Out(1),
             "waits": Out(1),
-            "waiting": Out(wiring.Signature({"port": Out(range(ports)), "tag": Out(tag_width)})),
-            "granted": In(1), "word": Out(width),
+            "waiting": Out(wiring.Signature({"port": Out(range(ports)), "tag": Out(tag_width),
+                                             "write": Out(1)})),
+            "granted": In(1), "found": Out(self._words if whole else width),
             "fill": In(wiring.Signature({"valid": Out(1), "register": Out(register),
                                          "data": Out(self._words)})),
             "ask": Out(wiring.Signature({
@@ -147,7 +151,7 @@ class CacheBank(wiring.Component):
             m.d.sync += kept.eq(load.data)
 
         # Where the access on offer finds its line, and which way it would get.
-        local = access.address[self._offset + self._banks:]
+        local = access.line
         group = local[:index]
         through = access.write if not back else Const(0)
         matches, hits, kept_ways = Signal(misses), Signal(ways), Signal(ways)
@@ -162,7 +166,7 @@ class CacheBank(wiring.Component):
         ]
         may_go = _lowest(Cat(~kept_ways.bit_select(way, 1) for way in own))
         match, idle = _number(matches, misses), _number(_lowest(~busy), misses)
-        found, chosen = _number(hits, ways), Signal(range(ways))
+        hit, chosen = _number(hits, ways), Signal(range(ways))
         m.d.comb += chosen.eq(_any(Mux(may_go[n], way, 0) for n, way in enumerate(own)))
         pending = matches.any()
         room = Array(count != shape.targets for count in noted)[match]
@@ -177,6 +181,7 @@ class CacheBank(wiring.Component):
             self.waits.eq(draining & ~self.fill.valid),
             target.addr.eq(Cat((Array(made)[drained])[:stride], drained[:shape.register_bits])),
             self.waiting.port.eq(target.data.port), self.waiting.tag.eq(target.data.tag),
+            self.waiting.write.eq(target.data.write),
             self.accepts.eq(self.valid & self.allowed & able & (~through | free)
                             & ~self.fill.valid & ~draining & ~self.flush),
             self.answers.eq(self.accepts & ~pending & (hits.any() | through)),
@@ -185,10 +190,20 @@ class CacheBank(wiring.Component):
         m.d.comb += allocates.eq(self.accepts & ~pending & ~hits.any() & ~through)
 
         # The row, and the words of it that are written.
-        row, offset = Signal(range(rows)), Signal(self._offset)
+        row, offset = Signal(range(rows)), Signal(exact_log2(shape.line))
         walked = Signal(range(rows + 1))
         every = (1 << shape.line) - 1
         new_data = Signal.like(access.data)
+
+        def words_of(made):  # that an access writes
+            return made.mask if self.whole else 1 << made.place
+
+        def spread(words):  # to a whole line
+            return words if self.whole else Cat(words for _ in range(shape.line))
+
+        def place_of(made):
+            return 0 if self.whole else made.place
+
         m.d.comb += [load.addr.eq(row), load.en.eq(1), store.addr.eq(row)]
 
         def at(line, way):
@@ -202,10 +217,10 @@ class CacheBank(wiring.Component):
                          there.bit_select(row, 1).eq(1), dirty.bit_select(row, 1).eq(0)]
         with m.Elif(draining):
             m.d.comb += [row.eq(at(Array(number)[drained], Array(place)[drained])),
-                         offset.eq(target.data.place), new_data.eq(target.data.data),
+                         offset.eq(place_of(target.data)), new_data.eq(target.data.data),
                          store.en.eq(Mux(self.granted & target.data.write,
-                                         1 << target.data.place, 0)),
-                         store.data.eq(Cat(new_data for _ in range(shape.line)))]
+                                         words_of(target.data), 0)),
+                         store.data.as_value().eq(spread(new_data))]
             with m.If(self.granted):
                 m.d.sync += Array(made)[drained].eq(Array(made)[drained] + 1)
                 with m.If(Array(made)[drained] + 1 == Array(noted)[drained]):
@@ -223,11 +238,11 @@ class CacheBank(wiring.Component):
                     m.d.sync += [writes.eq(1), fresh.eq(1), written.eq(Array(held)[row]),
                                  mask.eq(every)]
         with m.Else():
-            m.d.comb += [row.eq(at(local, Mux(allocates, chosen, found))),
-                         offset.eq(access.address[:self._offset]), new_data.eq(access.data),
+            m.d.comb += [row.eq(at(local, Mux(allocates, chosen, hit))),
+                         offset.eq(place_of(access)), new_data.eq(access.data),
                          store.en.eq(Mux(self.accepts & ~pending & hits.any() & access.write,
-                                         1 << offset, 0)),
-                         store.data.eq(Cat(new_data for _ in range(shape.line)))]
+                                         words_of(access), 0)),
+                         store.data.as_value().eq(spread(new_data))]
             if back:
                 with m.If(self.answers & access.write):
                     m.d.sync += dirty.bit_select(row, 1).eq(1)
@@ -236,9 +251,8 @@ class CacheBank(wiring.Component):
 
         # An access that is taken, and whose line is on its way or has to be asked for.
         m.d.comb += [
-            note.data.port.eq(self.port), note.data.tag.eq(access.tag),
-            note.data.place.eq(access.address[:self._offset]),
-            note.data.write.eq(access.write), note.data.data.eq(access.data),
+            note.data.port.eq(self.port),
+            *(note.data[name].eq(access[name]) for name, _ in self.request if name != "line"),
             note.en.eq(self.accepts & ~self.answers),
             note.addr.eq(Mux(pending, Cat((Array(noted)[match])[:stride],
                                           Value.cast(match)[:shape.register_bits]),
@@ -258,11 +272,10 @@ class CacheBank(wiring.Component):
             ]
         with m.If(self.accepts & through):
             m.d.sync += [writes.eq(1), written.eq(local),
-                         mask.eq(1 << access.address[:self._offset]),
-                         kept.as_value().eq(Cat(access.data for _ in range(shape.line)))]
+                         mask.eq(words_of(access)), kept.as_value().eq(spread(access.data))]
 
         # Whose turn it is to be given up: a way that is used goes to the end, or one that is new.
-        used = Mux(allocates, chosen, Mux(pending, Array(place)[match], found))
+        used = Mux(allocates, chosen, Mux(pending, Array(place)[match], hit))
         moves = allocates if shape.replacement != LRU else (
             allocates | (self.accepts & (pending | hits.any())))
         seen = [Cat(way == used for way in own[:n + 1]).any() for n in range(ways)]
@@ -273,7 +286,10 @@ class CacheBank(wiring.Component):
                 m.d.sync += order[-1].eq(used)
 
         m.d.comb += self.flushed.eq(self.flush & (walked == rows) & ~writes)
-        select = Signal(self._offset)
-        m.d.sync += select.eq(offset)
-        m.d.comb += self.word.eq(Array(load.data[n] for n in range(shape.line))[select])
+        if self.whole:
+            m.d.comb += self.found.eq(load.data)
+        else:
+            select = Signal.like(offset)
+            m.d.sync += select.eq(offset)
+            m.d.comb += self.found.eq(Array(load.data[n] for n in range(shape.line))[select])
         return m

@@ -6,9 +6,10 @@ flight carries the identifier of its thread.
 
 from amaranth.hdl import unsigned
 from amaranth.lib import data
+from amaranth.utils import exact_log2
 
-__all__ = ["FiringLayout", "LineRequestLayout", "LineResponseLayout", "MemoryRequestLayout",
-           "MemoryResponseLayout", "TokenLayout"]
+__all__ = ["BankRequestLayout", "FiringLayout", "LineRequestLayout", "LineResponseLayout",
+           "MemoryRequestLayout", "MemoryResponseLayout", "TokenLayout"]
 
 
 class TokenLayout(data.StructLayout):
@@ -58,3 +59,19 @@ class LineResponseLayout(data.StructLayout):
     def __init__(self, *, id_width, line, width):
         super().__init__({"id": unsigned(id_width),
                           "data": data.ArrayLayout(unsigned(width), line)})
+
+
+class BankRequestLayout(data.StructLayout):
+    """An access at one bank of a cache of this ``shape``: of a word, or of a ``whole`` line.
+
+    ``line`` counts the lines of the bank; ``place`` is a word's, ``mask`` the words of a line that
+    are written.
+    """
+
+    def __init__(self, *, shape, tag_width, width, whole):
+        lines = -(-(1 << shape.line_width) // shape.banks)
+        super().__init__({
+            "tag": unsigned(tag_width), "line": unsigned((lines - 1).bit_length()),
+            "write": unsigned(1),
+            **({"mask": unsigned(shape.line), "data": unsigned(shape.line * width)} if whole else
+               {"place": unsigned(exact_log2(shape.line)), "data": unsigned(width)})})

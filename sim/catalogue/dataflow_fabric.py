@@ -8,6 +8,7 @@ from cyclebound.golden.dataflow import (
     bounds,
     cache_bounds,
     fabric_bounds,
+    l2_bounds,
     line_cache_bounds,
     special_bounds,
 )
@@ -19,6 +20,7 @@ from cyclebound.hdl.dataflow.core import Core
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.hdl.dataflow.fabric_harness import FabricHarness
+from cyclebound.hdl.dataflow.l2 import L2
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
@@ -39,6 +41,7 @@ from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, Cache
 from cyclebound.tb.dataflow.cache_environment import CacheEnvironment
 from cyclebound.tb.dataflow.diamond_properties import DiamondCheck
 from cyclebound.tb.dataflow.fabric_environment import EXPLORED, FabricEnvironment, completion_of
+from cyclebound.tb.dataflow.l2_environment import L2Environment
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 from cyclebound.tb.dataflow.thread_sink_properties import ThreadSinkCheck, ThreadSinkProof
 from cyclebound.tb.dataflow.unit_properties import SpecialUnitCheck
@@ -72,6 +75,20 @@ _EXPLORED_CACHES: tuple[tuple[str, int, int, dict[str, Any]], ...] = (
     ("access", 2, 3, {"policy": "write-through"}),
     ("access", 1, 3, {"size": 2, "misses": 2, "address_width": 2}),
     ("access", 1, 2, {"ports": 2, "size": 1, "ways": 1, "address_width": 1}))
+
+_TINY_L2 = {"ports": 2, "size": 24, "line": 2, "banks": 3, "ways": 2, "channels": 3, "misses": 2,
+            "targets": 2, "address_width": 6, "id_width": 2, "width": 8, "replacement": "lru"}
+_EXPLORED_L2 = {**_TINY_L2, "ports": 1, "size": 4, "line": 1, "banks": 1, "channels": 1,
+                "misses": 1, "targets": 1, "address_width": 3, "id_width": 1, "width": 1}
+_EXPLORED_L2S: tuple[tuple[str, int, int, int, dict[str, Any]], ...] = (
+    ("read", 1, 2, 5, {}), ("taken", 1, 2, 5, {}), ("served", 1, 3, 5, {}),
+    ("read", 1, 2, 2, {"ports": 2, "size": 1, "ways": 1, "address_width": 1}),
+    ("read", 1, 1, 4, {"size": 2, "banks": 2, "channels": 1, "ways": 1, "address_width": 2}))
+
+_L2_READ = "~ports[p].request.payload.write"
+_read = functools.partial(
+    Probe, end="ports[p].response.valid", id="ports[p].request.payload.id",
+    end_id="ports[p].response.payload.id", over={"p": "ports"})
 
 # Grids of which every run of a kernel is explored, with any memory.
 _EXPLORED = {
@@ -330,6 +347,61 @@ BLOCKS = (
         signals=("top.dut.ports__0__request__valid", "top.dut.ports__0__request__ready",
                  "top.dut.ports__0__response__valid", "top.dut.lines__request__valid",
                  "top.dut.lines__request__ready", "top.dut.lines__response__valid",
+                 "top.dut.flush", "top.dut.flushed"),
+    ),
+    Block(
+        name="dataflow.l2",
+        summary="second-level cache that cores share: a crossbar of lines, channels below",
+        component=L2,
+        configurations={
+            "tiny": Configuration(_TINY_L2),
+            "one": Configuration({**_TINY_L2, "ports": 1, "size": 2, "line": 2, "banks": 1,
+                                  "channels": 1, "ways": 1, "misses": 1, "targets": 1}),
+            "shared": Configuration({**_TINY_L2, "ports": 3, "size": 16, "banks": 2,
+                                     "channels": 1, "replacement": "fifo"}),
+            # 6 banks and channels; lines of fewer words, and fewer of them
+            "crossing": Configuration({**_TINY_L2, "ports": 5, "size": 192, "line": 4, "banks": 6,
+                                       "channels": 6, "ways": 4, "misses": 4, "targets": 4,
+                                       "address_width": 10, "id_width": 3, "width": 32}),
+            # SGMF, Table 1: 15 cores, 768 KiB, 6 banks, 128 bytes, 16 ways, 6 channels
+            "paper": Configuration({"ports": 15, "size": 196608, "line": 32, "banks": 6,
+                                    "ways": 16, "channels": 6, "misses": 4, "targets": 4,
+                                    "address_width": 20, "id_width": 7, "width": 32,
+                                    "replacement": "lru"}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.l2", quick=("tiny",)),
+            Testbench("search", "cyclebound.tb.dataflow.l2_search", searches=True,
+                      configurations=("tiny", "one", "shared", "crossing"), thorough=True),
+        ),
+        bounds=(
+            BoundBinding("hit", line_cache_bounds.line_hit, _read(
+                start=f"{taken('ports[p].request')} & {_L2_READ}", classed=True)),
+            BoundBinding("miss", line_cache_bounds.line_miss, _read(
+                start=f"{offered('ports[p].request')} & {_L2_READ}")),
+            BoundBinding("read", l2_bounds.l2_read, _read(
+                start=f"{offered('ports[p].request')} & {_L2_READ}")),
+            BoundBinding("taken", l2_bounds.l2_taken, Probe(
+                start=offered("ports[p].request"), end=taken("ports[p].request"),
+                over={"p": "ports"})),
+            BoundBinding("served", l2_bounds.l2_served, _read(
+                start=f"{taken('ports[p].request')} & {_L2_READ}")),
+            BoundBinding("flush", l2_bounds.l2_flush, Probe(
+                start="flush & ~past(flush)", end="flushed & ~past(flushed)")),
+        ),
+        explorations=tuple(Exploration(
+            f"{what}_{number}",
+            f"cores read and write any of {lines} lines whenever they like; each memory takes a "
+            f"request within {turn} cycles, and has each line within {latency}; words are 0",
+            what, functools.partial(L2Environment, turn=turn, latency=latency, lines=lines),
+            functools.partial(_memory_of, turn, latency), ({**_EXPLORED_L2, **changes},))
+            for number, (what, turn, latency, lines, changes) in enumerate(_EXPLORED_L2S)),
+        checker=StreamsCheck,
+        mutants=MutationTarget("tiny"),
+        fpga=FpgaTarget("tiny"),
+        signals=("top.dut.ports__0__request__valid", "top.dut.ports__0__request__ready",
+                 "top.dut.ports__0__response__valid", "top.dut.lines__0__request__valid",
+                 "top.dut.lines__0__request__ready", "top.dut.lines__0__response__valid",
                  "top.dut.flush", "top.dut.flushed"),
     ),
     Block(

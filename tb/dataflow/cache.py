@@ -6,11 +6,12 @@ The memory below takes and answers each request within times that are declared b
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from cyclebound.golden.dataflow.cache import LineAnswer, LineCacheModel
+from cyclebound.golden.dataflow.cache import LineCacheModel
 from cyclebound.golden.dataflow.cache_policies import WRITE_BACK, CacheShape
 from cyclebound.golden.dataflow.line_memory import LineMemoryModel
 from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.tb.bench import Bench, interrupted, testbench
+from cyclebound.tb.dataflow.line_ports import answer_values, expected_request
 
 BOUNDED = "access", "taken"  # requests whose bounds hold whatever others do
 MEMORIES = ((1, 1), (1, 2), (3, 9), (2, 25), (7, 3))  # turn and latency
@@ -83,14 +84,13 @@ class Scene:
                 values |= {f"{at}valid": 1, f"{at}payload.tag": access.tag,
                            f"{at}payload.address": access.address,
                            f"{at}payload.write": access.write, f"{at}payload.data": access.data}
-        expected, care = self._line(values)
         asked = model.line_request()
+        expected, care = expected_request(bench, "lines.request", asked, self.width)
+        care |= bench.outputs["flushed"].mask
         line_taken = self.memory.takes(asked)
         answer = self.memory.answer()
-        values["lines.request.ready"] = line_taken
-        if answer is not None:
-            values |= {"lines.response.valid": 1, "lines.response.payload.id": answer.id,
-                       "lines.response.payload.data": self._packed(answer)}
+        values |= {"lines.request.ready": line_taken} | answer_values("lines.response", answer,
+                                                                      self.width)
         seen = await bench.step(bench.inputs.pack(values))
 
         responses, done = model.responses(), model.flushed(flush)
@@ -123,33 +123,6 @@ class Scene:
                     self.held[port] = None
         bench.check(seen, bench.outputs.pack(expected), care)
         return done
-
-    def _packed(self, answer: LineAnswer) -> int:
-        return sum(word << self.width * place for place, word in enumerate(answer.data))
-
-    def _line(self, values: dict[str, int]) -> tuple[dict[str, int], int]:
-        """What the cache asks of the memory below, and which bits of that mean something."""
-        outputs, asked = self.bench.outputs, self.model.line_request()
-        care = outputs["lines.request.valid"].mask | outputs["flushed"].mask
-        if asked is None:
-            return {}, care
-        at = "lines.request.payload."
-        expected = {"lines.request.valid": 1, f"{at}line": asked.line, f"{at}write": asked.write}
-        names = ["line", "write"]
-        if asked.write:
-            expected |= {f"{at}mask": asked.mask, f"{at}data": sum(
-                word << self.width * place for place, word in enumerate(asked.data)
-                if asked.mask >> place & 1)}
-            names.append("mask")
-            written = sum((2**self.width - 1) << self.width * place
-                          for place in range(self.shape.line) if asked.mask >> place & 1)
-            care |= outputs[f"{at}data"].to(written)
-        else:
-            expected[f"{at}id"] = asked.id
-            names.append("id")
-        for name in names:
-            care |= outputs[f"{at}{name}"].mask
-        return expected, care
 
     async def drain(self, *, load: float = 1.0) -> None:
         """Run cycles until all is answered and written."""

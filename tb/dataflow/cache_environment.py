@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-__all__ = ["CacheEnvironment"]
+__all__ = ["CacheEnvironment", "choose_answers"]
 
 
 class CacheEnvironment(wiring.Component):
@@ -73,25 +73,35 @@ class CacheEnvironment(wiring.Component):
             illegal |= offers & (held | under_way.all() | ((address >> outside) >= self._tags))
             illegal |= ~offers & choice[1:].any()
 
-        request, response = self.lines.request, self.lines.response
-        takes, answers, which = (self.choice[-2 - self._id], self.choice[-1 - self._id],
-                                 self.choice[len(self.choice) - self._id:])
-        waited = Signal(range(self._turn))
-        m.d.comb += [request.ready.eq(takes), response.valid.eq(answers),
-                     response.payload.id.eq(which)]
-        m.d.sync += waited.eq(Mux(request.valid & ~takes, waited + 1, 0))
-        illegal |= takes & ~request.valid
-        illegal |= request.valid & ~takes & (waited == self._turn - 1)
-        illegal |= ~answers & which.any()
-        for number in range(1 << self._id):
-            # cycles in which it has to be answered, this one included; 0: it is not under way
-            left = Signal(range(self._latency + 1), name=f"left_{number}")
-            now = Signal.like(left, name=f"now_{number}")
-            asked = takes & ~request.payload.write & (request.payload.id == number)
-            answered = answers & (which == number)
-            m.d.comb += now.eq(Mux(asked, self._latency, left))
-            m.d.sync += left.eq(Mux(answered | (now == 0), 0, now - 1))
-            illegal |= answered & (now == 0)
-            illegal |= ~answered & (now == 1)
+        illegal |= choose_answers(m, self.lines, self.choice[-2 - self._id:], turn=self._turn,
+                                  latency=self._latency)
         m.d.comb += self.illegal.eq(illegal)
         return m
+
+
+def choose_answers(m, port, choice, *, turn, latency, name="below"):
+    """A memory below a cache, in ``m``: takes and answers when ``choice`` says so.
+
+    Its bits: whether a request is taken, whether the memory answers, and which read. Returns
+    whether a choice is against the memory's times, or there is no such request.
+    """
+    request, response = port.request, port.response
+    takes, answers, which = choice[0], choice[1], choice[2:]
+    waited = Signal(range(turn), name=f"{name}_waited")
+    m.d.comb += [request.ready.eq(takes), response.valid.eq(answers),
+                 response.payload.id.eq(which)]
+    m.d.sync += waited.eq(Mux(request.valid & ~takes, waited + 1, 0))
+    illegal = takes & ~request.valid
+    illegal |= request.valid & ~takes & (waited == turn - 1)
+    illegal |= ~answers & which.any()
+    for number in range(1 << len(which)):
+        # cycles in which it has to be answered, this one included; 0: it is not under way
+        left = Signal(range(latency + 1), name=f"{name}_left_{number}")
+        now = Signal.like(left, name=f"{name}_now_{number}")
+        asked = takes & ~request.payload.write & (request.payload.id == number)
+        answered = answers & (which == number)
+        m.d.comb += now.eq(Mux(asked, latency, left))
+        m.d.sync += left.eq(Mux(answered | (now == 0), 0, now - 1))
+        illegal |= answered & (now == 0)
+        illegal |= ~answered & (now == 1)
+    return illegal

@@ -36,6 +36,8 @@ class Adversary:
     Most accesses are of a few more lines of one set than it has ways.
     """
 
+    writes = 0.6  # of accesses
+
     def __init__(self, bench: Bench, turn: int, latency: int) -> None:
         p = bench.parameters
         self.rng, self.ports, self.turn, self.latency = bench.rng, p["ports"], turn, latency
@@ -52,7 +54,8 @@ class Adversary:
 
     def access(self) -> tuple[int, int, bool]:
         rng = self.rng
-        return rng.choice((0, 0, 0, 1, rng.randrange(12))), self.address(), rng.random() < 0.6
+        return rng.choice((0, 0, 0, 1, rng.randrange(12))), self.address(), (
+            rng.random() < self.writes)
 
     def time(self) -> tuple[int, int]:
         turn, latency = ((most, most, 1, self.rng.randint(1, most))

@@ -5,6 +5,7 @@ Memory is numpy's afterwards, bit by bit.
 
 import numpy as np
 
+from cyclebound.golden.dataflow.bitstream import WORD
 from cyclebound.golden.dataflow.cache_policies import CacheShape
 from cyclebound.golden.dataflow.core import CoreModel, CoreResult, CoreRun, core_times
 from cyclebound.golden.dataflow.grid import Grid
@@ -15,6 +16,7 @@ from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.run import Layout
 from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.dataflow.fabric import configure
+from cyclebound.tb.dataflow.line_ports import answer_values, expected_request
 from cyclebound.tools.dataflow.compile import compile_kernel
 from cyclebound.tools.dataflow.mapper import map_graph
 
@@ -82,18 +84,17 @@ class Scene:
     async def _play(self, mapped: Mapped, layout: Layout, memory: LineMemoryModel,
                     threads: int) -> CoreRun:
         """`golden.dataflow.core.run_core`, with the hardware in each of its cycles."""
-        bench, model, line = self.bench, self.model, self.shape.line
+        bench, model = self.bench, self.model
         model.configure(mapped.configuration(threads, layout.buffers))
-        always = bench.outputs["done"].mask | bench.outputs["lines.request.valid"].mask | sum(
+        always = bench.outputs["done"].mask | sum(
             bench.outputs[f"faults.{k}.valid"].mask for k in range(len(mapped.accesses())))
         start, ended = bench.cycle, 0
         while True:
             asked = model.line_request()
             takes, answer = memory.takes(asked), memory.answer()
-            values: dict[str, int] = {"start": bench.cycle == start, "lines.request.ready": takes}
-            if answer is not None:
-                values |= {"lines.response.valid": 1, "lines.response.payload.id": answer.id,
-                           "lines.response.payload.data": _packed(answer.data)}
+            values: dict[str, int] = {
+                "start": bench.cycle == start, "lines.request.ready": takes,
+                **answer_values("lines.response", answer, WORD)}
             first = bench.cycle == start
             seen = await bench.step(bench.inputs.pack(values))
             assert model.fabric is not None
@@ -101,28 +102,13 @@ class Scene:
                 ended = bench.cycle - start
             result: CoreResult = model.step(start=first, line_taken=takes, line=answer)
             memory.step(takes)
-            expected: dict[str, int] = {"done": result.done}
-            care = always
-            if asked is not None:
-                at = "lines.request.payload."
-                expected |= {"lines.request.valid": 1, f"{at}line": asked.line,
-                             f"{at}write": asked.write, f"{at}mask": asked.mask}
-                care |= sum(bench.outputs[f"{at}{field}"].mask
-                            for field in ("line", "write", "mask"))
-                if asked.write:
-                    expected[f"{at}data"] = _packed(asked.data, asked.mask)
-                    care |= bench.outputs[f"{at}data"].to(_packed((2**32 - 1,) * line, asked.mask))
-                else:
-                    expected[f"{at}id"] = asked.id
-                    care |= bench.outputs[f"{at}id"].mask
+            expected, care = expected_request(bench, "lines.request", asked, WORD)
+            expected["done"] = result.done
+            care |= always
             assert not any(result.faults)
             bench.check(seen, bench.outputs.pack(expected), care)
             if result.done:
                 return CoreRun(ended, bench.cycle - start)
-
-
-def _packed(words: tuple[int, ...], mask: int = -1) -> int:
-    return sum(word << 32 * place for place, word in enumerate(words) if mask >> place & 1)
 
 
 async def everywhere(bench: Bench, name: str) -> None:

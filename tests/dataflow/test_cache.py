@@ -22,7 +22,7 @@ from cyclebound.golden.dataflow.line_cache_bounds import (
 from cyclebound.golden.dataflow.line_memory import LineMemoryModel
 from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.golden.noc.arbiter import RoundRobinModel
-from cyclebound.hdl.dataflow import cache as hdl
+from cyclebound.hdl.dataflow import banked_cache as hdl
 from cyclebound.hdl.dataflow.cache import Cache
 from cyclebound.sim.catalogue import load
 from cyclebound.sim.proof.explore import ExploredTop, Reach, longest_request
@@ -43,13 +43,17 @@ TWO = TINY | {"ports": 3, "banks": 2, "size": 16, "address_width": 6, "tag_width
     ({"ports": 0}, ValueError, r"^port count must be at least 1, not 0$"),
     ({"tag_width": 0}, ValueError, r"^tag width must be at least 1, not 0$"),
     ({"width": "8"}, TypeError, r"^width must be an integer, not '8'$"),
-    ({"size": 24}, ValueError, r"^cache size must be a power of two, not 24$"),
-    ({"size": 0}, ValueError, r"^cache size must be a power of two, not 0$"),
+    ({"size": 24}, ValueError,
+     r"^cache size must be a power of two for each bank, 1 of them, not 24$"),
+    ({"size": 0}, ValueError, r"^cache size must be at least 1, not 0$"),
     ({"line": 3}, ValueError, r"^line length must be a power of two, not 3$"),
-    ({"banks": 6}, ValueError, r"^bank count must be a power of two, not 6$"),
+    ({"banks": 6}, ValueError,
+     r"^cache size must be a power of two for each bank, 6 of them, not 8$"),
+    ({"banks": 0}, ValueError, r"^bank count must be at least 1, not 0$"),
     ({"ways": 0}, ValueError, r"^way count must be a power of two, not 0$"),
     ({"ways": True}, TypeError, r"^way count must be an integer, not True$"),
-    ({"banks": 16}, ValueError, r"^banks must be 8 at most, the words of the cache, not 16$"),
+    ({"banks": 16}, ValueError,
+     r"^cache size must be a power of two for each bank, 16 of them, not 8$"),
     ({"line": 8, "banks": 2}, ValueError,
      r"^a line must have 4 words at most, a bank's share of the cache, not 8$"),
     ({"ways": 8}, ValueError, r"^ways must be 4 at most, the lines of a bank, not 8$"),

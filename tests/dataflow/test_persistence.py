@@ -85,7 +85,7 @@ def test_cycles_lost():
 
 def waits(cache, memory):
     """Whether a cycle may be lost: something of a miss is under way."""
-    return bool(cache.line_request() or memory._due or cache._filling
+    return bool(cache.line_request() or memory._due or any(cache._filling)
                 or any(bank.draining for bank in cache.banks))
 
 

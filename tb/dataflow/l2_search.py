@@ -1,0 +1,66 @@
+"""An adversary against the second-level cache's bounds: other cores' requests, pauses, and the
+times of the memories below.
+
+It looks for the read that takes longest, on the RTL with its model beside it.
+"""
+
+from cyclebound.tb.bench import Bench, testbench
+from cyclebound.tb.dataflow import cache_search
+from cyclebound.tb.dataflow.cache_search import MEMORIES, PATIENCE, TRIES, Times, Traffic
+from cyclebound.tb.dataflow.l2 import Scene, shape_of
+from cyclebound.tools.hill_climb import climb, climbed_in_simulation
+
+_REQUESTS = 20  # of each port
+
+
+class Adversary(cache_search.Adversary):
+    """Draws and changes `Traffic` for a bench's cache above memories of ``turn`` and ``latency``.
+
+    Addresses are numbers of lines; most are of a few more lines of one set than it has ways.
+    """
+
+    writes = 0.4
+
+    def __init__(self, bench: Bench, turn: int, latency: int) -> None:
+        p = bench.parameters
+        self.rng, self.ports, self.turn, self.latency = bench.rng, p["ports"], turn, latency
+        self.shape, self.count = shape_of(p), _REQUESTS
+        self.lines = (1 << p["address_width"]) // self.shape.line
+
+    def address(self) -> int:
+        rng, shape = self.rng, self.shape
+        of_one_set = rng.randrange(shape.ways + 2) * shape.banks * shape.sets
+        bank = rng.choice((0, 0, 0, rng.randrange(shape.banks)))
+        return rng.choice((of_one_set + bank, of_one_set + bank, rng.randrange(self.lines))
+                          ) % self.lines
+
+
+async def longest_read(bench: Bench, traffic: Traffic, turn: int, latency: int) -> int:
+    """The most cycles of a read, from its offer to its line."""
+    await bench.reset()
+    scene = Scene(bench, turn=turn, latency=latency, choose=Times(traffic))
+    scene.declare()
+    left = [list(some) for some in traffic.accesses]
+    pauses = [some[0][0] if some else 0 for some in left]
+    while any(left) or not scene.idle:
+        for port, some in enumerate(left):
+            if some and scene.held[port] is None and not scene.queues[port]:
+                if pauses[port] == 0:
+                    scene.queues[port].append(some.pop(0)[1:])
+                    pauses[port] = some[0][0] if some else 0
+                else:
+                    pauses[port] -= 1
+        await scene.cycle()
+    return scene.longest
+
+
+@testbench
+async def reads_among_other_cores(bench: Bench) -> None:
+    for turn, latency in MEMORIES:
+        adversary = Adversary(bench, turn, latency)
+        found = await climbed_in_simulation(
+            climb(adversary.fresh, adversary.changed, tries=TRIES, patience=PATIENCE),
+            lambda traffic, memory=(turn, latency): longest_read(  # type: ignore[misc]
+                bench, traffic, *memory))
+        bench.dut._log.info("turn %d, latency %d: a read took %d cycles", turn, latency,
+                            found.value)
