@@ -5,6 +5,7 @@ first-level cache by a crossbar; a banked second level is shared by all cores; t
 Table 1 (size, banks, lines, ways).
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -44,10 +45,10 @@ class LineAnswer:
 
 @dataclass
 class Line:
-    """A line that a bank has."""
+    """A line that a bank has; ``dirty``: the words of it that are to be written below."""
 
     data: list[int]
-    dirty: bool = False
+    dirty: int = 0
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Bank(Generic[R]):
                      if miss is not None and miss.number == number), None)
 
 
-class BankedCacheModel(Generic[R, A]):
+class BankedCacheModel(ABC, Generic[R, A]):
     """A cache, one cycle at a time: `responses`, `line_requests`, then `advance`.
 
     In each cycle a bank does one of these, the first that it can: write a line that has come; let
@@ -96,7 +97,7 @@ class BankedCacheModel(Generic[R, A]):
     register and a way, and asks for the line; others of the same line wait in that register. What
     has no room waits to be taken, and the bank waits with it.
 
-    A model of one kind of requests has `number_of`, `made` and `around`.
+    A model of one kind of requests has the methods that are abstract here.
 
     Parameters
     ----------
@@ -119,21 +120,25 @@ class BankedCacheModel(Generic[R, A]):
         # events, by name
         self.counts = dict.fromkeys(("hits", "merged", "missed", "read", "written", "around"), 0)
 
+    @abstractmethod
     def number_of(self, request: R) -> int:
         """The line that a request is of."""
-        raise NotImplementedError
 
-    def made(self, line: Line, request: R) -> A | None:
-        """Make a request of a line that is there; returns its answer."""
-        raise NotImplementedError
-
-    def around(self, request: R) -> tuple[LineRequest, A | None]:
-        """Of a write that takes no line: what is written below, and its answer."""
-        raise NotImplementedError
-
+    @abstractmethod
     def writes(self, request: R) -> bool:
         """Whether a request is a write."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def mask_of(self, request: R) -> int:
+        """The words of its line that a request writes."""
+
+    @abstractmethod
+    def words_of(self, request: R) -> tuple[int, ...]:
+        """A line that has the words that a request writes."""
+
+    @abstractmethod
+    def made(self, line: Line, request: R) -> A | None:
+        """Make a request of a line that is there; returns its answer."""
 
     def responses(self) -> list[A | None]:
         """The answer to each port in this cycle."""
@@ -239,8 +244,8 @@ class BankedCacheModel(Generic[R, A]):
 
     def _make(self, bank: Bank[R], request: R) -> A | None:
         line = bank.lines[self.number_of(request)]
-        if self.writes(request):
-            line.dirty = self.shape.policy == WRITE_BACK
+        if self.shape.policy == WRITE_BACK:
+            line.dirty |= self.mask_of(request)
         return self.made(line, request)
 
     def _fill(self, bank: Bank[R], line: LineAnswer) -> None:
@@ -263,7 +268,7 @@ class BankedCacheModel(Generic[R, A]):
         bank.row += 1
 
     def _write_back(self, bank: Bank[R], held: int, line: Line) -> None:
-        bank.write = LineRequest(0, held, True, (1 << self.shape.line) - 1, tuple(line.data))
+        bank.write = LineRequest(0, held, True, line.dirty, tuple(line.data))
         bank.ripe = self._now + 2
 
     def _take(self, number: int, bank: Bank[R], port: int, request: R) -> tuple[bool, A | None]:
@@ -291,7 +296,7 @@ class BankedCacheModel(Generic[R, A]):
                 order.append(order.pop(order.index(way)))
             self.counts["hits"] += 1
         elif through:  # it goes around the cache; whatever it is answered is not read
-            answer = self.around(request)[1]
+            answer = self.made(Line([0] * shape.line), request)
             self.counts["around"] += 1
         else:
             kept = {miss.way for miss in bank.misses
@@ -312,7 +317,8 @@ class BankedCacheModel(Generic[R, A]):
             bank.place[group, way] = wanted
             self.counts["missed"] += 1
         if through:
-            bank.write = self.around(request)[0]
+            bank.write = LineRequest(0, wanted, True, self.mask_of(request),
+                                     self.words_of(request))
             bank.ripe = self._now + 1
         return True, answer
 
@@ -339,17 +345,18 @@ class LineCacheModel(BankedCacheModel[Access, tuple[int, int]]):
     def writes(self, request: Access) -> bool:
         return request.write
 
+    def mask_of(self, request: Access) -> int:
+        return request.write << request.address % self.shape.line
+
+    def words_of(self, request: Access) -> tuple[int, ...]:
+        return (request.data,) * self.shape.line
+
     def made(self, line: Line, request: Access) -> tuple[int, int]:
         place = request.address % self.shape.line
         word = line.data[place]
         if request.write:
             line.data[place] = request.data
         return request.tag, word
-
-    def around(self, request: Access) -> tuple[LineRequest, tuple[int, int]]:
-        shape = self.shape
-        return LineRequest(0, self.number_of(request), True, 1 << request.address % shape.line,
-                           (request.data,) * shape.line), (request.tag, 0)
 
     def line_request(self) -> LineRequest | None:
         """What is asked of the memory below in this cycle."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from cyclebound.golden.parameters import check_integer, check_power_of_two
 
-__all__ = ["POLICIES", "REPLACEMENTS", "WRITE_BACK", "WRITE_THROUGH", "CacheShape"]
+__all__ = ["POLICIES", "REPLACEMENTS", "WRITE_BACK", "WRITE_THROUGH", "CacheShape",
+           "check_channels"]
 
 WRITE_BACK, WRITE_THROUGH = POLICIES = ("write-back", "write-through")
 """Of stores: with write-allocate, and with no-allocate."""
@@ -101,3 +102,11 @@ class CacheShape:
     def line_width(self) -> int:
         """Bits of a line's number."""
         return max(1, self.address_width - self.line.bit_length() + 1)
+
+
+def check_channels(shape: CacheShape, channels: int) -> None:
+    """Check that each of so many memories below has a bank.
+
+    Raises `TypeError` for no integer, `ValueError` for none or for more than banks.
+    """
+    check_integer("channel count", channels, least=1, most=shape.banks)

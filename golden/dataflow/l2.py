@@ -6,15 +6,8 @@ from cyclebound.golden.dataflow.cache import (
     LineAnswer,
     LineRequest,
 )
-from cyclebound.golden.dataflow.cache_policies import CacheShape
-from cyclebound.golden.parameters import check_integer
 
-__all__ = ["L2Model", "check_channels"]
-
-
-def check_channels(shape: CacheShape, channels: int) -> None:
-    """Raise `ValueError` unless each of so many memories below has a bank."""
-    check_integer("channel count", channels, least=1, most=shape.banks)
+__all__ = ["L2Model"]
 
 
 class L2Model(BankedCacheModel[LineRequest, LineAnswer]):
@@ -25,6 +18,12 @@ class L2Model(BankedCacheModel[LineRequest, LineAnswer]):
 
     def writes(self, request: LineRequest) -> bool:
         return request.write
+
+    def mask_of(self, request: LineRequest) -> int:
+        return request.mask
+
+    def words_of(self, request: LineRequest) -> tuple[int, ...]:
+        return request.data
 
     def made(self, line: Line, request: LineRequest) -> LineAnswer | None:
         if not request.write:

@@ -22,10 +22,10 @@ Latency = Annotated[int, Range(1, says="cycles from taking a read to its line, a
 Rows = Annotated[int, Range(0, says="lines of a bank that are to be written back, at most")]
 UnderWay = Annotated[int, Range(0, 1, says="1 if requests may be under way")]
 
-_ENVIRONMENT = ("all other cores may read or write any line in any cycle; each memory below takes a "
-                "request within `turn` cycles and answers each read within `latency`, in any order; "
-                "a request stays until it is taken, no core uses an id that is under way, and "
-                "nothing is flushed")
+_ENVIRONMENT = ("all other cores may read or write any line in any cycle; each memory below takes "
+                "a request within `turn` cycles and answers each read within `latency`, in any "
+                "order; a request stays until it is taken, no core uses an id that is under way, "
+                "and nothing is flushed")
 
 
 def _line(banks: int, channels: int, turn: int) -> int:
@@ -35,15 +35,16 @@ def _line(banks: int, channels: int, turn: int) -> int:
     return -(-banks // channels) * turn
 
 
-def _made(*, banks: int, misses: int, targets: int, fewer: int = 0) -> int:
+def _made(*, banks: int, misses: int, targets: int, more: int = 0) -> int:
     """The cycles that a bank needs at most until all that waits for its lines has been made.
 
-    A core may have any number of writes under way, so that no tag limits how many wait.
+    A core may have any number of writes under way, so that no id limits how many wait; ``more``:
+    requests that are taken meanwhile.
     """
-    return (misses + misses * targets + fewer) * banks
+    return misses + more + (misses * targets + more) * banks
 
 
-@bound(formula="taken(ports) + (misses + misses * targets + 2 * ports - 2) * banks + "
+@bound(formula="taken(ports) + misses + ports - 1 + (misses * targets + ports - 1) * banks + "
                "ports * (banks - 1) * misses * targets",
        source="this project, from SGMF, section 5", environment=_ENVIRONMENT)
 def l2_taken(*, ports: Ports, banks: Banks, channels: Channels, ways: Ways, misses: Misses,
@@ -52,20 +53,21 @@ def l2_taken(*, ports: Ports, banks: Banks, channels: Channels, ways: Ways, miss
 
     ``taken(n)`` is that of `golden.dataflow.line_cache_bounds.line_taken`: the cycle in which the
     bank has taken n requests if it loses none to lines that come and to requests that waited for
-    them. It waits for its channel as often as it has banks. Each line that comes and each request
-    that waited costs a cycle, and one more for each other bank, where a request of the same core
-    may be made first. A core's request on offer is not taken while one of its own that waited is
-    made at another bank: misses * targets in each, for each of the cores. docs/dataflow-l2.md
-    derives it. Raises `NotCovered` for more channels than banks.
+    them; each of its requests for lines waits for the other banks of its channel. Each line that
+    comes costs a cycle; so does each request that waited, and one more for each other bank, where
+    one of the same core may be made first. A core's request on offer is not taken while one of its
+    own that waited is made at another bank: misses * targets in each, for each of the cores.
+    docs/dataflow-l2.md derives it. Raises `NotCovered` for more channels than banks.
     """
     line = _line(banks, channels, turn)
     return (taken_undisturbed(ports=ports, line=line, busy=2 * line, ways=ways, misses=misses,
                               targets=targets, latency=latency)
-            + _made(banks=banks, misses=misses, targets=targets, fewer=2 * ports - 2)
+            + _made(banks=banks, misses=misses, targets=targets, more=ports - 1)
             + ports * (banks - 1) * misses * targets)
 
 
-@bound(formula="ceil(banks / channels) * turn + latency + 2 + (misses + misses * targets) * banks",
+@bound(formula="ceil(banks / channels) * turn + latency + 2 + misses + misses * targets * "
+               "banks",
        source="this project, from SGMF, section 5", environment=_ENVIRONMENT)
 def l2_served(*, banks: Banks, channels: Channels, misses: Misses, targets: Targets, turn: Turn,
               latency: Latency) -> int:
@@ -96,7 +98,7 @@ def l2_read(*, ports: Ports, banks: Banks, channels: Channels, ways: Ways, misse
 
 
 @bound(formula="1 + size / banks / line + dirty * (share * turn + 1) + under_way * (max(2 * share "
-               "* turn, share * turn + latency - 1) + (misses + misses * targets) * banks), "
+               "* turn, share * turn + latency - 1) + misses + misses * targets * banks), "
                "share = ceil(banks / channels)",
        source="this project, from SGMF, section 4.6",
        environment="each memory below takes a request within `turn` cycles and answers each read "

@@ -116,6 +116,10 @@ class CacheBank(wiring.Component):
 
         m.submodules.lines = lines = Memory(shape=self._words, depth=rows, init=[])
         store, load = lines.write_port(granularity=1), lines.read_port()
+        # the words of each that are written: others may have written the rest of it below
+        m.submodules.written_words = written_words = Memory(shape=unsigned(shape.line), depth=rows,
+                                                            init=[])
+        mark, marks = written_words.write_port(granularity=1), written_words.read_port()
 
         # State: the line in each row (a way of a set), the ways of each set in the order in which
         # they are given up, and what waits for lines.
@@ -149,6 +153,8 @@ class CacheBank(wiring.Component):
         m.d.sync += fresh.eq(0)
         with m.If(fresh):  # the line to be written has been read
             m.d.sync += kept.eq(load.data)
+        with m.If(fresh & writes):
+            m.d.sync += mask.eq(marks.data)
 
         # Where the access on offer finds its line, and which way it would get.
         local = access.line
@@ -186,7 +192,7 @@ class CacheBank(wiring.Component):
                             & ~self.fill.valid & ~draining & ~self.flush),
             self.answers.eq(self.accepts & ~pending & (hits.any() | through)),
         ]
-        allocates = Signal()
+        allocates, gives_up = Signal(), Signal()  # the line that is in the row leaves
         m.d.comb += allocates.eq(self.accepts & ~pending & ~hits.any() & ~through)
 
         # The row, and the words of it that are written.
@@ -204,7 +210,10 @@ class CacheBank(wiring.Component):
         def place_of(made):
             return 0 if self.whole else made.place
 
-        m.d.comb += [load.addr.eq(row), load.en.eq(1), store.addr.eq(row)]
+        m.d.comb += [load.addr.eq(row), load.en.eq(1), store.addr.eq(row),
+                     marks.addr.eq(row), marks.en.eq(gives_up & dirty.bit_select(row, 1)),
+                     mark.addr.eq(row), mark.en.eq(Mux(gives_up, every, store.en)),
+                     mark.data.eq(Mux(self.fill.valid | gives_up, 0, every))]
 
         def at(line, way):
             return Cat(way[:exact_log2(ways)], line[:index])
@@ -227,24 +236,24 @@ class CacheBank(wiring.Component):
                     m.d.sync += [busy.bit_select(drained, 1).eq(0),
                                  filled.bit_select(drained, 1).eq(0)]
                 if back:
-                    with m.If(target.data.write):
+                    with m.If(store.en.any()):
                         m.d.sync += dirty.bit_select(row, 1).eq(1)
         with m.Elif(self.flush):
             m.d.comb += row.eq(walked)
             with m.If(free & ~busy.any() & (walked != rows)):
+                m.d.comb += gives_up.eq(1)
                 m.d.sync += [walked.eq(walked + 1), there.bit_select(row, 1).eq(0),
                              dirty.bit_select(row, 1).eq(0)]
                 with m.If(dirty.bit_select(row, 1)):
-                    m.d.sync += [writes.eq(1), fresh.eq(1), written.eq(Array(held)[row]),
-                                 mask.eq(every)]
+                    m.d.sync += [writes.eq(1), fresh.eq(1), written.eq(Array(held)[row])]
         with m.Else():
-            m.d.comb += [row.eq(at(local, Mux(allocates, chosen, hit))),
+            m.d.comb += [row.eq(at(local, Mux(allocates, chosen, hit))), gives_up.eq(allocates),
                          offset.eq(place_of(access)), new_data.eq(access.data),
                          store.en.eq(Mux(self.accepts & ~pending & hits.any() & access.write,
                                          words_of(access), 0)),
                          store.data.as_value().eq(spread(new_data))]
             if back:
-                with m.If(self.answers & access.write):
+                with m.If(store.en.any()):
                     m.d.sync += dirty.bit_select(row, 1).eq(1)
         with m.If(~self.flush):
             m.d.sync += walked.eq(0)
@@ -266,7 +275,7 @@ class CacheBank(wiring.Component):
                 Array(number)[idle].eq(local), Array(place)[idle].eq(chosen),
                 reads.eq(1), wanted.eq(local), reader.eq(idle),
                 writes.eq(there.bit_select(row, 1) & dirty.bit_select(row, 1)), fresh.eq(1),
-                written.eq(Array(held)[row]), mask.eq(every),
+                written.eq(Array(held)[row]),
                 there.bit_select(row, 1).eq(0), dirty.bit_select(row, 1).eq(0),
                 Array(held)[row].eq(local),
             ]

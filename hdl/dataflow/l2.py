@@ -5,8 +5,7 @@ Ref: SGMF, section 5 (a banked second level is shared among all cores), Table 1.
 
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.dataflow.cache_policies import WRITE_BACK, CacheShape
-from cyclebound.golden.dataflow.l2 import check_channels
+from cyclebound.golden.dataflow.cache_policies import WRITE_BACK, CacheShape, check_channels
 from cyclebound.hdl.dataflow.banked_cache import BankedCache, LinePort
 from cyclebound.hdl.parameters import check_integer
 

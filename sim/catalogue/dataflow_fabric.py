@@ -372,7 +372,7 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dataflow.l2", quick=("tiny",)),
             Testbench("search", "cyclebound.tb.dataflow.l2_search", searches=True,
-                      configurations=("tiny", "one", "shared", "crossing"), thorough=True),
+                      configurations=("tiny", "one", "shared"), thorough=True),
         ),
         bounds=(
             BoundBinding("hit", line_cache_bounds.line_hit, _read(

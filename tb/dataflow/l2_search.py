@@ -6,11 +6,12 @@ It looks for the read that takes longest, on the RTL with its model beside it.
 
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow import cache_search
-from cyclebound.tb.dataflow.cache_search import MEMORIES, PATIENCE, TRIES, Times, Traffic
+from cyclebound.tb.dataflow.cache_search import MEMORIES, Times, Traffic
 from cyclebound.tb.dataflow.l2 import Scene, shape_of
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
-_REQUESTS = 20  # of each port
+TRIES, PATIENCE = 100, 40
+_REQUESTS = 12  # of each port
 
 
 class Adversary(cache_search.Adversary):

@@ -283,9 +283,11 @@ def test_any_traffic_keeps_words_and_bounds(seeds):
 # each in one of the words of the block's RTL; what shows it: the words, or the model
 FAULTS = {
     "a dirty bit is forgotten": (
-        "with m.If(self.answers & access.write):", "with m.If(0):"),
+        "\n            if back:\n                with m.If(store.en.any()):",
+        "\n            if back:\n                with m.If(0):"),
     "a store that waited leaves its line clean": (
-        "with m.If(target.data.write):", "with m.If(0):"),
+        "\n                if back:\n                    with m.If(store.en.any()):",
+        "\n                if back:\n                    with m.If(0):"),
     "the victim's line is on its way": (
         "may_go = _lowest(Cat(~kept_ways.bit_select(way, 1) for way in own))",
         "may_go = Const(1, len(own))"),
@@ -297,8 +299,10 @@ FAULTS = {
     "the victim is written before it is read": (
         "ask.valid.eq(reads | (writes & ~fresh))", "ask.valid.eq(reads | writes)"),
     "the victim goes to another line": (
-        "written.eq(Array(held)[row]), mask.eq(every),\n                there",
-        "written.eq(local), mask.eq(every),\n                there"),
+        "written.eq(Array(held)[row]),\n                there",
+        "written.eq(local),\n                there"),
+    "words that are written are forgotten": (
+        "mark.data.eq(Mux(self.fill.valid | gives_up, 0, every))", "mark.data.eq(0)"),
     "a line is filled while others are made": (
         "self.waits.eq(draining & ~self.fill.valid)", "self.waits.eq(draining)"),
     "a flush keeps lines": (
