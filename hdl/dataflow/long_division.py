@@ -36,6 +36,11 @@ class _Block(wiring.Component):
         Taken while there is no other operation.
     result : Out(stream of {value, tag})
         Kept until it is taken.
+
+    Attributes
+    ----------
+    resting, ending : Signal
+        There is no operation; one has its result.
     """
 
     def __init__(self, *, tag_width):
@@ -50,6 +55,7 @@ class _Block(wiring.Component):
         self.a, self.b = (Signal(WIDTH, name=name) for name in ("left", "right"))
         self.zeros = Signal(range(WIDTH))
         self.bits_left = Signal(range(WIDTH + 1))
+        self.resting, self.ending = Signal(), Signal()
 
     def elaborate(self, platform):
         m = Module()
@@ -59,7 +65,7 @@ class _Block(wiring.Component):
         m.d.comb += self.operands.ready.eq(free)
         steps = [f"PREPARE_{number}" for number in range(len(self.prepare()))]
         last = [f"FINISH_{number}" for number in range(len(self.finish()))]
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("IDLE"):
                 # whether there are operands or not: the choice settles late in the cycle
                 p = self.operands.payload
@@ -93,6 +99,7 @@ class _Block(wiring.Component):
                 with m.If(self.result.ready):
                     m.d.sync += [done.eq(0), free.eq(1)]
                     m.next = "IDLE"
+        m.d.comb += [self.resting.eq(fsm.ongoing("IDLE")), self.ending.eq(fsm.ongoing("DONE"))]
         return m
 
     def count(self, m, value):

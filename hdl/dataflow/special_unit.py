@@ -60,6 +60,17 @@ class SpecialUnit(wiring.Component):
         Tokens; a square root has the first.
     result : Out(stream of TokenLayout)
         Results.
+
+    Attributes
+    ----------
+    buffer : TokenBuffer
+        Fires the operations.
+    blocks : list of wiring.Component
+        What divides, or takes roots.
+    tids : amaranth.lib.memory.Memory
+        By entry of the reservation buffer, the thread in it.
+    busy, done, sent : Signal
+        Entries in use, with a result, sent in this epoch.
     """
 
     def __init__(self, *, function, depth, tid_width, blocks=BLOCKS):
@@ -76,9 +87,12 @@ class SpecialUnit(wiring.Component):
         token = stream.Signature(TokenLayout(tid_width=tid_width, width=WIDTH))
         super().__init__({"configuration": In(SpecialUnitConfiguration()),
                           "operands": In(token).array(2), "result": Out(token)})
-        # the reservation buffer: entries in use, with a result, sent in this epoch
         self.busy, self.done, self.sent = (Signal(depth, name=name)
                                            for name in ("busy", "done", "sent"))
+
+    @cached_property
+    def tids(self):  # made late, like the blocks: a unit that is only asked for its ports has none
+        return Memory(shape=unsigned(self.tid_width), depth=self.depth, init=[])
 
     @cached_property
     def blocks(self):
@@ -90,7 +104,7 @@ class SpecialUnit(wiring.Component):
         m.submodules.buffer = buffer = self.buffer
         m.submodules.turn = turn = Turn(depth=self.depth)
         m.submodules.collect = collect = Turn(depth=self.count)
-        m.submodules.tids = tids = Memory(shape=unsigned(self.tid_width), depth=self.depth, init=[])
+        m.submodules.tids = tids = self.tids
         m.submodules.words = words = Memory(shape=unsigned(WIDTH), depth=self.depth, init=[])
         write_tid, write_word = tids.write_port(), words.write_port()
         read_tid, read_word = tids.read_port(domain="comb"), words.read_port(domain="comb")

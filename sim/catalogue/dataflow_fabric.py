@@ -42,6 +42,7 @@ from cyclebound.tb.dataflow.cache_environment import CacheEnvironment
 from cyclebound.tb.dataflow.diamond_properties import DiamondCheck
 from cyclebound.tb.dataflow.fabric_environment import EXPLORED, FabricEnvironment, completion_of
 from cyclebound.tb.dataflow.l2_environment import L2Environment
+from cyclebound.tb.dataflow.special_unit_properties import SpecialUnitFirings
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
 from cyclebound.tb.dataflow.thread_sink_properties import ThreadSinkCheck, ThreadSinkProof
 from cyclebound.tb.dataflow.unit_properties import SpecialUnitCheck
@@ -216,6 +217,19 @@ BLOCKS = (
                 start=FIRST_EPOCH_TAKEN,
                 end=f"first(nth({offered('result')}, depth), 0)")),
         ),
+        properties=(Property(
+            name="firings",
+            quick=0,
+            says="each firing of the token buffer makes one result of its thread, and no result is "
+                 "without one; an entry of the reservation buffer holds one thread, with one block "
+                 "or with its result; in whatever order blocks end, whatever they compute",
+            checker=SpecialUnitFirings,
+            instances=tuple({"function": function, "depth": 2, "tid_width": 3, "blocks": 2}
+                            for function in ("idiv", "fsqrt")),
+            depth=11,
+            induction=3,
+            flat=True,
+        ),),
         checker=SpecialUnitCheck,
         fpga=FpgaTarget("floats"),
         signals=("top.dut.buffer.fire__valid", "top.dut.busy", "top.dut.done", "top.dut.sent",
@@ -234,6 +248,18 @@ BLOCKS = (
             BoundBinding("balanced", bounds.diamond_balanced, _ALL_THREADS),
             BoundBinding("unbalanced", bounds.diamond_unbalanced, _ALL_THREADS),
         ),
+        properties=(Property(
+            name="order",
+            quick=0,
+            says="threads leave in the order in which they came, each once, and none that did not "
+                 "come; a product on offer stays",
+            checker=functools.partial(DiamondCheck, products=False),
+            instances=({"depth": 2, "tid_width": 2},),
+            depth=40,  # 37 cycles from the first thread to its product
+            induction=None,
+            flat=True,
+            any_product=True,
+        ),),
         checker=DiamondCheck,
         fpga=None,
         signals=("top.dut.x__valid", "top.dut.product__valid"),

@@ -16,6 +16,7 @@ from cyclebound.sim.describe.block import (
 )
 from cyclebound.tb.probe import Probe, taken
 from cyclebound.tb.streams_properties import ProductRowsCheck
+from cyclebound.tb.systolic.matmul_properties import MatmulProof
 from cyclebound.tb.systolic.tile_sequencer_properties import TileSequencerCheck, TileSequencerProof
 
 _DIMENSIONS = "down", "across"
@@ -77,6 +78,18 @@ BLOCKS = (
         bounds=(BoundBinding("matmul", matmul_cycles, until(
             taken("command"), "commands", taken("results"), "rows_of_c",
             request={name: f"command.payload.{name}" for name in "mkn"}), exhaustive=True),),
+        properties=(Property(
+            name="products",
+            quick=0,
+            says="the rows that leave are those of the product, in order, as many as it has, "
+                 "whenever they are taken; the next command is taken when all have left",
+            checker=MatmulProof,
+            instances=({"rows": 1, "columns": 1, "operand_width": 1, "accumulator_width": 2,
+                        "a_depth": 4, "b_depth": 4, "sums_depth": 2},),
+            depth=26,  # one of 2x2x2, and the next begins
+            induction=None,
+            flat=True,
+        ),),
         checker=ProductRowsCheck,
         fpga=FpgaTarget("8x8"),
         signals=("top.dut.command__valid", "top.dut.array.weights__valid",

@@ -11,6 +11,8 @@ from cyclebound.golden.dataflow.diamond import DiamondModel
 from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.tb.dataflow import diamond_properties as properties
+from kit.faults import edited
+from kit.planted import refuted
 from kit.puppet import Puppet, show
 
 pytestmark = pytest.mark.unit
@@ -107,3 +109,14 @@ def test_checker_names_constants_that_change():
     with pytest.raises(AssertionError,
                        match=r"^Assumption violated: owed: constants changed under a thread$"):
         watch(X, {"a": 2})
+
+
+@pytest.mark.proof
+@pytest.mark.thorough
+def test_the_proof_finds_threads_that_change_places(monkeypatch):
+    """Identifiers move on while a result waits."""
+    faulty = edited("cyclebound.hdl.dataflow.compute_unit", (
+        "            with m.If(fma.operands.ready):\n                m.d.sync += held.eq(tid)",
+        "            m.d.sync += held.eq(tid)"))
+    monkeypatch.setattr("cyclebound.hdl.dataflow.diamond.ComputeUnit", faulty.ComputeUnit)
+    assert "product: offer withdrawn or changed" in refuted("dataflow.diamond", "order")
