@@ -43,8 +43,8 @@ class _Unit:
 
     def __init__(self, kind: Kind, settings: UnitSettings, depth: int) -> None:
         self.kind, self.takes = kind, settings.takes
-        values = dict(settings.values)
-        self.model = _model(kind, values, depth)
+        self.values = dict(settings.values)
+        self.model = _model(kind, self.values, depth)
         self.ports = [frozenset(port for port, channel in settings.sends.items()
                                 if channel == number) for number in range(2)]
         self.waits = [set(ports) for ports in self.ports]
@@ -101,6 +101,11 @@ class FabricModel:
         What each unit and switch does.
     depth : int
         Entries of all buffers; those that can be built, or else it is a `ValueError`.
+
+    Attributes
+    ----------
+    taken : dict of (Node, int) to int
+        By node and its port, the tokens that it has taken there.
     """
 
     def __init__(self, grid: Grid, configuration: Configuration, *, depth: int) -> None:
@@ -114,6 +119,7 @@ class FabricModel:
         self._peers = {(node, port): (peer, entry) for node, port, peer, entry in grid.links()}
         self.loads = grid.of_kind(Kind.LOAD_STORE)
         self.started = False
+        self.taken: dict[tuple[Node, int], int] = {}
 
     @property
     def done(self) -> bool:
@@ -139,6 +145,8 @@ class FabricModel:
             else:
                 accepted = peer in self.units and self.units[peer].accepts(entry, token)
             offers[peer, entry] = token
+            if accepted:
+                self.taken[peer, entry] = self.taken.get((peer, entry), 0) + 1
             return accepted
 
         ready_of: dict[Node, list[bool]] = {}

@@ -1,18 +1,21 @@
 """One configuration on the golden fabric: memory laid out, the run, its cycles and faults."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cyclebound.golden.dataflow.bitstream import check_depth
-from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache
+from cyclebound.golden.dataflow.cache_banks import CacheModel, random_misses
+from cyclebound.golden.dataflow.counters import events_of
 from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.grid import Kind, Node
 from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.memory import array_bits
 
-__all__ = ["ADDRESS_WIDTH", "TID_WIDTH", "Fault", "Layout", "Part", "check_run", "run_mapped"]
+__all__ = ["ADDRESS_WIDTH", "TID_WIDTH", "Accesses", "Fault", "Layout", "Part", "check_run",
+           "run_mapped"]
 
 TID_WIDTH, ADDRESS_WIDTH = 11, 16  # of the catalogue's larger fabrics
 
@@ -95,12 +98,32 @@ class Part:
         By unit, the results that it sent.
     faults : list of Fault
         Accesses outside of their arrays, in the order in which they were reported.
+    events : Counter of str
+        How often each of `golden.dataflow.counters.EVENTS` was, but for words of configurations.
     """
 
     cycles: int
     cache: CacheModel
     busy: dict[Node, int]
     faults: list[Fault]
+    events: Counter[str]
+
+
+class Accesses:
+    """A `random_cache` that counts its accesses: ``cache_access`` and ``cache_miss`` of ``events``.
+    """
+
+    def __init__(self, words: list[int], *, units: int, miss_rate: float = 0.0, **memory) -> None:
+        self.events: Counter[str] = Counter()
+        drawn = random_misses(miss_rate)
+
+        def misses(path: int) -> bool:
+            missed = drawn(path)
+            self.events["cache_access"] += 1
+            self.events["cache_miss"] += missed
+            return missed
+
+        self.cache = CacheModel(words, units=units, misses=misses, **memory)
 
 
 def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int, depth: int,
@@ -117,7 +140,8 @@ def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int
               address_width=address_width)
     fabric = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers), depth=depth)
     sinks = [unit for unit in fabric.units.values() if unit.kind == Kind.SINK]
-    cache = random_cache(words, units=len(fabric.loads), **memory)
+    accesses = Accesses(words, units=len(fabric.loads), **memory)
+    cache = accesses.cache
     names = mapped.accesses()
     faults = []
     for cycle in range(limit):
@@ -130,5 +154,5 @@ def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int
             tell(min(sink.model.ended for sink in sinks))
         if outputs.done:
             return Part(cycle + 1, cache, {node: unit.sent for node, unit in fabric.units.items()},
-                        faults)
+                        faults, events_of(fabric) + accesses.events)
     raise RuntimeError(f"threads were still under way after {limit} cycles")

@@ -1,18 +1,31 @@
 """Commands about the user's own kernels on the fabric of units."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
+from rich.table import Table
 
+from cyclebound.golden.dataflow.counters import EVENTS, UNITS
+from cyclebound.golden.dataflow.energy import (
+    LEAKS,
+    PUBLIC,
+    Cost,
+    costs_in,
+    counts_in,
+    energy_of,
+)
 from cyclebound.golden.dataflow.kernel import Float, Floats, Kernel
+from cyclebound.golden.user_files import text_in
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console, progress_bars
 from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.dataflow.run import (
     ENGINES,
+    Hardware,
     KernelRun,
     Timing,
     hardware,
@@ -21,13 +34,10 @@ from cyclebound.sim.families.dataflow.run import (
     run_kernel,
 )
 
+_COSTS = 1 << 20  # bytes of a file of costs or counts
+
 dataflow = Commands(no_args_is_help=True, help=GROUPS["dataflow"][1])
 app.add_typer(dataflow, name="dataflow")
-
-
-@dataflow.callback()
-def _group() -> None:
-    """Keeps ``run`` a word of its own while it is the only command."""
 
 
 def _numbers(kernel: Kernel, settings: list[str] | None) -> dict[str, float]:
@@ -119,6 +129,9 @@ def run(
     output: Annotated[Path | None, typer.Option(
         "--output", "-o", metavar="DIR", help="Write every array afterwards, as DIR/NAME.npy."
         )] = None,
+    counts: Annotated[Path | None, typer.Option(
+        "--counts", metavar="FILE.json", help="Write how often each event was, for `cyclebound "
+        "dataflow energy`.")] = None,
     picture: Annotated[Path | None, typer.Option(
         "--picture", metavar="FILE", help="Draw the mapped grid: .svg, .png or .pdf; of several "
         "configurations FILE-1, FILE-2 and so on.")] = None,
@@ -139,6 +152,8 @@ def run(
     if picture is not None and on == "interpreter":
         raise UserError("--picture shows a mapped grid, which the interpreter lacks; take "
                         "--on golden")
+    if counts is not None and on != "golden":
+        raise UserError("--counts is of the golden fabric; take --on golden")
     program = load_kernel(file, kernel)
     fabric = hardware(grid, depth=depth, tid_width=tid_width, address_width=address_width)
     try:
@@ -155,6 +170,8 @@ def run(
         ran = run_kernel(program, arrays, constants=constants, threads=threads, on=on,
                          fabric=fabric, timing=timing, tell=tell)
     written = _write(ran, output) if output is not None else []
+    if counts is not None:
+        written.append(_count(ran, program, fabric, counts))
     pictures = _draw(ran, picture) if picture is not None else []
     if as_json:
         print(json.dumps({
@@ -178,6 +195,95 @@ def _write(ran: KernelRun, output: Path) -> list[str]:
             raise UserError(f"cannot write {output / name}.npy: {error.strerror}") from None
         written.append(str(output / f"{name}.npy"))
     return written
+
+
+def _count(ran: KernelRun, kernel: Kernel, fabric: Hardware, path: Path) -> str:
+    events: Counter[str] = Counter()
+    for part in ran.events:
+        events.update(part)
+    kinds = Counter(UNITS[fabric.grid.kind(unit)] for unit in fabric.grid.units)
+    units = {**kinds, "switch": len(fabric.grid.switches), "cache": 1}
+    content = {"kernel": kernel.name, "cycles": sum(ran.cycles) + ran.loading * len(ran.parts),
+               "units": {name: units[name] for name in LEAKS if name in units},
+               "events": {name: events[name] for name in EVENTS if events[name]}}
+    try:
+        path.write_text(json.dumps(content, indent=2) + "\n")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+    return str(path)
+
+
+def _costs(names: list[str]) -> dict[str, dict[str, Cost]]:
+    """The costs of these tables; of two that have the same, the later one's."""
+    costs: dict[str, dict[str, Cost]] = {"event": {}, "leakage": {}}
+    for name in names:
+        path = PUBLIC.get(name, Path(name))
+        if name not in PUBLIC and path.suffix != ".toml":
+            raise unknown("cost table", name, [*PUBLIC, "FILE.toml"])
+        try:
+            found = costs_in(text_in(path, _COSTS))
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {error.strerror}") from None
+        except ValueError as error:
+            raise UserError(f"{path}: {error}") from None
+        for kind, own in found.items():
+            costs[kind] |= own
+    return costs
+
+
+@dataflow.command()
+def energy(
+    file: Annotated[Path, typer.Argument(
+        metavar="COUNTS.json", help="What `cyclebound dataflow run --counts` wrote.")],
+    tables: Annotated[list[str], typer.Option(
+        "--costs", "-c", metavar="COSTS.toml", help="pJ of each event, and what leaks in a cycle: "
+        "a file, or one of the public tables horowitz and aladdin. Of several, a later one has "
+        "its way.")],
+    as_json: AsJson = False,
+) -> None:
+    """The energy of a run: its total, pJ per instruction, and how much each cost matters.
+
+        cyclebound dataflow run saxpy.py ... --counts counts.json
+        cyclebound dataflow energy counts.json --costs horowitz
+
+    Instructions are firings of compute, special and load/store units. The last two columns are
+    pJ per instruction, if the cost were half as much and twice as much.
+    """
+    costs = _costs(tables)
+    try:
+        counts = counts_in(text_in(file, _COSTS))
+        result = energy_of(counts, costs)
+    except OSError as error:
+        raise UserError(f"cannot read {file}: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(f"{file}: {error}") from None
+    terms = sorted(result.terms, key=lambda term: -term.pj)
+    if as_json:
+        print(json.dumps({
+            "kernel": counts.kernel, "pJ": result.pj, "instructions": result.instructions,
+            "pJ_per_instruction": result.per_instruction,
+            "instructions_per_joule": result.instructions_per_joule if result.pj else None,
+            "terms": [{"name": term.name, "count": term.count, "cost": term.cost.pj,
+                       "source": term.cost.source, "pJ": term.pj,
+                       "half": result.at(term, 0.5), "twice": result.at(term, 2)}
+                      for term in terms]}, indent=2))
+        return
+    table = Table("what", "count", "pJ each", "pJ", "share", "x 0.5", "x 2", "source",
+                  box=None, pad_edge=False)
+    for column in table.columns[1:7]:
+        column.justify = "right"
+    for term in terms:
+        half, twice = result.sensitivity(term)
+        table.add_row(term.name, f"{term.count:,}", f"{term.cost.pj:g}", f"{term.pj:,.1f}",
+                      f"{term.pj / result.pj if result.pj else 0:.1%}", f"{half:.2f}",
+                      f"{twice:.2f}", term.cost.source)
+    screen = console()
+    screen.print(table, highlight=False)
+    for line in ((f"{counts.kernel}: {result.pj:,.1f} pJ in {counts.cycles:,} cycles, loading "
+                 "included"),
+                 (f"{result.instructions:,} instructions, {result.per_instruction:.2f} pJ each, "
+                 f"{result.instructions_per_joule:.3g} per joule")):
+        screen.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _draw(ran: KernelRun, picture: Path) -> list[str]:

@@ -122,6 +122,9 @@ class KernelRun:
         The configurations.
     busy : list of dict of Node to int
         For each configuration: by unit, the results that it sent; empty where none were watched.
+    events : list of dict of str to int
+        For each configuration: how often each of `golden.dataflow.counters.EVENTS` was; of the
+        golden fabric and of the RTL.
     faults : list of str
         Accesses outside of their arrays, which were not made.
     shared : list of str
@@ -137,6 +140,7 @@ class KernelRun:
     loading: int = 0
     parts: list[Mapped] = field(default_factory=list)
     busy: list[dict[Node, int]] = field(default_factory=list)
+    events: list[dict[str, int]] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
     differs: list[str] = field(default_factory=list)
@@ -276,6 +280,7 @@ def _golden(run: KernelRun, words: list[int], layout: Layout, threads: int, fabr
                             tell=teller(step))
         run.cycles.append(result.cycles)
         run.busy.append(result.busy)
+        run.events.append({**result.events, "configuration_word": run.loading})
         run.faults += map(str, result.faults)
 
 
