@@ -58,6 +58,15 @@ class Accelerator(wiring.Component):
         No command is queued or under way.
     active : Out(size * size)
         Which PEs execute.
+
+    Attributes
+    ----------
+    engine : LayerEngine
+        What computes.
+    transferring, asked, store : Signal
+        A transfer is under way; its request has been accepted; it is to memory.
+    left : Signal
+        Its beats to come.
     """
 
     def __init__(self, *, size, a_depth=1024, b_depth=1024, bias_depth=64, c_depth=1024,
@@ -77,13 +86,16 @@ class Accelerator(wiring.Component):
             "read": In(stream.Signature(8 * size)), "write": Out(stream.Signature(8 * size)),
             "idle": Out(1), "active": Out(size * size),
         })
+        self.transferring, self.asked, self.store = (
+            Signal(name=name) for name in ("transferring", "asked", "store"))
+        self.left = Signal(16)
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.engine = engine = self.engine
         m.submodules.queue = queue = SyncFIFO(width=self._command.size, depth=self.queue_depth)
-        head, computes, transferring, leaves = (Signal(self._command), Signal(), Signal(),
-                                                Signal())
+        head, computes, leaves = Signal(self._command), Signal(), Signal()
+        transferring = self.transferring
         m.d.comb += [
             queue.w_data.eq(self.command.payload),
             queue.w_en.eq(self.command.valid),
@@ -104,8 +116,7 @@ class Accelerator(wiring.Component):
 
     def _transfer(self, m, engine, head, begin, busy):
         """One transfer at a time: its request, then its beats."""
-        left = Signal(16)
-        asked, store, target = Signal(), Signal(), Signal(Target)
+        left, asked, store, target = self.left, self.asked, self.store, Signal(Target)
         place = Signal(engine.address_width)
         beat = Signal()  # one moves
         request = self.requests

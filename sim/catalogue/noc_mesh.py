@@ -194,6 +194,18 @@ BLOCKS = (
             over={"n": "transactions"}, in_flight=2,
             request={"words": "transactions[n].payload.words", "period": "windows[n].period",
                      "length": "windows[n].length", "offset": "windows[n].offset"})),),
+        properties=(Property(
+            name="words",
+            quick=0,
+            says="no more words leave than have been sent, whatever windows, routes and traffic "
+                 "are; what a tile receives stays until it is taken",
+            checker=InterfacedMeshCheck,
+            instances=({"rows": 1, "columns": 2, "width": 8, "depth": 3, "delta": 2,
+                        "routing": "source", "longest": 3},),
+            depth=20,  # either tile receives words
+            induction=None,
+            flat=True,
+        ),),
         checker=InterfacedMeshCheck,
         pictures=(Picture(
             "composable", "When each word of a flow's requests arrives, the other tiles silent or "

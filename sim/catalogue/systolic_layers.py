@@ -23,7 +23,10 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.probe import Probe, taken
-from cyclebound.tb.streams_properties import StreamsCheck
+from cyclebound.tb.systolic.accelerator_properties import (
+    AcceleratorTransfers,
+    AcceleratorTransfersProof,
+)
 from cyclebound.tb.systolic.im2col_properties import Im2colCheck, Im2colOrderProof
 from cyclebound.tb.systolic.max_pooling_properties import MaxPoolingCheck
 from cyclebound.tb.systolic.post_processing_properties import PostProcessingCheck
@@ -187,7 +190,20 @@ BLOCKS = (
                 ends="past(command.payload.count)",
                 request={"count": "past(command.payload.count)"})),
         ),
-        checker=StreamsCheck,
+        properties=(Property(
+            name="transfers",
+            quick=0,
+            says="transfers come one after the other, each with as many beats as its request says "
+                 "(65,536 where it says 0), in its direction, and no beat moves without one; idle "
+                 "only when none is under way; what is offered stays; whatever the commands are",
+            checker=AcceleratorTransfersProof,
+            instances=({"size": 2, "a_depth": 32, "b_depth": 32, "bias_depth": 8, "c_depth": 32,
+                        "sums_depth": 16},),
+            depth=7,
+            induction=3,
+            any_product=True,
+        ),),
+        checker=AcceleratorTransfers,
         fpga=FpgaTarget("8"),
         pictures=(Picture(
             "roofline", "Each layer as planned, with fast and with slow memory: below the slope, "
