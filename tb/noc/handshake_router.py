@@ -163,6 +163,26 @@ async def at_random(scene_of: Callable[..., Scene], bench: Bench) -> None:
     assert all(seen.values()), f"not everything was seen: {seen}"
 
 
+async def to_one_output(scene_of: Callable[..., Scene], bench: Bench) -> None:
+    """All inputs send to one output now and then, and it stalls: to each output in turn. So an
+    arbiter finds any of its inputs waiting after any that was served last."""
+    rng = bench.rng
+    for output in ShmacPort:
+        if output == MASTER:
+            continue  # it takes what its own requests are answered with
+        scene = scene_of(bench)
+        await bench.reset()
+        for entrance, sender in zip(ShmacPort, scene.senders, strict=True):
+            if entrance != output:
+                sender.waiting.extend(packet_to(entrance, output, rng) for _ in range(12))
+        while not all(sender.done for sender in scene.senders):
+            load = 0.05 if rng.random() < 0.5 else 0.6
+            await scene.cycle([rng.random() < 0.8 for _ in ShmacPort],
+                              [rng.random() < load for _ in ShmacPort])
+        await scene.finish()
+        assert scene.model.malformed == scene.model.unroutable == 0
+
+
 @testbench
 async def every_way_alone(bench: Bench) -> None:
     await ways_alone(Scene(bench))
@@ -171,6 +191,11 @@ async def every_way_alone(bench: Bench) -> None:
 @testbench
 async def all_contend(bench: Bench) -> None:
     await contend(Scene, bench)
+
+
+@testbench
+async def crowds(bench: Bench) -> None:
+    await to_one_output(Scene, bench)
 
 
 @testbench

@@ -2,7 +2,14 @@
 
 from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.noc.handshake_router import PLACE, Scene, at_random, contend, ways_alone
+from cyclebound.tb.noc.handshake_router import (
+    PLACE,
+    Scene,
+    at_random,
+    contend,
+    to_one_output,
+    ways_alone,
+)
 
 
 class PipelinedScene(Scene):
@@ -21,6 +28,11 @@ async def every_way_alone(bench: Bench) -> None:
 @testbench
 async def all_contend(bench: Bench) -> None:
     await contend(PipelinedScene, bench)
+
+
+@testbench
+async def crowds(bench: Bench) -> None:
+    await to_one_output(PipelinedScene, bench)
 
 
 @testbench

@@ -194,6 +194,25 @@ async def to_one_output_at_random(bench: Bench) -> None:
 
 
 @testbench
+async def crowds(bench: Bench) -> None:
+    """All inputs send short packets to one output now and then, and it stalls: to each output in
+    turn. So an arbiter finds any of its inputs waiting after any that was served last."""
+    rng = bench.rng
+    for output in range(bench.parameters["ports"]):
+        scene = Scene(bench)
+        await bench.reset()
+        for entrance, sender in enumerate(scene.senders):
+            if entrance != output:
+                for _ in range(12):
+                    sender.waiting.extend(scene.packet(entrance, output, rng.choice((1, 1, 2, 3))))
+        while not all(sender.done for sender in scene.senders):
+            load = 0.05 if rng.random() < 0.5 else 0.6
+            await scene.cycle([rng.random() < 0.8 for _ in scene.senders],
+                              [rng.random() < load for _ in scene.senders])
+        await scene.finish()
+
+
+@testbench
 async def malformed_packets(bench: Bench) -> None:
     """At the edge of a mesh: outputs that lead nowhere, and anything at all from the local sender;
     what is well-formed still comes through."""
