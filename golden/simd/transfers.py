@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, WORD_BYTES
+from cyclebound.golden.simd.machine import SCALARS
 from cyclebound.golden.simd.program import Buffer
 
-__all__ = ["Access", "Fault", "Rectangle", "clipped", "indexed", "lines", "rectangle", "snooped",
-           "whole"]
+__all__ = ["Access", "Fault", "Rectangle", "check_few", "check_own_lines", "clipped", "indexed",
+           "lines", "rectangle", "snooped", "whole"]
 
 _SNOOPED = 1 << COUNT_BITS  # words that a CAM can tell apart
 
@@ -140,6 +141,25 @@ def lines(resource: str, write: bool, buffer: Buffer, first: int, words: int, pe
                     "words")
     return Access(resource, write, buffer.address // WORD_BYTES + first, words, period, count,
                   buffer.words, move, streamed=True, pitch=period, across=across)
+
+
+def check_own_lines(buffer: Buffer, left: int, top: int, words: int, period: int, count: int
+                    ) -> None:
+    """Raise `Fault` unless the lines of a snoopy tile are parts of the buffer's own, as the
+    accelerator takes them: it moves line by line."""
+    if not (0 <= left and left + words <= buffer.x and 0 <= top
+            and (count == 1 or period == buffer.x)):
+        raise Fault(f"{count} lines of {words} words, {period} apart, from ({left}, {top}) "
+                    f"on are no lines of buffer {buffer.number}")
+
+
+def check_few(buffer: Buffer, left: int, top: int, words: int, register: int) -> None:
+    """Raise `Fault` unless ``words`` of a scratchpad fit into scalar registers from ``register``
+    on, and begin in the buffer."""
+    if not 1 <= words <= SCALARS - register:
+        raise Fault(f"sldsp to s{register} takes 1 to {SCALARS - register} words, not {words}")
+    if not (0 <= left < buffer.x and 0 <= top < buffer.y):
+        raise Fault(f"({left}, {top}) is no word of scratchpad buffer {buffer.number}")
 
 
 def snooped(index: np.ndarray, active: np.ndarray, first: int, words: int, period: int, count: int

@@ -29,6 +29,8 @@ from cyclebound.golden.simd.program import STACK_DEPTH, Buffer, Program
 from cyclebound.golden.simd.transfers import (
     Access,
     Fault,
+    check_few,
+    check_own_lines,
     clipped,
     indexed,
     lines,
@@ -290,11 +292,8 @@ class Code:
                                                                        1)
             left, top = (x(group), y(group)) if some else (0, 0)
             first = top * buffer.x + left
-            if some and group.grid.machine.line_by_line and not (
-                    0 <= left and left + words <= buffer.x and 0 <= top
-                    and (count == 1 or period == buffer.x)):
-                raise Fault(f"{count} lines of {words} words, {period} apart, from ({left}, {top}) "
-                            f"on are no lines of buffer {buffer.number}")
+            if some and group.grid.machine.line_by_line:
+                check_own_lines(buffer, left, top, words, period, count)
 
             def move() -> None:
                 there = _content(group, resource, buffer)
@@ -410,18 +409,13 @@ class Code:
         def access(group: WorkGroup) -> Access:
             left, top, words = x(group), y(group), group.sc[_SD]
             first = top * buffer.x + left
-            if not 1 <= words <= SCALARS - register:
-                raise Fault(f"sldsp to s{register} takes 1 to {SCALARS - register} words, "
-                            f"not {words}")
+            check_few(buffer, left, top, words, register)
 
             def move() -> None:
                 there = _content(group, "scratchpad", buffer)
                 group.s[register:register + words] = there[first:first + words].tolist()
 
-            loaded = lines("scratchpad", False, buffer, first, words, words, 1, move)
-            if not (0 <= left < buffer.x and 0 <= top < buffer.y):
-                raise Fault(f"({left}, {top}) is no word of scratchpad buffer {buffer.number}")
-            return loaded
+            return lines("scratchpad", False, buffer, first, words, words, 1, move)
 
         return access
 

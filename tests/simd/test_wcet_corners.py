@@ -9,10 +9,11 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, Grid, as_built, machine_named
 from cyclebound.golden.simd.memory_timing import DramTimeline
-from cyclebound.golden.simd.work_group import memory_of
+from cyclebound.golden.simd.work_group import KernelFault, memory_of
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.wcet import access_costs
 from cyclebound.tools.simd.wcet.analysis import Analysis
+from cyclebound.tools.simd.wcet.graph import WcetError
 
 pytestmark = pytest.mark.unit
 
@@ -297,3 +298,32 @@ exit
     assert took <= bound_of(program, grid, policy)
     if policy is Policy.YIELD:
         assert took == {4: 1074, 10: 2542}[groups]
+
+
+TILE = ("smovssp sc.sd_words, {}\nsmovssp sc.sd_period, {}\nsmovssp sc.sd_period_cnt, {}\n"
+        "ldgcidx 0\nexit\n")
+REFUSED = [
+    ("64 4", TILE.format(16, 32, 2), "2 lines of 16 words, 32 apart, from .0, 0. on are no lines"),
+    ("64 4", TILE.format(17, 16, 1), "1 lines of 17 words, 16 apart, are no tile"),
+    ("640 1", TILE.format(16, 640, 5), "words 0 to 2575 leave buffer 0 of 640 words"),
+    ("640 1700", "ldgbidx 0\nexit\n", "buffer 0 has 1088000 words, and a snoopy access can tell "),
+    ("64 4", "smovssp sc.sd_words, 5\nsldsp s28, 0\nexit\n", "takes 1 to 4 words, not 5"),
+    ("64 4", "smov s0, 64\nsldsp s1, 0, s0\nexit\n", ".64, 0. is no word of scratchpad buffer 0"),
+]
+
+
+@pytest.mark.parametrize(("size", "text", "says"), REFUSED)
+def test_an_access_that_hardware_refuses_has_no_bound(size, text, says):
+    """The cycle model stops there with the same words."""
+    program, grid = kernel(text, f"0 0 {size}\n"), Grid(2 * 64, 1, BUILT)
+    with pytest.raises(WcetError, match=rf"line \d+, .*refuses this access in every .*: .*{says}"):
+        bound_of(program, grid, Policy.ACCESS)
+    with pytest.raises(KernelFault, match=says):
+        measured(program, grid, Policy.ACCESS)
+
+
+def test_an_access_that_hardware_may_take_has_a_bound():
+    """Of the second work-group only, which jumps over it, is it known to be refused."""
+    program = kernel("smov s0, sc.wg_off_x\nsicj.g over, s0\nsldsp s1, 0, s0\nover:\nexit\n")
+    grid = Grid(2 * 64, 1, BUILT)
+    assert measured(program, grid, Policy.ACCESS) <= bound_of(program, grid, Policy.ACCESS)

@@ -275,8 +275,8 @@ def test_scalars_from_dram_and_scratchpad():
      ("line 10, instruction 2 (sldsp), work-group 0 at (0, 0): sldsp to s24 takes 1 to 8 words, "
      "not 9")),
     ("smov s0, -1\nsldsp s0, 0, s0",
-     ("line 9, instruction 1 (sldsp), work-group 0 at (0, 0): words -1 to -1 leave buffer 0 of 128 "
-     "words")),
+     ("line 9, instruction 1 (sldsp), work-group 0 at (0, 0): (-1, 0) is no word of scratchpad "
+     "buffer 0")),
     ("l:\nj l", ("line 9, instruction 0 (j), work-group 0 at (0, 0): it has run 100 instructions, "
      "and has not ended")),
 ])

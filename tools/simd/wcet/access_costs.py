@@ -10,6 +10,7 @@ Scratchpads take a clock for each line of their bus.
 Ref: Sim-D, sections 3.2 and 3.3; docs/simd_wcet.md.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,13 @@ from cyclebound.golden.simd.isa import SCALAR_SPECIAL, Kind, Unit
 from cyclebound.golden.simd.machine import SCALARS, Grid, Place
 from cyclebound.golden.simd.memory_timing import scratchpad_cycles
 from cyclebound.golden.simd.program import Buffer
-from cyclebound.golden.simd.transfers import Access
+from cyclebound.golden.simd.transfers import (
+    Access,
+    Fault,
+    check_few,
+    check_own_lines,
+    lines,
+)
 from cyclebound.tools.simd.wcet.followed_indexes import FollowedIndexes
 from cyclebound.tools.simd.wcet.graph import Node, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
@@ -170,6 +177,43 @@ class AccessCosts:
         least, most = self._delays.ends(self._asked[node])
         # One that moves nothing is over a clock after the request before it at the earliest.
         return AccessCost("dram", max(most, 1), _LOOKUP + TILE_LEAD, least)
+
+    def fault(self, node: Node) -> str | None:
+        """Why hardware refuses an access of each of these work-groups; None: it may take one."""
+        instruction, said = self._graph.instruction(node), None
+        name, scratchpad = instruction.name, instruction.operation.unit is Unit.SCRATCHPAD
+        if not ("cidx" in name or "bidx" in name or name == "sldsp"):
+            return None
+        operand, target = instruction.operand("A"), instruction.operand("D")
+        assert operand is not None
+        buffers = self._program.scratchpad_buffers if scratchpad else self._program.buffers
+        buffer, resource = buffers[operand.value], "scratchpad" if scratchpad else "dram"
+        if "bidx" in name:
+            asked = [(0, 0, buffer.words, buffer.words, 1)]
+        else:
+            known = [*(self._values(node, ("sc", number)) for number in _SD),
+                     self._offset(node, "X"), self._offset(node, "Y")]
+            words, period, count, x, y = known
+            if name == "sldsp":
+                period, count = words, _Values(lambda place: (1,))
+            if words is None or period is None or count is None or x is None or y is None:
+                return None
+            values = x, y, words, period, count
+            offsets = frozenset[str]().union(*(each.offsets for each in values))
+            asked = [(left, top, a, b, c) for place in self._places.along(offsets).each()
+                     for left, top, a, b, c in itertools.product(*(
+                         set(each.of(place)) for each in values))]
+        for left, top, a, b, c in asked:
+            try:
+                if name == "sldsp" and target is not None:
+                    check_few(buffer, left, top, a, target.value)
+                elif "cidx" in name and self._grid.machine.line_by_line:
+                    check_own_lines(buffer, left, top, a, b, c)
+                lines(resource, False, buffer, top * buffer.x + left, a, b, c, lambda: None)
+                return None
+            except Fault as fault:
+                said = str(fault)
+        return said
 
     # -- registers -------------------------------------------------------------------------------
 

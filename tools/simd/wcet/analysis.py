@@ -125,6 +125,11 @@ class Analysis:
     def costs_of(self) -> dict[Kind, dict[Node, AccessCost]]:
         """By kind of work-group, the cost of every access that it may reach."""
         costs = {kind: self._costs_at(places) for kind, places in self.places.items()}
+        for access in self._accesses:
+            faults = {table.fault(access) for table in costs.values()}
+            if None not in faults:
+                raise WcetError(f"{self.program.where(access.at)}: hardware refuses this access in "
+                                f"every work-group: {min(map(str, faults))}")
         for table in costs.values():
             for access in self._accesses:
                 table.ask(access)
