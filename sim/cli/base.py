@@ -29,7 +29,7 @@ with lazily():
 
 GROUPS = {
     "dataflow": ("cyclebound.sim.cli.dataflow",
-                 "Kernels of your own, written in Python, on a grid of units."),
+                 "Kernels of your own, written in Python or C, on a grid of units."),
     "dram": ("cyclebound.sim.cli.dram",
              "DRAM requests: their commands and issue delays, from the golden model."),
     "gpu": ("cyclebound.sim.cli.gpu",
@@ -45,6 +45,11 @@ GROUPS = {
 }
 """Commands of one family: the module that has them, imported when the command line names it, and
 what `--help` says of them."""
+
+KERNELS = "Kernels and systems of each family"
+_PANELS = {"verilog": "Your own designs", "fpga": "Your own designs",
+           "check": "Your own designs", "new": "Your own designs"}  # in `--help`; else:
+_BLOCKS = "Blocks, bounds and evidence"
 
 
 def flowing(text: str) -> str:
@@ -97,6 +102,9 @@ class Commands(typer.Typer):
         def add(function: Callable) -> Callable:
             add_command = super(Commands, self).command
             text = flowing(function.__doc__ or "")
+            if self is app:
+                panel = _PANELS.get(name or function.__name__, _BLOCKS)
+                options.setdefault("rich_help_panel", panel)
             return add_command(name, cls=_Command, help=text, **options)(function)
         return add
 

@@ -132,9 +132,14 @@ def test_help_names_every_command(call):
     for word in ("--help", "-h"):
         said = call(word)
         assert (said.returncode, said.stderr) == (0, "")
-        shown = {line.split()[1] for line in said.stdout.partition("Commands")[2].splitlines()
-                 if re.match(r"[|│] \w", line)}
-        assert shown == set(COMMANDS)
+        shown = {}  # by the table's title
+        for table in re.split(r"(?m)^[╭+]\S*", said.stdout)[2:]:
+            title, *lines = table.splitlines()
+            shown[title.strip(" ─-╮+")] = [
+                line.split()[1] for line in lines if re.match(r"[|│] \w", line)]
+        assert set().union(*shown.values()) == set(COMMANDS)
+        assert shown["Your own designs"] == ["verilog", "fpga", "check", "new"]
+        assert shown["Kernels and systems of each family"] == list(cli.GROUPS)
 
 
 def every_command():
