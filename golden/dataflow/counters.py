@@ -1,18 +1,18 @@
 """Events of a configuration's run: what its energy is worked out from.
 
-Source: SGMF, sections 7.1 and 7.2 (instructions per joule, of a core with its memory). Events are
-counted in the golden fabric: tokens that a link's end takes, results that units send, accesses that
-memory takes. All but the memory's follow from the mapped kernel as well, each unit in use firing
-once for each thread: `expected_events`, which shares nothing with the run.
+Source: SGMF, sections 7.1 and 7.2 (instructions per joule, of a core with its memory). What is
+counted, in the golden fabric and in hardware, are the tokens that each link's end takes, and the
+accesses that memory takes. All but the memory's follow from the mapped kernel as well, each unit in
+use firing once for each thread: `expected_events`, which shares nothing with the run.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 
+from cyclebound.golden.dataflow.bitstream import Configuration
 from cyclebound.golden.dataflow.control import Control
-from cyclebound.golden.dataflow.fabric import FabricModel
 from cyclebound.golden.dataflow.graph import Special
-from cyclebound.golden.dataflow.grid import SPECIAL, Kind
+from cyclebound.golden.dataflow.grid import PORTS, SPECIAL, Grid, Kind, Node
 from cyclebound.golden.dataflow.mapped import SINK, Mapped
 from cyclebound.golden.dataflow.operations import Operation
 
@@ -55,21 +55,35 @@ def _firing(kind: Kind, values: Mapping[str, int]) -> str:
     return SPECIAL[kind]
 
 
-def events_of(fabric: FabricModel) -> Counter[str]:
-    """The events of a golden fabric's run, but for its memory's."""
+def events_of(grid: Grid, configuration: Configuration, taken: Mapping[tuple[Node, int], int]
+              ) -> Counter[str]:
+    """The events of a run, but for its memory's.
+
+    ``taken``: by node and its port, the tokens that it has taken there. A unit has fired as often
+    as its results have arrived at any of their places.
+    """
     events: Counter[str] = Counter()
-    taken = fabric.taken
-    for node, unit in fabric.units.items():
-        arrived = sum(taken.get((node, port), 0) for port in range(8))
-        if unit.kind == Kind.SINK:
+    for node, settings in configuration.units.items():
+        kind = grid.kind(node)
+        arrived = sum(taken.get((node, port), 0) for port in range(PORTS))
+        if kind == Kind.SINK:
             events["sink"] += arrived
             continue
-        events[_firing(unit.kind, unit.values)] += unit.sent
+        port = min(settings.sends, key=lambda port: (settings.sends[port], port))
+        fired = taken.get(_peer(grid, node, port), 0)
+        events[_firing(kind, settings.values)] += fired
         events["buffer_write"] += arrived
-        events["buffer_read"] += unit.sent * len(unit.takes)
+        events["buffer_read"] += fired * len(settings.takes)
     events["link"] = sum(taken.values())
     events["switch"] = sum(count for (node, _), count in taken.items() if node.switch)
     return +events
+
+
+def _peer(grid: Grid, node: Node, port: int) -> tuple[Node, int]:
+    peer = grid.peer(node, port)
+    if peer is None:
+        raise ValueError(f"port {port} of {node} is at the edge")
+    return peer
 
 
 def expected_events(mapped: Mapped, threads: int) -> Counter[str]:

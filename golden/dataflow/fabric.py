@@ -43,8 +43,7 @@ class _Unit:
 
     def __init__(self, kind: Kind, settings: UnitSettings, depth: int) -> None:
         self.kind, self.takes = kind, settings.takes
-        self.values = dict(settings.values)
-        self.model = _model(kind, self.values, depth)
+        self.model = _model(kind, dict(settings.values), depth)
         self.ports = [frozenset(port for port, channel in settings.sends.items()
                                 if channel == number) for number in range(2)]
         self.waits = [set(ports) for ports in self.ports]

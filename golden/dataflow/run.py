@@ -138,7 +138,8 @@ def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int
     """
     check_run(threads=threads, depth=depth, words=layout.size, tid_width=tid_width,
               address_width=address_width)
-    fabric = FabricModel(mapped.grid, mapped.configuration(threads, layout.buffers), depth=depth)
+    configuration = mapped.configuration(threads, layout.buffers)
+    fabric = FabricModel(mapped.grid, configuration, depth=depth)
     sinks = [unit for unit in fabric.units.values() if unit.kind == Kind.SINK]
     accesses = Accesses(words, units=len(fabric.loads), **memory)
     cache = accesses.cache
@@ -154,5 +155,6 @@ def run_mapped(mapped: Mapped, words: list[int], layout: Layout, *, threads: int
             tell(min(sink.model.ended for sink in sinks))
         if outputs.done:
             return Part(cycle + 1, cache, {node: unit.sent for node, unit in fabric.units.items()},
-                        faults, events_of(fabric) + accesses.events)
+                        faults, events_of(mapped.grid, configuration, fabric.taken)
+                        + accesses.events)
     raise RuntimeError(f"threads were still under way after {limit} cycles")

@@ -152,8 +152,8 @@ def run(
     if picture is not None and on == "interpreter":
         raise UserError("--picture shows a mapped grid, which the interpreter lacks; take "
                         "--on golden")
-    if counts is not None and on != "golden":
-        raise UserError("--counts is of the golden fabric; take --on golden")
+    if counts is not None and on == "interpreter":
+        raise UserError("--counts is of a fabric, which the interpreter lacks; take --on golden")
     program = load_kernel(file, kernel)
     fabric = hardware(grid, depth=depth, tid_width=tid_width, address_width=address_width)
     try:
@@ -168,7 +168,7 @@ def run(
             raise UserError(f"cannot make {output}: {error.strerror}") from None
     with progress_bars() as tell:
         ran = run_kernel(program, arrays, constants=constants, threads=threads, on=on,
-                         fabric=fabric, timing=timing, tell=tell)
+                         fabric=fabric, timing=timing, tell=tell, count=counts is not None)
     written = _write(ran, output) if output is not None else []
     if counts is not None:
         written.append(_count(ran, program, fabric, counts))

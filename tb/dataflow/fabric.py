@@ -1,5 +1,6 @@
 """Testbench of the fabric: kernels, every load/store unit's ports compared in every cycle."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
-from cyclebound.golden.dataflow.run import Layout
+from cyclebound.golden.dataflow.run import Accesses, Layout
 from cyclebound.golden.dataflow.wcet import estimate, longest_path
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tools.dataflow.mapper import map_graph
@@ -51,14 +52,17 @@ async def run(bench: Bench, mapped: Mapped, words: list[int], layout: Layout, th
 async def run_loaded(bench: Bench, words: list[int], count: int, *,
                      faults_of: Callable[[int, int, int], None] | None = None,
                      tell: Callable[[int], None] | None = None,
+                     events: Counter[str] | None = None,
                      **memory) -> tuple[int, CacheModel]:
     """Run the threads of a configured fabric with ``count`` load/store units, to their end.
 
     ``faults_of`` is told unit, thread and index of each access outside of its array; without it
-    there may be none. ``tell`` is told the cycle, now and then.
+    there may be none. ``tell`` is told the cycle, now and then. The memory's events are added to
+    ``events``.
     """
     outputs, inputs = bench.outputs, bench.inputs
-    cache = random_cache(words, units=count, **memory)
+    accesses = Accesses(words, units=count, **memory)
+    cache = accesses.cache
     asks = [outputs[f"memory.{k}.request.valid"].mask for k in range(count)]
     says = [tuple(outputs[f"memory.{k}.request.payload.{name}"] for name in
                   ("tag", "address", "write", "data")) for k in range(count)]
@@ -95,6 +99,8 @@ async def run_loaded(bench: Bench, words: list[int], count: int, *,
         if tell is not None and not (bench.cycle - start) % 1000:
             tell(bench.cycle - start)
         word = 0
+    if events is not None:
+        events.update(accesses.events)
     return bench.cycle - start, cache
 
 

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from cyclebound.golden.dataflow import fabric
-from cyclebound.golden.dataflow.counters import EVENTS, conserved, expected_events
+from cyclebound.golden.dataflow.counters import (
+    EVENTS,
+    INSTRUCTIONS,
+    conserved,
+    expected_events,
+)
 from cyclebound.golden.dataflow.energy import (
     LEAKS,
     PUBLIC,
@@ -22,6 +27,7 @@ from cyclebound.golden.dataflow.kernel import Floats
 from cyclebound.golden.dataflow.kernel_constants import CONSTANTS
 from cyclebound.golden.dataflow.kernels import KERNELS, LOOPS
 from cyclebound.sim.cli import main as cli
+from cyclebound.sim.families.dataflow import run as user_run
 from cyclebound.sim.families.dataflow.run import run_kernel
 
 pytestmark = pytest.mark.unit
@@ -29,13 +35,14 @@ MEMORY = {"cache_access", "cache_miss", "configuration_word"}
 THREADS = 24
 
 
-def ran(name):
+def ran(name, **how):
     tested = (KERNELS | LOOPS)[name]
     rng = np.random.default_rng(1)
     arrays = {array: (rng.standard_normal(1100).astype(np.float32)
                       if tested.parameters[array] is Floats
                       else rng.integers(0, 2, 1100).astype(np.int32)) for array in tested.arrays}
-    return run_kernel(tested, arrays, constants=CONSTANTS.get(name, {}), threads=THREADS)
+    return run_kernel(tested, arrays, constants=CONSTANTS.get(name, {}), threads=THREADS,
+                      **how)
 
 
 @pytest.mark.parametrize("name", ["saxpy", "euclid", "fan1", "bfs_kernel2", "adjust_weights"])
@@ -63,6 +70,36 @@ def test_counted_events_of_all_kernels(name):
         assert conserved(events) == []
         assert Counter({event: count for event, count in events.items()
                         if event not in MEMORY}) == expected_events(part, THREADS)
+
+
+def test_firings_are_the_results_that_units_have_sent():
+    """Firings are counted where results arrive; the golden fabric's units count what they send."""
+    run = ran("bfs_kernel2")
+    sent = sum(run.busy[0].values())
+    assert sent == sum(count for event, count in run.events[0].items()
+                       if event in (*INSTRUCTIONS, "join", "label", "phi", "delay", "source"))
+
+
+@pytest.mark.parametrize("count", [False, True])
+def test_the_probe_of_the_rtls_run_is_there(count):
+    """A run on the RTL declares its completion, which needs a probe."""
+    block, _ = user_run._block(user_run.hardware("small"), count)
+    assert [(binding.what, binding.probe is None) for binding in block.bounds] == [
+        ("completion", False)]
+
+
+@pytest.mark.system
+@pytest.mark.thorough
+@pytest.mark.parametrize("count", [False, True])
+def test_events_of_the_rtl_are_the_golden_fabrics(count):
+    for name in ("saxpy", "bfs_kernel2"):
+        golden, rtl = (ran(name, on=on, fabric="SLLL/SCKL/LLLT", count=count)
+                       for on in ("golden", "rtl"))
+        assert len(golden.parts) > 1
+        assert rtl.events == (golden.events if count else [])
+        assert rtl.cycles == golden.cycles
+        assert not rtl.differs
+        assert not rtl.exceeded
 
 
 def test_a_token_that_is_not_counted_is_noticed(monkeypatch):
@@ -175,7 +212,7 @@ def test_counts_that_are_refused(text, message):
 
 WRONG = {
     "run k.cl -d x=x.csv -d y=x.csv -s a=2 --on interpreter --counts c.json":
-        "--counts is of the golden fabric; take --on golden",
+        "--counts is of a fabric, which the interpreter lacks; take --on golden",
     "run k.cl -d x=x.csv -d y=x.csv -s a=2 --counts none/c.json":
         "cannot write none/c.json: No such file or directory",
     "energy none.json -c horowitz": "cannot read none.json: No such file or directory",

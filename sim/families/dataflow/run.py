@@ -10,6 +10,7 @@ The command ``cyclebound dataflow run`` does the same.
 import contextlib
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow.bitstream import check_depth
+from cyclebound.golden.dataflow.counters import events_of
 from cyclebound.golden.dataflow.grid import Grid, Node
 from cyclebound.golden.dataflow.interpret import interpret_all
 from cyclebound.golden.dataflow.kernel import Kernel, KernelError
@@ -27,10 +29,11 @@ from cyclebound.golden.dataflow.memory import kernel_arrays, typed_arrays, with_
 from cyclebound.golden.dataflow.run import Layout, check_run, run_mapped
 from cyclebound.golden.dataflow.wcet import Estimate, estimate
 from cyclebound.hdl.dataflow.fabric import Fabric
+from cyclebound.hdl.dataflow.fabric_counters import CountedFabric
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.build.identity import identity
-from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Testbench
+from cyclebound.sim.describe.block import Block, Configuration, Testbench
 from cyclebound.sim.families.dataflow.files import load_kernel, read_array
 from cyclebound.sim.run.followed import followed
 from cyclebound.sim.run.job import Job, simulate
@@ -183,7 +186,7 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
                constants: Mapping[str, float] | None = None, threads: int | None = None,
                on: str = "golden", fabric: Hardware | str = "five_by_five",
                timing: Timing | None = None, seed: int = 1, tell: Tell | None = None,
-               folder: Path | None = None) -> KernelRun:
+               folder: Path | None = None, count: bool = False) -> KernelRun:
     """Run a kernel.
 
     Parameters
@@ -210,6 +213,8 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
         Is told a step, how much of it is done, and how much there is.
     folder : Path
         Where a simulation keeps its files; None: a folder that is removed.
+    count : bool
+        Whether the RTL's events are counted, which takes a simulator of its own.
 
     Raises `UserError` for whatever cannot be run, and says what. Memory is compared with the
     interpreter's: see `KernelRun.differs`.
@@ -260,7 +265,8 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
         with contextlib.ExitStack() as stack:
             if folder is None:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            contents = _rtl(run, contents, layout, threads, fabric, timing, estimates, tell, folder)
+            contents = _rtl(run, contents, layout, threads, fabric, timing, estimates, tell, folder,
+                            count)
     ran = layout.arrays(contents)
     run.differs = [name for name in words if ran[name].tolist() != after[name].tolist()]
     run.arrays = typed_arrays(kernel, ran)
@@ -284,39 +290,40 @@ def _golden(run: KernelRun, words: list[int], layout: Layout, threads: int, fabr
         run.faults += map(str, result.faults)
 
 
-def _block(fabric: Hardware) -> tuple[Block, dict[str, object]]:
+def _block(fabric: Hardware, count: bool) -> tuple[Block, dict[str, object]]:
     """The fabric as a block of which there is one configuration."""
     parameters = {"rows": fabric.rows, "depth": fabric.depth, "tid_width": fabric.tid_width,
                   "address_width": fabric.address_width}
     named = catalogue.load().find(_BLOCK)
     completion = next(binding for binding in named.bounds if binding.what == "completion")
-    return Block(name=_BLOCK, summary=named.summary, component=Fabric,
+    return Block(name=_BLOCK, summary=named.summary, component=CountedFabric if count else Fabric,
                  configurations={"own": Configuration(parameters)},
                  testbenches=(Testbench("user", "cyclebound.tb.dataflow.fabric_user",
                                         compares=False, max_cycles=1_000_000_000),),
-                 bounds=(BoundBinding("completion", completion.bound),), fpga=None,
+                 bounds=(completion,), fpga=None,
                  signals=()), parameters
 
 
 def _rtl(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric: Hardware,
-         timing: Timing, bounds: list[Estimate], tell: Tell, folder: Path) -> list[int]:
+         timing: Timing, bounds: list[Estimate], tell: Tell, folder: Path,
+         count: bool) -> list[int]:
     """Simulate the fabric's RTL; returns the words of memory afterwards.
 
-    Sets the run's ``cycles`` and ``faults``. Raises `UserError` if the simulation fails.
+    Sets the run's ``cycles`` and ``faults``, and with ``count`` its ``events``. Raises `UserError`
+    if the simulation fails.
     """
-    block, parameters = _block(fabric)
+    block, parameters = _block(fabric, count)
     estimates: list[Estimate | None] = [*bounds] or [None] * len(run.parts)
     parts = [{"words": part.words(threads, layout.buffers, tid_width=fabric.tid_width,
                                   address_width=fabric.address_width),
-              "bound": {"threads": threads, "fill": estimate.fill, "interval": estimate.interval}
-              if estimate else {"threads": threads}}
+              "bound": {"threads": threads} | (estimate.parameters if estimate else {})}
              for part, estimate in zip(run.parts, estimates, strict=True)]
     folder.mkdir(parents=True, exist_ok=True)
     for old in ("ran.json", "progress.json"):
         (folder / old).unlink(missing_ok=True)
     (folder / "kernel.json").write_text(json.dumps({"parts": parts, "words": words,
-                                                    "memory": timing.settings}))
-    made_from = identity((), _BLOCK, json.dumps(parameters), "user")
+                                                    "memory": timing.settings, "counted": count}))
+    made_from = identity((), _BLOCK, json.dumps(parameters), "counted" if count else "user")
 
     def step(number: int, cycle: int) -> tuple[str, int, int]:
         return (f"configuration {number + 1} of {len(run.parts)}, cycles of its bound", cycle,
@@ -331,4 +338,10 @@ def _rtl(run: KernelRun, words: list[int], layout: Layout, threads: int, fabric:
     run.cycles = ran["cycles"]
     run.faults = [f"{run.parts[number].accesses()[unit]}: thread {thread} at index {index}"
                   for number, unit, thread, index in ran["faults"]]
+    ends = [(peer, entry) for *_, peer, entry in fabric.grid.links()]
+    for part, taken, events in zip(run.parts, ran["taken"], ran["events"], strict=True):
+        if count:
+            found = events_of(fabric.grid, part.configuration(threads, layout.buffers),
+                              dict(zip(ends, taken, strict=True)))
+            run.events.append({**found + Counter(events), "configuration_word": run.loading})
     return ran["words"]
