@@ -108,6 +108,10 @@ class Commands(typer.Typer):
             return add_command(name, cls=_Command, help=text, **options)(function)
         return add
 
+    def add_typer(self, typer_instance: typer.Typer, **options: Any) -> None:
+        """As `typer.Typer.add_typer`: those of a family, in a table of their own in the help."""
+        super().add_typer(typer_instance, **{"rich_help_panel": KERNELS, **options})
+
 
 app = Commands(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,

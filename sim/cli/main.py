@@ -6,7 +6,7 @@ import warnings
 
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.lazy import import_whole
-from cyclebound.sim.cli.base import GROUPS, KERNELS, Commands, app, fail
+from cyclebound.sim.cli.base import GROUPS, Commands, app, fail
 
 
 def main() -> None:
@@ -56,4 +56,4 @@ def add_commands(words: list[str]) -> None:
         if name in words:
             import_whole(module)
         elif name not in {group.name for group in app.registered_groups}:
-            app.add_typer(Commands(help=says), name=name, rich_help_panel=KERNELS)
+            app.add_typer(Commands(help=says), name=name)
