@@ -1,6 +1,8 @@
 """Kernels in C: what they mean, against a C compiler and against the same kernels in Python."""
 
 import json
+import random
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -538,6 +540,54 @@ def test_files_that_cannot_be_read(text, message):
     with pytest.raises(KernelError) as refused:
         c_kernels(text, "f.c")
     assert message is None or str(refused.value) == f"f.c, {message}"
+
+
+PIECES = ("(", ")", "[", "]", "{", "}", ";", ",", "*", "&", "&&", "?", ":", "=", "+=", "++", "-",
+          "~", "!", "<<", "/", "int", "float", "unsigned", "void", "const", "struct", "goto",
+          "switch", "case", "break", "return", "if", "else", "for", "while", "do", "sizeof", "0",
+          "1u", "0.5", "1e9f", "'a'", '"s"', "#define A 1\n", "\n#define B (A)\n", "A", "B", "tid",
+          "get_global_id(0)", "sqrt", "min(", "typedef", "static", 'extern "C"', "bool", "long",
+          "...", "->", ".", "//", "/*", "*/", "\\\n", "blockIdx.x", "_Alignas(8)",
+          '_Static_assert(1, "");', "__attribute__((x))", '_Pragma("x")', "enum {Q}", "volatile",
+          "_Atomic", "(int){1}", "\0", "é")
+
+
+def mapped_or_refused(seeds):
+    """Kernels of the file with pieces that are lost, doubled or in the place of others."""
+    outcomes = Counter()
+    parts = re.split(r"\n(?=// )", FILE.read_text())
+    head = "".join(re.findall(r"#define .*\n", FILE.read_text()))
+    whole = [part for part in parts if "__kernel" in part]
+    for seed in seeds:
+        rng = random.Random(f"mutant {seed}")
+        pieces = re.findall(r"\s+|\w+|[^\w\s]", head + rng.choice(whole))
+        for _ in range(rng.choice((1, 1, 2, 3, 5))):
+            place, piece = rng.randrange(len(pieces)), rng.choice((*PIECES, rng.choice(pieces)))
+            pieces[place:place + rng.randrange(2)] = rng.choice(([], [f" {piece} "]))
+        try:
+            for tested in c_kernels("".join(pieces), "f.cl").values():
+                compile_segments(tested, **dict.fromkeys(tested.constants, 3))
+            outcomes["mapped"] += 1
+        except KernelError as error:  # and nothing else
+            outcomes["refused"] += 1
+            said = str(error)
+            if (not re.fullmatch(r"f\.cl, line \d+(, column \d+)?: [^\n]+", said)
+                    or "no C: ?:" in said or "None" in said):
+                outcomes[f"seed {seed} badly"] += 1
+    return outcomes
+
+
+def test_mutants_are_mapped_or_refused():
+    outcomes = mapped_or_refused(range(80))
+    assert outcomes.keys() == {"mapped", "refused"}
+    assert min(outcomes["mapped"], outcomes["refused"]) > 5
+
+
+@pytest.mark.thorough
+def test_five_thousand_mutants_are_mapped_or_refused():
+    outcomes = mapped_or_refused(range(80, 5080))
+    assert outcomes.keys() == {"mapped", "refused"}
+    assert min(outcomes["mapped"], outcomes["refused"]) > 500
 
 
 def test_the_deepest_that_is_read_is_mapped():

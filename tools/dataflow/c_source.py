@@ -230,7 +230,7 @@ class _Reader:
             match = re.match(r"[^:]*:(\d+)(?::(\d+))?: (.*)", str(error), re.DOTALL)
             if match is None:  # it knows no place, but has not read further than this
                 line = min(getattr(parser.clex, "_lineno", 1), len(self.starts))
-                what = str(error).removeprefix(f"{_FILE}: ")
+                what = str(error).rpartition(": ")[2]
                 raise KernelError(self.file, line, "", f"no C: {what}") from None
             line, column, what = match.groups()
             raise KernelError(self.file, int(line), "", f"no C: {what.splitlines()[0]}",
