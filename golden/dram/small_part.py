@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X16
 
-__all__ = ["SMALL", "SMALL_BURSTS", "SMALL_DDR3", "SMALL_DFI", "on_small_part"]
+__all__ = ["SMALL", "SMALL_BURSTS", "SMALL_DDR3", "SMALL_DFI", "SMALL_SYSTEM", "on_small_part"]
 
 SMALL = dataclasses.replace(
     DDR4_3200AA_X16, name="small", banks=2, bank_groups=2, rows=2, columns=8, nRCD=2, nCAS=2,
@@ -34,6 +34,9 @@ SMALL_DFI = dataclasses.replace(
     nRRD_L=3, nFAW=9)
 """The same with what JEDEC's mode registers can hold, and a four-activate window."""
 
+SMALL_SYSTEM = dataclasses.replace(SMALL_DDR3, name="small system", rows=32, columns=64)
+"""The same with rows and columns for several masters' requests."""
+
 
 def on_small_part(make: Callable) -> Callable:
     """``make``, whose ``part`` may also be the name of one of these.
@@ -41,5 +44,5 @@ def on_small_part(make: Callable) -> Callable:
     The catalogue names its parts, since runs are kept by parameters; these are in no list of parts,
     where a user would find them.
     """
-    named = {part.name: part for part in (SMALL, SMALL_BURSTS, SMALL_DDR3, SMALL_DFI)}
+    named = {part.name: part for part in (SMALL, SMALL_BURSTS, SMALL_DDR3, SMALL_DFI, SMALL_SYSTEM)}
     return lambda *, part, **more: make(part=named.get(part, part), **more)

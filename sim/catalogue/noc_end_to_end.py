@@ -1,14 +1,26 @@
 """From a core to DDR3, and back (memory-composition, II and V)."""
 
 import functools
+from collections.abc import Callable, Mapping
 
+from amaranth.lib import wiring
+
+from cyclebound.golden.dram.small_part import SMALL_SYSTEM, on_small_part
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.golden.noc import end_to_end_read as reads
 from cyclebound.golden.noc import execution_model_bounds as scheduled
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.hdl.noc.end_to_end_read import EndToEndRead
 from cyclebound.hdl.noc.many_core import ManyCore
-from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Picture, Testbench
+from cyclebound.sim.describe.block import (
+    Block,
+    BoundBinding,
+    Configuration,
+    Picture,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.dram.page_controller_properties import SystemPagesProof
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe, taken
 
@@ -37,6 +49,28 @@ _WHOLE = Probe(start=_WRITING, ends="slots", classed=True,
 def dram_timing_check(system):
     """The checker of a system's pins."""
     return DramTimingCheck(part=system.part)
+
+
+# for proofs: every rule of a part in few clocks, and the network as fast as DDR3
+_SMALL = {"delta": 2, "quarters": 4, "cap": 1, "part": SMALL_SYSTEM.name}
+
+
+def _commands(make: Callable[..., wiring.Component],
+              pages_of: Callable[[wiring.Component], wiring.Component],
+              instance: Mapping[str, object]) -> Property:
+    """That a system keeps the rules of its DRAM, ``pages_of`` it being the page controller."""
+    return Property(
+        name="commands",
+        quick=0,
+        says="no command on the pins breaks a rule of the part, but for the greatest distance of "
+             "refreshes, and each read or write is the one that the page controller was asked for; "
+             "its requests stay until they are taken; whatever cores, rivals and windows do",
+        checker=lambda system: SystemPagesProof(system, pages_of(system)),
+        instances=(instance,),
+        depth=16,
+        induction=2,
+        top=on_small_part(make),
+    )
 
 
 _probe = functools.partial(Probe, ticks="network", unit="network cycles")
@@ -71,6 +105,8 @@ BLOCKS = (
             BoundBinding("total", bounds.total, probe=_WHOLE),
             BoundBinding("scheduled_write", scheduled.scheduled_write, probe=_WHOLE),
         ),
+        properties=(_commands(EndToEnd, lambda system: system.parts["dram"].parts["pages"], {
+            "requesters": 2, "nbytes": 256, "rivals": 1, **_SMALL}),),
         checker=dram_timing_check,
         signals=("top.dut.writing", "top.dut.filled", "top.dut.read", "top.dut.header",
                  "top.dut.arrived", "top.dut.asked", "top.dut.command", "top.dut.bus"),
@@ -109,6 +145,8 @@ BLOCKS = (
             BoundBinding("total", reads.read_total, probe=Probe(
                 start=_TAKEN, end="stored & nth(stored, words)", classed=True)),
         ),
+        properties=(_commands(EndToEndRead, lambda system: system.parts["dram"].parts["pages"], {
+            "requesters": 2, "nbytes": 256, "rivals": 1, "packets": 2, **_SMALL}),),
         checker=dram_timing_check,
         signals=("top.dut.reads__valid", "top.dut.reads__ready", "top.dut.asked",
                  "top.dut.passed", "top.dut.header", "top.dut.arrived", "top.dut.stalled",
@@ -143,6 +181,9 @@ BLOCKS = (
                 start=taken("reads[t]"), end="stored[t]", ends="declared.words",
                 over={"t": "tiles"}, classed=True)),
         ),
+        properties=(_commands(ManyCore, lambda system: system.dram.parts["pages"], {
+            "rows": 1, "columns": 2, "io": 1, "banks": 2, "words": 64, "requesters": 4, "slots": 2,
+            "packets": 2, **_SMALL}),),
         checker=dram_timing_check,
         signals=("top.dut.writing", "top.dut.stored", "top.dut.refused", "top.dut.stalled",
                  "top.dut.overrun", "top.dut.command", "top.dut.bus"),

@@ -3,14 +3,14 @@
 `PageCheck` knows only the ports; `PageProof` looks inside, and is proved by induction.
 """
 
-from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
 
 from cyclebound.golden.dram.rules import CAS, READS, WRITES, Command
 from cyclebound.tb.assumed import owes
 from cyclebound.tb.dram.timing_properties import DramAgeCheck, DramTimingCheck
 from cyclebound.tb.watcher import Watcher
 
-__all__ = ["PageCheck", "PageProof"]
+__all__ = ["PageCheck", "PageProof", "SystemPagesProof"]
 
 # by rule: the controller's counter that sees to it
 _COUNTERS = {"nRC": "rc", "nRRD_S": "rrd", "nRP": "rp", "nRTP + nRP": "rda", "nWR + nRP": "wra",
@@ -28,10 +28,13 @@ class PageCheck(Watcher):
     ----------
     target : PageController
         The controller, or a component with the same members and its part.
+    stays : Assert or owes
+        Who owes that a request stays: `owes`, its surroundings.
     """
 
-    def __init__(self, target):
+    def __init__(self, target, *, stays=owes):
         super().__init__(target)
+        self._stays = stays
         self.part = target.part
         self.timing = self._timing()
         self.rows = [Signal(range(self.part.rows), name=f"row_{bank}")
@@ -51,7 +54,7 @@ class PageCheck(Watcher):
         m.d.sync += [
             offer.eq(sink.payload), waits.eq(sink.valid & ~sink.ready),
             taken.eq(sink.valid & sink.ready),
-            owes(~waits | (sink.valid & (offer == sink.payload.as_value())),
+            self._stays(~waits | (sink.valid & (offer == sink.payload.as_value())),
                  "request withdrawn or changed"),
         ]
         asked = Signal(sink.payload.shape())
@@ -68,7 +71,7 @@ class PageCheck(Watcher):
                 m.d.sync += row.eq(pins.row)
             m.d.sync += Assert(~(moves & (pins.bank == bank)) | (row == asked.row),
                                f"another row of bank {bank} is open")
-        m.d.sync += Cover(moves & writes, "a burst is written")
+        m.d.sync += Cover(moves, "a burst is read or written")
         return m
 
 
@@ -79,10 +82,12 @@ class PageProof(PageCheck):
     ----------
     target : PageController
         The controller itself.
+    stays
+        As there.
     """
 
-    def __init__(self, target):
-        super().__init__(target)
+    def __init__(self, target, *, stays=owes):
+        super().__init__(target, stays=stays)
         self._target = target
         self._never = ((Command.RD, Command.WR) if target.close else (Command.RDA, Command.WRA))
 
@@ -157,3 +162,37 @@ class PageProof(PageCheck):
         for ahead, bit in enumerate(self.timing.busy):
             m.d.sync += Assert(~bit | Cat(age + ahead <= last for age, last in until).any(),
                                "invariant: data on the bus")
+
+
+class SystemPagesProof(Watcher):
+    """No command on a system's pins breaks a rule, and each read or write is the one that its page
+    controller was asked for; whatever the system does, which keeps the controller's requests.
+
+    Parameters
+    ----------
+    target : wiring.Component
+        The system, not elaborated yet.
+    pages : PageController
+        The controller in it.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target, pages):
+        super().__init__(target)
+        self._pages = pages
+        self.check = PageProof(pages, stays=Assert)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.check = check = self.check
+        for path, _, value in self._pages.signature.flatten(self._pages):
+            port = check
+            for step in path:
+                port = getattr(port, step)
+            m.d.comb += port.eq(value)
+        m.d.sync += Assert(Value.cast(self.command) == Value.cast(self._pages.command),
+                           "other pins than the controller's")
+        return m
