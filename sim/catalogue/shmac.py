@@ -24,6 +24,7 @@ from cyclebound.tb.shmac.core_isa_properties import (
 )
 from cyclebound.tb.shmac.core_properties import CoreCheck, CoreTimeProof
 from cyclebound.tb.shmac.ram_properties import RamCheck, RamProof
+from cyclebound.tb.shmac.tile_properties import TileCheck
 from cyclebound.tools.shmac.known_wcet import RETURN, START
 
 # A response is to come: to what has been taken in this cycle, or before.
@@ -190,6 +191,21 @@ BLOCKS = (
             _INSTRUCTION,
             _RAM_ACCESS,
         ),
+        checker=TileCheck,
+        properties=(Property(
+            name="requests",
+            quick=0,
+            says="requests to the network stay until they are taken, are the tile's own, go to "
+                 "tiles of the grid, past the router to none of its own, and come neither before "
+                 "the program's start nor after its end; answers stay until they are taken; "
+                 "whatever the program does",
+            checker=TileCheck,
+            instances=({"rows": 2, "columns": 2, "words": 256},
+                       {"rows": 2, "columns": 3, "words": 256, "bypass": False}),
+            depth=12,
+            induction=3,
+            any_product=True,
+        ),),
         mutants=MutationTarget("bypass", 200),
         fpga=FpgaTarget("bypass"),
         unused_inputs=("responses__payload",),  # whose it is, and from where: the network knows
