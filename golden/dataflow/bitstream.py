@@ -38,7 +38,7 @@ def fields(kind: Kind, *, tid_width: int, address_width: int) -> tuple[tuple[str
                        ("slots", 5), ("split", 1)),
         Kind.LOAD_STORE: (("store", 1), ("gated", 1), ("base", address_width),
                           ("size", address_width + 1)),
-        Kind.SOURCE: (("threads", tid_width + 1), ("number", 1), ("value", WIDTH)),
+        Kind.SOURCE: (("threads", tid_width + 1), ("value", WIDTH), ("number", 1)),
         Kind.SINK: (("needed", PORTS), ("threads", tid_width + 1)),
     }.get(kind, (("literals", 2), ("value", WIDTH)))
 

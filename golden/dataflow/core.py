@@ -24,7 +24,7 @@ from cyclebound.golden.dataflow.persistence import cycles_lost, line_traffic
 from cyclebound.golden.dataflow.run import Layout
 from cyclebound.golden.dataflow.wcet import estimate
 
-__all__ = ["CoreModel", "CoreResult", "CoreRun", "core_times", "run_core"]
+__all__ = ["CoreModel", "CoreResult", "CoreRun", "core_times", "lines_stored", "run_core"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,11 @@ class CoreModel:
         """Load a configuration. Nothing may be under way."""
         self.fabric = FabricModel(self._grid, configuration, depth=self._depth)
         self.cache.step([None] * len(self.fabric.loads))  # a flush has ended
+
+    @property
+    def done(self) -> bool:
+        """Whether all is in the memory below."""
+        return self.fabric is not None and self.cache.flushed(self.fabric.done)
 
     def line_request(self) -> LineRequest | None:
         """What is asked of the memory below in this cycle."""
@@ -105,12 +110,12 @@ def run_core(core: CoreModel, memory: LineMemoryModel, mapped: Mapped, layout: L
 
 
 def core_times(mapped: Mapped, layout: Layout, *, threads: int, depth: int, shape: CacheShape,
-               turn: int, latency: int) -> dict[str, int]:
+               turn: int, latency: int, first: int = 0) -> dict[str, int]:
     """What `golden.dataflow.fabric_bounds.core_completion` needs to know of a configuration.
 
     Either each access takes as long as any may, or each takes as long as a hit, and ``lost`` has
     the cycles that all misses cost; whichever is less. The lines that a flush may have to write
-    follow from the arrays that are stored.
+    follow from the arrays that are stored. ``first``: the number of the first thread.
     """
     users = sum(map(bool, mapped.accesses()))
     cache: dict[str, Any] = {
@@ -122,14 +127,14 @@ def core_times(mapped: Mapped, layout: Layout, *, threads: int, depth: int, shap
     # as if all hit, and cycles that the misses cost altogether
     others = max(0, users - 1)
     hits = estimate(mapped, threads=threads, depth=depth, memory=others + line_hit(), stall=others)
-    lost = cycles_lost(line_traffic(mapped.graph, layout.buffers, threads=threads, shape=shape),
-                       turn=turn, latency=latency, targets=shape.targets)
+    traffic = line_traffic(mapped.graph, layout.buffers, threads=threads, shape=shape, first=first)
+    lost = cycles_lost(traffic, turn=turn, latency=latency, targets=shape.targets)
     allowed, lost = (misses, 0) if misses.cycles <= hits.cycles + lost else (hits, lost)
     ended = _before_the_end(mapped.graph)
     all_end = all(number in ended for number, task in mapped.graph.tasks.items() if task.array)
     flush = line_flush.of({
         **cache, "ports": max(1, users), "size": shape.size, "line": shape.line,
-        "dirty": _stored(mapped, layout, shape), "under_way": 0 if all_end else 1})
+        "dirty": lines_stored(mapped, layout, shape), "under_way": 0 if all_end else 1})
     if all_end:  # all accesses have been answered; a line may still have to be written
         flush += shape.banks * turn
     return {"threads": threads, **allowed.parameters, "lost": lost, "flush": flush}
@@ -148,7 +153,7 @@ def _before_the_end(graph: Graph) -> set[int]:
     return before
 
 
-def _stored(mapped: Mapped, layout: Layout, shape: CacheShape) -> int:
+def lines_stored(mapped: Mapped, layout: Layout, shape: CacheShape) -> int:
     """The most lines of one bank that may be dirty in the cache."""
     if shape.policy != WRITE_BACK:
         return 0

@@ -83,7 +83,8 @@ def _model(kind: Kind, values: dict[str, int], depth: int):
                               size=value("size", 0))
     if kind == Kind.SOURCE:
         return ThreadSourceModel(threads=value("threads", 0),
-                                 value=None if value("number", 0) else value("value", 0))
+                                 value=None if value("number", 0) else value("value", 0),
+                                 first=value("value", 0))
     if kind == Kind.SINK:
         return ThreadSinkModel(needed=_ones(value("needed", 0)), threads=value("threads", 0))
     return SpecialUnitModel(function=Special(SPECIAL[kind]), depth=depth, literals=literals)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from cyclebound.golden.bound import Range, bound, prediction
 
-__all__ = ["core_completion", "fabric_completion", "fabric_stream", "sink_done", "switch_hop",
-           "switch_stream"]
+__all__ = ["core_completion", "fabric_completion", "fabric_stream", "processor_completion",
+           "sink_done", "switch_hop", "switch_stream"]
 
 Ports = Annotated[int, Range(2, says="ports of the switch")]
 Tokens = Annotated[int, Range(1, says="tokens that pass")]
@@ -14,6 +14,8 @@ Depth = Annotated[int, Range(2, says="entries of a buffer")]
 Part = Annotated[int, Range(0, says="cycles, by golden.dataflow.wcet.estimate of the kernel")]
 Lost = Annotated[int, Range(0, says="cycles, by golden.dataflow.persistence.cycles_lost")]
 Flush = Annotated[int, Range(1, says="cycles of the flush, by golden.dataflow.core.core_times")]
+Below = Annotated[int, Range(1, says="cycles of the second level's flush, by golden.dataflow."
+                         "processor.processor_times")]
 Path = Annotated[int, Range(1, says="cycles of the first thread on the longest path")]
 
 
@@ -96,3 +98,23 @@ def core_completion(*, threads: Threads, depth: Depth, fill: Part, interval: Par
     (`golden.dataflow.core`).
     """
     return fill + (-(-threads // depth) - 1) * interval + rest + lost + flush - 1
+
+
+@bound(formula="core_completion + below - 1",
+       source="this project, from SGMF, sections 4.6, 5 and 7.2",
+       environment="each memory below the second level takes each request and has each line in any "
+                   "cycle within its times, in any order of lines; all caches are empty at the "
+                   "start")
+def processor_completion(*, threads: Threads, depth: Depth, fill: Part, interval: Part, rest: Part,
+                         lost: Lost, flush: Flush, below: Below) -> int:
+    """Cycles from the start to ``done``, both included: all is in the memories below.
+
+    Of the core that may take longest: ``threads`` are its own, and its other numbers are those of
+    `core_completion` above a memory whose times are `golden.dataflow.l2_bounds.l2_taken` and
+    ``l2_served``, so that all other cores may be in the way of each line; or above a second level
+    of which all hit, with ``lost`` more cycles for what the misses of all cores cost together
+    (`golden.dataflow.processor.processor_times`). docs/dataflow-l2.md derives it. The second level
+    is flushed from the cycle on in which the last core is done, in ``below`` cycles (``l2_flush``).
+    """
+    return core_completion(threads=threads, depth=depth, fill=fill, interval=interval, rest=rest,
+                           lost=lost, flush=flush) + below - 1

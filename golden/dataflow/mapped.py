@@ -50,11 +50,13 @@ class Mapped:
         return [str(self.graph.tasks[tasks[unit]]) if unit in tasks else ""
                 for unit in self.grid.of_kind(Kind.LOAD_STORE)]
 
-    def configuration(self, threads: int,
-                      buffers: Mapping[str, tuple[int, int]]) -> Configuration:
+    def configuration(self, threads: int, buffers: Mapping[str, tuple[int, int]], *,
+                      first: int = 0) -> Configuration:
         """The configuration for ``threads`` threads and for arrays of these first words and sizes.
+
+        ``first``: the number of the first thread.
         """
-        values = {self.places[number]: _settings(task, threads, buffers)
+        values = {self.places[number]: _settings(task, threads, buffers, first)
                   for number, task in self.graph.tasks.items()}
         needed = sum(1 << path.operand for net in self.nets for path in net.routes
                      if self.grid.end(*path.links[-1]) == self.places[SINK])
@@ -62,13 +64,14 @@ class Mapped:
         return connect(self.grid, values, self.nets)
 
     def words(self, threads: int, buffers: Mapping[str, tuple[int, int]], *, tid_width: int,
-              address_width: int) -> list[int]:
+              address_width: int, first: int = 0) -> list[int]:
         """The words that the configuration port takes."""
-        return encode(self.grid, self.configuration(threads, buffers), tid_width=tid_width,
-                      address_width=address_width)
+        return encode(self.grid, self.configuration(threads, buffers, first=first),
+                      tid_width=tid_width, address_width=address_width)
 
 
-def _settings(task: Task, threads: int, buffers: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+def _settings(task: Task, threads: int, buffers: Mapping[str, tuple[int, int]], first: int
+              ) -> dict[str, int]:
     literals = {k: operand for k, operand in enumerate(task.operands) if isinstance(operand, int)}
     chosen = {"literals": sum(1 << k for k in literals),
               "value": next(iter(literals.values()), 0)}
@@ -84,7 +87,8 @@ def _settings(task: Task, threads: int, buffers: Mapping[str, tuple[int, int]]) 
                 "size": size}
     if isinstance(task.function, Special):
         return chosen
-    return {"threads": threads, "number": task.function == NUMBER, "value": task.value}
+    number = task.function == NUMBER
+    return {"threads": threads, "number": number, "value": first if number else task.value}
 
 
 def utilisation(mapped: Mapped) -> dict[Kind, tuple[int, int]]:

@@ -12,10 +12,16 @@ class ThreadSourceModel:
         How many there are.
     value : int or None
         What each token holds; None: its thread's number.
+    first : int
+        The number of thread 0, of a core that has a range of them.
+    width : int
+        Bits of a number.
     """
 
-    def __init__(self, *, threads: int, value: int | None) -> None:
-        self._tokens = [(tid, tid if value is None else value) for tid in range(threads)]
+    def __init__(self, *, threads: int, value: int | None, first: int = 0, width: int = 32
+                 ) -> None:
+        self._tokens = [(tid, (first + tid) % (1 << width) if value is None else value)
+                        for tid in range(threads)]
         self.waiting: list[tuple[int, int]] = []
 
     def step(self, start: bool, ready: bool) -> tuple[int, int] | None:

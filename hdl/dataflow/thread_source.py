@@ -15,11 +15,12 @@ __all__ = ["ThreadSource", "ThreadSourceConfiguration"]
 
 
 class ThreadSourceConfiguration(data.StructLayout):
-    """``threads`` to start, at least 1; each token holds its thread's number, or ``value``."""
+    """``threads`` to start, at least 1; each token holds ``value``, and with ``number`` set the sum
+    of it and its thread's identifier."""
 
     def __init__(self, *, tid_width, width):
-        super().__init__({"threads": unsigned(tid_width + 1), "number": unsigned(1),
-                          "value": unsigned(width)})
+        super().__init__({"threads": unsigned(tid_width + 1), "value": unsigned(width),
+                          "number": unsigned(1)})
 
 
 class ThreadSource(wiring.Component):
@@ -62,8 +63,8 @@ class ThreadSource(wiring.Component):
         tid = self.tokens.payload.tid
         m.d.comb += [
             self.tokens.valid.eq(self.busy),
-            self.tokens.payload.data.eq(Mux(self.configuration.number, tid,
-                                            self.configuration.value)),
+            self.tokens.payload.data.eq(self.configuration.value
+                                        + Mux(self.configuration.number, tid, 0)),
         ]
         with m.If(self.busy & self.tokens.ready):
             m.d.sync += [tid.eq(tid + 1), self.busy.eq(tid + 1 != self.configuration.threads)]

@@ -21,6 +21,7 @@ from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.hdl.dataflow.fabric_harness import FabricHarness
 from cyclebound.hdl.dataflow.l2 import L2
+from cyclebound.hdl.dataflow.processor import Processor
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
@@ -513,5 +514,33 @@ BLOCKS = (
         fpga=None,
         signals=("top.dut.start", "top.dut.done", "top.dut.lines__request__valid",
                  "top.dut.lines__response__valid"),
+    ),
+    Block(
+        name="dataflow.processor",
+        summary="cores above a second level that they share, each with a range of the threads",
+        component=Processor,
+        configurations={
+            "tiny": Configuration({**_EXPLORED["sum"], "cores": 2, "tid_width": 5,
+                                   "address_width": 6, "size": 16, "line": 2, "banks": 1, "ways": 2,
+                                   "misses": 2, "targets": 2, "policy": "write-back",
+                                   "replacement": "lru", "l2_size": 24, "l2_banks": 3, "l2_ways": 2,
+                                   "l2_misses": 2, "l2_targets": 2, "channels": 2}),
+            "four": Configuration({**_SMALL, "cores": 4, "size": 128, "line": 8, "banks": 2,
+                                   "ways": 2, "misses": 2, "targets": 4, "policy": "write-back",
+                                   "replacement": "lru", "l2_size": 768, "l2_banks": 3,
+                                   "l2_ways": 4, "l2_misses": 4, "l2_targets": 4, "channels": 3}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.processor", quick=("tiny",),
+                      tests=("sums_of_arrays", "reset_in_mid_run"), configurations=("tiny",)),
+            Testbench("many", "cyclebound.tb.dataflow.processor", quick=(),
+                      tests=("sums_of_arrays", "a_word_that_all_threads_load"),
+                      configurations=("four",)),
+        ),
+        bounds=(BoundBinding("completion", fabric_bounds.processor_completion, _RUN),),
+        checker=StreamsCheck,
+        fpga=None,
+        signals=("top.dut.start", "top.dut.done", "top.dut.lines__0__request__valid",
+                 "top.dut.lines__0__response__valid"),
     ),
 )

@@ -4,11 +4,12 @@ from cyclebound.golden.dataflow.thread_source import ThreadSourceModel
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
-async def run(bench: Bench, *, threads: int, value: int | None, sink: float) -> int:
+async def run(bench: Bench, *, threads: int, value: int | None, sink: float, first: int = 0) -> int:
     """Start that many threads; returns the cycles from the start to the last token."""
-    model = ThreadSourceModel(threads=threads, value=value)
+    model = ThreadSourceModel(threads=threads, value=value, first=first,
+                              width=bench.parameters["width"])
     fixed = {"configuration.threads": threads, "configuration.number": value is None,
-             "configuration.value": value or 0}
+             "configuration.value": first if value is None else value}
     cycle = 0
     await bench.reset()
     if sink == 1:
@@ -37,6 +38,14 @@ async def as_many_threads_as_asked_for(bench: Bench) -> None:
         for value in (None, 0, bench.rng.getrandbits(bench.parameters["width"])):
             for sink in (1.0, 0.5):
                 await run(bench, threads=threads, value=value, sink=sink)
+
+
+@testbench
+async def ranges_of_threads(bench: Bench) -> None:
+    """Numbers begin with that of a core's first thread, and wrap as integers do."""
+    width = bench.parameters["width"]
+    for first in (1, bench.rng.getrandbits(width), 2**width - 2):
+        await run(bench, threads=5, value=None, sink=0.7, first=first)
 
 
 reset_in_mid_run = interrupted(as_many_threads_as_asked_for, last=300)

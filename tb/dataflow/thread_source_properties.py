@@ -46,6 +46,9 @@ class ThreadSourceCheck(Watcher):
         configuration, tokens = self.configuration, self.tokens
         settings, most = Value.cast(configuration), 1 << len(tokens.payload.tid)
         before = Signal.like(settings, init=self._threads or 1)  # the lowest field
+        number = Signal.like(tokens.payload.data)
+        m.d.comb += number.eq(Mux(configuration.number, configuration.value + self.next,
+                                  configuration.value))
         with m.If(self.start & ~self.running):
             m.d.sync += [self.running.eq(1), self.next.eq(0)]
         with m.Elif(self.running & tokens.ready):
@@ -60,9 +63,8 @@ class ThreadSourceCheck(Watcher):
             Assert(self.busy == self.running, "busy without threads to start, or idle with some"),
             Assert(tokens.valid == self.running, "a token of no thread, or none of one"),
             Assert(~tokens.valid | (tokens.payload.tid == self.next), "not the next thread"),
-            Assert(~tokens.valid | (tokens.payload.data == Mux(
-                configuration.number, self.next[:len(tokens.payload.data)], configuration.value)),
-                "not the thread's number, or not the constant"),
+            Assert(~tokens.valid | (tokens.payload.data == number),
+                   "not the thread's number, or not the constant"),
             Cover(self.running & tokens.ready & (self.next + 1 == configuration.threads),
                   "the last thread starts"),
         ]

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.unit
 SMALLER = {"noc.handshake_mesh": "late", "noc.pipelined_mesh": "pair"}  # than the first
 # Seconds to export: parts of them, and the simulations of the regression, are in the quick level.
 LARGE = {"dataflow.cache", "dataflow.compute_unit", "dataflow.core", "dataflow.diamond",
-         "dataflow.fabric", "dataflow.l2",
+         "dataflow.fabric", "dataflow.l2", "dataflow.processor",
          "dataflow.special_unit", "dram.axi_dfi_controller", "dram.axi_port",
          "dram.command_arbiter", "dram.command_generator", "dram.controller",
          "dram.dfi_controller", "dram.page_controller", "dram.stride_sequencer", "noc.end_to_end",
