@@ -71,7 +71,7 @@ class Processor(wiring.Component):
         shared = CacheShape(policy=WRITE_BACK, **self._l2)
         check_channels(shared, channels)
         self._count, self._channels, self._tid_width = cores, channels, tid_width
-        core = Core(**self._core).signature.members
+        core = self.cores[0].signature.members
         dispatcher = self.dispatcher.signature.members
         super().__init__({
             **{name: dispatcher[name] for name in ("configuration", "threads", "share")},
