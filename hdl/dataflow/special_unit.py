@@ -105,6 +105,7 @@ class SpecialUnit(wiring.Component):
         m.submodules.turn = turn = Turn(depth=self.depth)
         m.submodules.collect = collect = Turn(depth=self.count)
         m.submodules.tids = tids = self.tids
+        del self.tids  # a memory takes no more ports once it is built: the next time has its own
         m.submodules.words = words = Memory(shape=unsigned(WIDTH), depth=self.depth, init=[])
         write_tid, write_word = tids.write_port(), words.write_port()
         read_tid, read_word = tids.read_port(domain="comb"), words.read_port(domain="comb")
