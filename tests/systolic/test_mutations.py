@@ -24,7 +24,7 @@ MUTANTS = (
     Mutant("systolic.no_local_reuse", "sum carried too late",
            "for number in range(levels + 1):", "for number in range(levels + 2):"),
     Mutant("systolic.float_weight_stationary", "a row too many under way",
-           "(under_way != room)", "(under_way != room + 1)"),
+           "(under_way != self.room)", "(under_way != self.room + 1)"),
     Mutant("systolic.accelerator", "waits for transfers only",
            "engine.command.ready & ~transferring,", "~transferring,"),
 )
