@@ -26,8 +26,8 @@ from cyclebound.sim.base.cache import find_entry, find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.toolchain import compiler, compiler_version
 
-__all__ = ["compiler_content", "contents", "digest", "everything", "package", "program", "tree",
-           "unchanged"]
+__all__ = ["READ_BESIDE", "compiler_content", "contents", "digest", "everything", "package",
+           "program", "tree", "unchanged"]
 
 # of an installation what does not matter: who made it, and files that are made from others
 _NO_MATTER = {"__pycache__", "RECORD", "INSTALLER", "REQUESTED", "direct_url.json",
@@ -36,6 +36,11 @@ _OURS = ("cyclebound", "__editable__.cyclebound", "__editable___cyclebound")
 # of Python's own library, what no program of ours imports; packages are looked at by themselves
 _UNUSED = {"test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3",
            "site-packages", "dist-packages"}
+# What packages look at beside their own files: the archive that Python imports from first, if there
+# is one (`importlib.metadata` opens each place), and a time zone (OR-tools).
+READ_BESIDE = (Path(sysconfig.get_path("stdlib")).parent
+               / f"python{sys.version_info[0]}{sys.version_info[1]}.zip",
+               Path("/usr/share/zoneinfo/UTC"))
 _SETTLED = 2.0  # s: a file that is younger may change again without another time, or size
 
 _Stat = tuple[str, int, int, int, int]  # name, size, times of content and inode, and inode
@@ -44,7 +49,8 @@ _Stat = tuple[str, int, int, int, int]  # name, size, times of content and inode
 @functools.cache
 def everything() -> str:
     """A hash of Python, its library, and all that is installed."""
-    return key_of(_python(), [sorted(items.items()) for items in contents()])
+    return key_of(_python(), [sorted(items.items()) for items in contents()],
+                  [program(path) for path in READ_BESIDE])
 
 
 def contents() -> list[dict[str, str]]:

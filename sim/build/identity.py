@@ -17,7 +17,7 @@ from pathlib import Path
 
 from cyclebound.sim.base.audit import reads_of
 from cyclebound.sim.base.cache import key_of
-from cyclebound.sim.base.installed import unchanged
+from cyclebound.sim.base.installed import READ_BESIDE, unchanged
 from cyclebound.sim.base.toolchain import cache_root
 from cyclebound.sim.build.sources import (
     all_files,
@@ -114,5 +114,5 @@ def _installed() -> tuple[Path, ...]:
     """Paths of Python's library and of installed packages, whose files are in each key, and of what
     the system knows of itself."""
     paths = {*sysconfig.get_paths().values(), *site.getsitepackages(), site.getusersitepackages(),
-             "/proc", "/sys", "/dev"}
+             "/proc", "/sys", "/dev", *map(str, READ_BESIDE)}
     return tuple(path for file in paths for path in {Path(file), Path(os.path.realpath(file))})

@@ -7,7 +7,8 @@ import pytest
 
 import cyclebound.sim
 from cyclebound.sim import catalogue
-from cyclebound.sim.base import audit
+from cyclebound.sim.base import audit, installed
+from cyclebound.sim.base.installed import READ_BESIDE
 from cyclebound.sim.build import identity, sources
 from cyclebound.sim.build.elaborate import leave_unused, to_rtlil
 from cyclebound.sim.build.identity import Identity, stands_for
@@ -132,3 +133,21 @@ def test_nothing_else_is_read_for_our_blocks(name):
         design_of(block, claim, claim.instances[0])
     made_from = identity.identity((catalogue.load().page_of(name), prove.__module__))
     assert made_from.beside() == []
+
+
+def test_what_packages_look_at_beside_their_files_is_in_every_key(monkeypatch, tmp_path):
+    """`importlib.metadata` opens the archive that Python imports from first, and OR-tools a time
+    zone: simulations whose models import them were never kept."""
+    other, place = tmp_path / "python.zip", tmp_path / "job"
+    for path in READ_BESIDE:
+        assert stands_for(path, frozenset(), place)
+    assert not stands_for(READ_BESIDE[1].with_name("GMT"), frozenset(), place)
+    monkeypatch.setattr(installed, "READ_BESIDE", (other,))
+    keys = []
+    for text in (None, "one", "another"):
+        if text is not None:
+            other.write_text(text)
+        installed.program.cache_clear()
+        keys.append(installed.everything.__wrapped__())
+    assert len(set(keys)) == 3
+    installed.program.cache_clear()
