@@ -14,12 +14,12 @@ from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, signed, uns
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.user_files import text_in
 from cyclebound.sim.base.cache import find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.installed import package
 from cyclebound.sim.base.shape import cleaned
-from cyclebound.sim.netlist.link import from_vhdl, run_on_sources
+from cyclebound.sim.netlist.link import from_vhdl, read_command, run_on_sources
+from cyclebound.sim.netlist.source_files import VHDL, gather
 from cyclebound.sim.netlist.yosys import PACKAGE
 from cyclebound.tb.requests import CLOCKS
 
@@ -28,7 +28,6 @@ __all__ = ["RESETS", "VerilogComponent", "VerilogModule"]
 RESETS = ("rst", "reset", "rst_i", "i_rst", "wb_rst_i",
           "~rst_n", "~rst_ni", "~rstn", "~reset_n", "~resetn", "~aresetn", "~nreset", "~nrst")
 """Names by which the reset is found; ``~``: it is active low."""
-_VHDL = (".vhd", ".vhdl")
 _AROUND = "cyclebound_around"  # a module that places the user's with its parameters
 _PORT = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _told: set[str] = set()  # warnings of yosys about sources
@@ -41,17 +40,24 @@ class VerilogModule:
     ----------
     sources : sequence of str
         Files, as paths from the current folder or from one on ``sys.path``; .v and .sv are read by
-        yosys, .vhd by GHDL, and others are there to be included.
+        yosys, .vhd by GHDL, a .f is a list of files and options, and others are there to be
+        included. What these include is found beside them.
     top : str
         The module.
     clock, reset : str
         Its ports for them, reset with ``~`` if it is active low; empty: one of `CLOCKS`, and one
         of `RESETS` if there is one.
+    include : sequence of str
+        Folders in which includes are looked for, too.
+    defines : mapping
+        Macros and their texts.
     """
 
     def __init__(self, sources: Sequence[str], top: str, *, clock: str = "", reset: str = "",
+                 include: Sequence[str] = (), defines: Mapping[str, object] | None = None,
                  ) -> None:
         self._sources, self.top, self._clock, self._reset = tuple(sources), top, clock, reset
+        self._include, self._defines = tuple(include), dict(defines or {})
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -85,26 +91,16 @@ class VerilogModule:
             self._described({})
 
     def files(self) -> dict[str, str]:
-        """The sources by their names."""
-        files = {}
-        for source in self._sources:
-            path = next((folder / source for folder in (Path(), *map(Path, sys.path))
-                         if (folder / source).is_file()), None)
-            if path is None:
-                raise UserError(f"there is no source {source} in the current folder or on sys.path")
-            try:
-                files[path.name] = text_in(path, errors="replace")
-            except OSError as error:
-                raise UserError(f"cannot read {path}: {error.strerror}") from None
-        return files
+        """The texts of the sources, and of all that they include, by path."""
+        return gather(self._sources, self.top, self._include, self._defines)
 
     @staticmethod
     def _vhdl(files: Mapping[str, str]) -> bool:
-        return any(name.endswith(_VHDL) for name in files)
+        return any(name.endswith(VHDL) for name in files)
 
     def _as_verilog(self, files: Mapping[str, str], parameters: Mapping[str, object]
                     ) -> dict[str, str]:
-        vhdl = {name: text for name, text in files.items() if name.endswith(_VHDL)}
+        vhdl = {name: text for name, text in files.items() if name.endswith(VHDL)}
         with tempfile.TemporaryDirectory() as folder:
             text = from_vhdl(vhdl, self.top, parameters, Path(folder))
         return {f"{self.top}_vhdl.v": text,
@@ -115,7 +111,6 @@ class VerilogModule:
         files, values = self.files(), dict(parameters)
         if self._vhdl(files):
             files, values = self._as_verilog(files, parameters), {}
-        reads = " ".join(name for name in files if name.endswith((".v", ".sv")))
         # Verilog's own words for values, of which those of yosys' commands have no texts or signs
         given = ", ".join(f".{name}({_word(value)})" for name, value in values.items())
         around = f"module {_AROUND}; {self.top} #({given}) inside (); endmodule\n"
@@ -124,14 +119,14 @@ class VerilogModule:
             if not self.top.isidentifier():
                 raise UserError(f"top must be a module's name, not {self.top!r}")
             said = run_on_sources(
-                files, f"read_verilog -sv -I. {reads}; proc; write_json known.json", folder)
+                files, f"{read_command(files)}proc; write_json known.json", folder)
             parsed = json.loads((folder / "known.json").read_text())["modules"]
             if self.top not in parsed:
                 raise UserError(f"{', '.join(files)} has no module {self.top}; it has "
                                 f"{', '.join(sorted(parsed)) or 'none'}")
             (folder / f"{_AROUND}.v").write_text(around)
-            run_on_sources(files, f"read_verilog -sv -I. {reads} {_AROUND}.v; hierarchy -top "
-                           f"{_AROUND}; proc; write_json ports.json", folder)
+            run_on_sources(files, f"{read_command(files, f'{_AROUND}.v')}hierarchy -top {_AROUND}; "
+                           "proc; write_json ports.json", folder)
             modules = json.loads((folder / "ports.json").read_text())["modules"]
             module = modules[modules[_AROUND]["cells"]["inside"]["type"]]
             defaults = parsed[self.top].get("parameter_default_values", {})
