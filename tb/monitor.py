@@ -36,7 +36,7 @@ from cyclebound.golden.bound import Bound
 from cyclebound.golden.formula import as_bound
 from cyclebound.tb.expression import Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.requests import CLOCKS, SampledProbe, between_resets, places
+from cyclebound.tb.requests import CLOCKS, SampledProbe, places, requests_in
 from cyclebound.tb.sampled import Chunk, Found, Lane, Part, SampledExpression, column
 from cyclebound.tb.tally import Finding, Tally, histogram_lines, misnamed, table
 
@@ -209,9 +209,8 @@ class BoundMonitor:
         chunk = Chunk(self._cycle, lanes, np.array(self._times, dtype=np.int64))
         self._times.clear()
         self._cycle += len(chunk)
-        for part, resets in between_resets(chunk, self._reset):
-            for probe in self._probes:
-                self._tally.add(probe.reset() if resets else probe.feed(part))
+        for seen in requests_in(chunk, self._probes, self._reset):
+            self._tally.add(seen)
 
     def _finding(self) -> Finding:
         return self._tally.finding([problem for probe in self._probes

@@ -8,7 +8,7 @@ those of `ProbeCounter`, cycle by cycle; tests compare the two.
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.sampled import Chunk, Found, Lane, SampledExpression
 
-__all__ = ["CLOCKS", "EndedRequests", "SampledProbe", "between_resets", "places"]
+__all__ = ["CLOCKS", "EndedRequests", "SampledProbe", "places", "requests_in"]
 
 CLOCKS = ("clk", "clock", "clk_i", "i_clk", "aclk", "wb_clk_i", "pclk", "hclk")
 """Names by which a clock is found if none is given."""
@@ -120,12 +120,16 @@ class SampledProbe:
                        for name, text in probe.request.items()]
         self.problems: list[str] = []
         self.began = self.ended = self.cut_off = 0
+        self._gap = ""  # the latest gap of the record
+        self._doubted: set[str] = set()  # events that have not been certain since
+        self._unsure = False  # after it, nothing says of which request an event is
         self._known: set[str] = set()  # expressions that have been known in a cycle
         self._last = -1, 0  # the latest cycle, and when it ended
         self._queue: deque[_Begun] = deque()
         self._slots: dict[int, _Begun] = {}
         self._ticked = self._turn = 0
-        self._seen: set[int] = set()  # ids of requests that have begun, of a trace from midway
+        self._began_before = 0  # requests that began before the latest gap
+        self._seen: set[int] = set()  # ids of requests that have begun since
         self.reset()
 
     def reset(self) -> EndedRequests:
@@ -134,14 +138,40 @@ class SampledProbe:
         Returns the requests that it cuts off: one that has exceeded its bound by then has broken
         it, though it never ends.
         """
+        cut_off = self._cut_off()
+        for state in self._states():
+            state.reset()
+        self._gap, self._unsure, self._doubted = "", False, set()
+        return cut_off
+
+    def _states(self) -> list[SampledExpression]:
+        return [state for state in (self._start, self._end, self._starts, self._ends, self._id,
+                                    self._end_id, self._ticks, self._ahead, *self._shows)
+                if state is not None]
+
+    def _cut_off(self) -> EndedRequests:
         cut_off = self.under_way(*self._last, cut_off=True)
-        for state in (self._start, self._end, self._starts, self._ends, self._id, self._end_id,
-                      self._ticks, self._ahead, *self._shows):
-            if state is not None:
-                state.reset()
         self.cut_off += len(self._queue) + len(self._slots)
         self._queue, self._slots = deque(), {}
         self._more = self._over = self._ticked = self._turn = 0
+        return cut_off
+
+    def gap(self, cycle: int, place: str) -> EndedRequests:
+        """The record misses a part of this cycle, in which any number may have been.
+
+        Requests under way are cut off, as by a reset, and what they take is not known: a problem,
+        unless requests from outside the record are left out (``midway``). So is one that ends
+        later and began before the gap, or in it.
+        """
+        cut_off = self._cut_off()
+        if (many := len(cut_off.latency)) and not self._midway:
+            self._problem(cycle, f"{many} request{'s reach' if many > 1 else ' reaches'} into a "
+                                 f"gap of the record, {place}")
+        for state in self._states():
+            state.lose()
+        self._gap, self._began_before, self._seen = place, self.began, set()
+        self._doubted = {"start", "end", "ticks"}
+        self._unsure = (self._in_flight > 1 and self._id is None) or self._starts is not None
         return cut_off
 
     def feed(self, chunk: Chunk, *, sequentially: bool = False) -> EndedRequests:
@@ -149,6 +179,10 @@ class SampledProbe:
         length = len(chunk)
         start = self._events("start", self._start, chunk)
         end = self._events("end", self._end, chunk)
+        if self._unsure and (wrong := np.flatnonzero(end)).size:
+            self._unsure = False
+            self._problem(chunk.first + int(wrong[0]), "nothing says of which request an end is "
+                          f"(that takes a reset, or an id) after a gap of the record, {self._gap}")
         if self._ticks is None:
             upto = self._ticked + np.arange(1, length + 1)
             before = upto - 1
@@ -180,6 +214,8 @@ class SampledProbe:
         problem."""
         lane = expression.of(chunk)
         doubtful = lane.doubtful
+        if role in self._doubted and doubtful is not None:
+            doubtful = self._since_gap(role, lane, chunk)
         if doubtful is None:
             self._known.add(role)
         else:
@@ -192,6 +228,22 @@ class SampledProbe:
                 self._problem(chunk.first + since + int(later[0]),
                               f"{role} is unknown (x or z), in {len(later):,} cycles from here on")
         return lane.events
+
+    def _since_gap(self, role: str, lane: Lane, chunk: Chunk) -> np.ndarray:
+        """The doubtful cycles after the first that is certain since a gap of the record.
+
+        Before it, what is doubtful is so because of the gap: whether a request begins there is not
+        known. That is a problem, unless requests from outside the record are left out."""
+        doubtful = lane.doubtful
+        assert doubtful is not None
+        certain = np.flatnonzero(lane.events)
+        until = certain[0] if len(certain) else len(chunk)
+        if len(certain):
+            self._doubted.discard(role)
+        if len(wrong := np.flatnonzero(doubtful[:until])) and not self._midway:
+            self._problem(chunk.first + int(wrong[0]), f"whether {role} is true here is not known "
+                          f"after a gap of the record, {self._gap}")
+        return np.where(np.arange(len(chunk)) < until, False, doubtful)
 
     def _shown(self, expression: SampledExpression, chunk: Chunk, start: np.ndarray,
                name: str) -> np.ndarray:
@@ -312,10 +364,12 @@ class SampledProbe:
         """The request whose end this is, if it is the last that it has; it may be nobody's (None).
         """
         if head is None:
-            before = self._midway and (self.began == 0 or
-                                       (named is not None and named not in self._seen))
-            if not before:  # of a request that was under way when the trace began
-                self._problem(cycle, "an end without a request")
+            outside = self.began == self._began_before or (
+                named is not None and named not in self._seen)
+            if not (outside and self._midway):  # it began before the trace, or in a gap
+                after = f", which began before the end of a gap of the record, {self._gap}"
+                self._problem(cycle, "an end without a request" + after * bool(
+                    outside and self._gap))
             return None
         self._over += 1
         return head if self._over >= head.ends else None
@@ -350,7 +404,7 @@ class SampledProbe:
             self._problem(cycle, f"a request with id {number} begins while one is under way")
         if not ended:
             self._slots[number] = fresh
-        if self._midway:
+        if self._midway or self._gap:
             self._seen.add(number)
 
     def under_way(self, last: int, time: int, *, cut_off: bool = False) -> EndedRequests:
@@ -385,13 +439,19 @@ def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]
             for numbers in itertools.product(*map(range, counts.values())))
 
 
-def between_resets(chunk: Chunk, reset: SampledExpression | None) -> Iterator[tuple[Chunk, bool]]:
-    """The chunk in parts, each with whether it is reset throughout it."""
-    if reset is None:
-        yield chunk, False
-        return
-    resets = reset.of(chunk).events
-    cuts = [0, *(np.flatnonzero(resets[1:] != resets[:-1]) + 1).tolist(), len(chunk)]
-    for begin, stop in itertools.pairwise(cuts):
-        if begin < stop:
-            yield chunk.part(begin, stop), bool(resets[begin])
+def requests_in(chunk: Chunk, probes: Sequence[SampledProbe], reset: SampledExpression | None
+                ) -> Iterator[EndedRequests]:
+    """The requests of all these probes that end in the next cycles, or are cut off there by a reset
+    or by a gap of the record."""
+    resets = np.zeros(len(chunk), bool) if reset is None else reset.of(chunk).events
+    cuts = {0, len(chunk), *(np.flatnonzero(resets[1:] != resets[:-1]) + 1).tolist(),
+            *(place + side for place in chunk.gaps for side in (0, 1))}
+    for begin, stop in itertools.pairwise(sorted(cuts)):
+        part = chunk.part(begin, stop)
+        for probe in probes:
+            if begin in chunk.gaps:  # the values in its cycle may be older than the gap
+                yield probe.gap(part.first, chunk.gaps[begin])
+            if resets[begin]:
+                yield probe.reset()
+            elif begin not in chunk.gaps:
+                yield probe.feed(part)

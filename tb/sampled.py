@@ -227,11 +227,15 @@ class Chunk:
         The value of each signal, by its full name.
     times : numpy array
         When each cycle ends, in the trace's own unit.
+    gaps : dict of int to str
+        Cycles, counted from the first, of which the record misses a part, with its place in words:
+        there may have been any number of cycles.
     """
 
     first: int
     lanes: Mapping[str, Lane]
     times: np.ndarray
+    gaps: Mapping[int, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.times)
@@ -243,7 +247,8 @@ class Chunk:
         return Chunk(self.first + start, {
             name: Lane(lane.values[start:stop], lane.like,
                        None if lane.unknown is None else lane.unknown[start:stop])
-            for name, lane in self.lanes.items()}, self.times[start:stop])
+            for name, lane in self.lanes.items()}, self.times[start:stop],
+            {at - start: place for at, place in self.gaps.items() if start <= at < stop})
 
 
 @dataclass
@@ -283,6 +288,11 @@ class SampledExpression:
     def reset(self) -> None:
         """Forget earlier cycles."""
         self._kept = []
+
+    def lose(self) -> None:
+        """Earlier cycles are not known any more: what a function keeps of them is not."""
+        for kept in self._kept:
+            kept.values = {"lost": True}
 
     def of(self, chunk: Chunk) -> Lane:
         """Its value in each cycle of the next chunk."""
@@ -337,11 +347,16 @@ class SampledExpression:
     def _count(self, value: Lane | int) -> Lane:
         return self._lane(value).ones()
 
+    @staticmethod
+    def _unknown(kept: dict, lane: Lane) -> int:
+        """The bits that are not known of the value kept from the cycle before."""
+        return (1 << lane.width) - 1 if kept.pop("lost", False) else kept.get("unknown", 0)
+
     def _past(self, value: Lane | int) -> Lane:
         kept, lane = self._keeps(), self._lane(value)
         if not len(lane):
             return lane
-        before = [kept.get("value", 0)], [kept.get("unknown", 0)]
+        before = [kept.get("value", 0)], [self._unknown(kept, lane)]
         kept["value"] = lane.values[-1]
         kept["unknown"] = 0 if lane.unknown is None else lane.unknown[-1]
         kind = lane.values.dtype
@@ -367,7 +382,14 @@ class SampledExpression:
         before = np.concatenate(([kept.get("seen", False)], after[:-1]))[:len(event)]
         if len(event):
             kept["seen"] = bool(after[-1])
-        return event._wholly((happened & ~before).astype(np.int64), Signal(1), event)
+        value = event._wholly((happened & ~before).astype(np.int64), Signal(1), event)
+        if kept.get("lost") and len(settles := np.flatnonzero(happened | forgotten)):
+            del kept["lost"]  # an earlier event may have been this one
+            if happened[settles[0]]:
+                doubt = np.arange(len(event)) == settles[0]
+                value = Lane(np.where(doubt, 0, value.values), Signal(1),
+                             doubt if value.unknown is None else doubt | value.unknown)
+        return value
 
     def _held(self, now: Lane | int, when: Lane | int) -> Lane:
         kept, now, when = self._keeps(), self._lane(now), self._lane(when)
@@ -376,7 +398,8 @@ class SampledExpression:
         doubtful = now.unknown if now.unknown is not None else np.zeros(len(now), now.values.dtype)
         at = np.maximum.accumulate(np.where(when.events, np.arange(len(now)), -1))
         values = np.where(at >= 0, now.values[at], kept.get("value", 0)).astype(now.values.dtype)
-        unknown = np.where(at >= 0, doubtful[at], kept.get("unknown", 0)).astype(now.values.dtype)
+        unknown = np.where(at >= 0, doubtful[at], self._unknown(kept, now)).astype(
+            now.values.dtype)
         kept["value"], kept["unknown"] = values[-1], unknown[-1]
         return Lane(values, now.like, unknown)
 
@@ -397,7 +420,13 @@ class SampledExpression:
                     reached[cycle] = 1
                     total -= least
         kept["sum"] = total
-        return number._wholly(reached, Signal(1), number, every)
+        return self._doubted(kept, number._wholly(reached, Signal(1), number, every))
+
+    @staticmethod
+    def _doubted(kept: dict, value: Lane) -> Lane:
+        """A bit that counts from a cycle which is not known any more: unknown until a reset."""
+        return value if "lost" not in kept else Lane(
+            np.zeros(len(value), np.int64), Signal(1), np.ones(len(value), np.int64))
 
     def _every(self, cycles: Lane | int) -> Lane:
         if isinstance(cycles, Lane) and isinstance(cycles.like, Const):
@@ -408,7 +437,8 @@ class SampledExpression:
         kept = self._keeps()
         at = kept.get("cycle", 0) + np.arange(self._length)
         kept["cycle"] = kept.get("cycle", 0) + self._length
-        return Lane(((at % cycles == 0) & (at > 0)).astype(np.int64), Signal(1))
+        return self._doubted(kept, Lane(((at % cycles == 0) & (at > 0)).astype(np.int64),
+                                        Signal(1)))
 
 
 def _side_by_side(parts: list[Lane], length: int) -> Lane:

@@ -3,7 +3,7 @@
 import json
 import math
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,6 +40,9 @@ def check(
         "like. In a .csv file the default is that each line is a cycle.")] = "",
     reset: Annotated[str, typer.Option(
         metavar="EXPR", help="True in cycles of reset, which end all requests under way.")] = "",
+    stops: Annotated[bool, typer.Option(
+        "--clock-stops", help="The clock stops on purpose: that it does is no gap of the record.")
+    ] = False,
     settings: Annotated[list[str] | None, typer.Option(
         "--set", metavar="NAME=VALUE", help="A parameter of the bound that is the same for all "
         "requests; expressions may use it, too. May be repeated.")] = None,
@@ -71,8 +74,8 @@ def check(
     ahead: Annotated[str, typer.Option(
         metavar="EXPR", help="With --in-turn: count from this many cycles earlier.")] = "0",
     midway: Annotated[bool, typer.Option(
-        "--midway", help="The trace begins while requests are under way: ends before the first "
-        "start are theirs.")] = False,
+        "--midway", help="The trace begins, or goes on after a gap, while requests are under way: "
+        "ends before the first start are theirs.")] = False,
     names: Annotated[list[str] | None, typer.Option(
         "--name", metavar="NAME=SIGNAL", help="A name for a signal whose own name cannot be used "
         "in expressions. May be repeated.")] = None,
@@ -108,7 +111,7 @@ def check(
                over={letter: int(many) if many.isdecimal() else many
                      for letter, many in _pairs("--over", over)},
                in_turn=in_turn, ahead=ahead),
-        checks.bound_named(bound), fixed, clock, reset, midway)
+        checks.bound_named(bound), fixed, clock, reset, midway, stops)
     if picture is not None and picture.suffix != ".svg":
         raise UserError(f"--picture takes a file that ends in .svg, not {str(picture)!r}")
     with traces.open_trace(trace) as opened:
@@ -123,7 +126,7 @@ def check(
     if as_json:
         _print_json(trace, checked)
     else:
-        _print(trace, checked, opened.unit)
+        _print(trace, checked, opened.said)
         if draws:
             console().print(f"picture: {picture}", soft_wrap=True)
     return 1 if checked.finding.failed else 0
@@ -205,13 +208,7 @@ def _requests(row: "tallies.Finding") -> Iterator[tuple[str, Mapping]]:
             yield f"{said}{f' ({what})' if what else ''}{took}", shown
 
 
-def _times(times: list[int], unit: str) -> str:
-    number, _, name = unit.partition(" ")
-    return " to ".join(f"{time * int(number):,} {name}" if unit else f"{time:,}"
-                       for time in times)
-
-
-def _print(trace: Path, checked: "checks.Checked", unit: str) -> None:
+def _print(trace: Path, checked: "checks.Checked", when: Callable[[int], str]) -> None:
     row, out = checked.finding, console()
     clock = f" of {checked.clock}" if checked.clock else ""
     out.print(f"{trace}: {checked.cycles:,} cycles{clock}, {checked.changes:,} changes of the "
@@ -219,13 +216,16 @@ def _print(trace: Path, checked: "checks.Checked", unit: str) -> None:
     printing.print_table(tallies.table([row]), out)
     for said, shown in _requests(row):
         out.print(f"{said}: cycles {shown['first']:,} to {shown['last']:,}, which end at "
-                  f"{_times(shown['times'], unit)}", soft_wrap=True)
+                  f"{' to '.join(map(when, shown['times']))}", soft_wrap=True)
     for line in tallies.histogram_lines(row):
         out.print(f"  {line}", soft_wrap=True)
     for count, says in ((row.unfinished, "had not ended with the trace"),
-                        (checked.cut_off, "ended with a reset")):
+                        (checked.cut_off, "ended with a reset or a gap")):
         if count:
             out.print(f"{count:,} request{'s' if count > 1 else ''} {says}", soft_wrap=True)
+    if checked.many_gaps:
+        out.print(f"{checked.many_gaps:,} gap{'s' * (checked.many_gaps > 1)} of the record, the "
+                  f"first in {checked.gaps[0]}", soft_wrap=True)
     if row.failed:
         out.print(cleaned(f"{row.verdict}: {row.detail}"), style="bold red", soft_wrap=True)
         for line in checked.problems[1:] if row.detail in checked.problems else checked.problems:
@@ -244,5 +244,6 @@ def _draw(file: Path, trace: "traces.Trace", checked: "checks.Checked", signals:
 def _print_json(trace: Path, checked: "checks.Checked") -> None:
     print(json.dumps({
         "trace": str(trace), "clock": checked.clock, "cycles": checked.cycles,
-        "changes": checked.changes, "cut_off": checked.cut_off, "problems": checked.problems,
+        "changes": checked.changes, "many_gaps": checked.many_gaps, "gaps": checked.gaps,
+        "cut_off": checked.cut_off, "problems": checked.problems,
         "signals": checked.signals, **_finite(checked.finding.as_dict())}, indent=2))

@@ -17,12 +17,13 @@ from cyclebound.sim.drawing.waveform import render
 from cyclebound.sim.traces.trace import Trace
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.requests import EndedRequests, SampledProbe, between_resets, places
+from cyclebound.tb.requests import EndedRequests, SampledProbe, places, requests_in
 from cyclebound.tb.sampled import Chunk, Found, SampledExpression
 from cyclebound.tb.tally import Finding, Tally, misnamed
 
 __all__ = ["Check", "Checked", "bound_named", "check", "picture", "pointed"]
 
+_GAPS = 10  # that are named
 _BESIDE = 100  # cycles from each end of a long request that a picture may show
 
 
@@ -41,7 +42,9 @@ class Check:
     clock, reset : str
         The clock's name, empty to look for it; an expression for cycles in reset.
     midway : bool
-        Requests were under way when the trace begins.
+        Requests were under way when the trace begins, or goes on after a gap: they are left out.
+    stops : bool
+        The clock stops on purpose: where it does, there is no gap.
     """
 
     probe: Probe
@@ -50,6 +53,7 @@ class Check:
     clock: str = ""
     reset: str = ""
     midway: bool = False
+    stops: bool = False
 
 
 @dataclass
@@ -68,6 +72,10 @@ class Checked:
         Why the signals are no sequence of requests.
     signals : list of str
         The full names of the signals that the expressions read.
+    many_gaps : int
+        Gaps of the record.
+    gaps : list of str
+        The cycles of the first ten, and where they are.
     """
 
     finding: Finding
@@ -77,6 +85,8 @@ class Checked:
     cut_off: int
     problems: list[str]
     signals: list[str]
+    many_gaps: int = 0
+    gaps: list[str] = field(default_factory=list)
 
 
 def pointed(error: ExpressionError | FormulaError) -> UserError:
@@ -164,7 +174,8 @@ def check(trace: Trace, wanted: Check) -> Checked:
         problems.append(f"the clock {run.clock} never rises" if run.clock else "it has no cycle")
     finding = tally.finding(problems)
     return Checked(finding, run.clock, run.cycles, trace.changes,
-                   sum(probe.cut_off for probe in run.probes), problems, sorted(run.names))
+                   sum(probe.cut_off for probe in run.probes), problems, sorted(run.names),
+                   run.many_gaps, run.gaps)
 
 
 class _Run:
@@ -180,13 +191,18 @@ class _Run:
         The signals that are read.
     read : set of str
         Those of the numbers given that are.
-    cycles : int
-        How many have been.
+    cycles, many_gaps : int
+        How many there have been.
+    gaps : list of str
+        The first gaps of the record.
     """
 
     def __init__(self, trace: Trace, wanted: Check) -> None:
         self._trace, self.cycles = trace, 0
+        self.gaps: list[str] = []
+        self.many_gaps = 0
         self._reset: SampledExpression | None = None
+        self._stops = wanted.stops
         self.read: set[str] = set()
 
         def find(path: tuple[Step, ...]) -> Found:
@@ -228,10 +244,11 @@ class _Run:
     def requests(self) -> Iterator[EndedRequests]:
         """All requests, chunk by chunk; then those that are under way at the end."""
         time = 0
-        for chunk in self._trace.chunks(self.clock, self.names):
-            for part, resets in between_resets(chunk, self._reset):
-                for probe in self.probes:
-                    yield probe.reset() if resets else probe.feed(part)
+        for chunk in self._trace.chunks(self.clock, self.names, stops=self._stops):
+            yield from requests_in(chunk, self.probes, self._reset)
+            self.gaps += [f"cycle {chunk.first + at}: {place}"
+                          for at, place in chunk.gaps.items()][:_GAPS]
+            self.gaps, self.many_gaps = self.gaps[:_GAPS], self.many_gaps + len(chunk.gaps)
             self.cycles += len(chunk)
             time = int(chunk.times[-1]) if len(chunk) else time
         if self.cycles:

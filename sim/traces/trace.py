@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,7 @@ _PATIENCE = 120.0  # seconds in which a reader has to make some progress
 _WIDEST = 1 << 16  # bits of a signal that an expression reads
 _ROWS = 1 << 16  # of a CSV file, in a chunk
 _FITS = 63
+_USUAL, _LEAP = 8, 1.5  # periods of a clock that say how long it is; how much longer leaps
 
 
 class Trace(ABC):
@@ -63,8 +64,16 @@ class Trace(ABC):
         self.scope = ""
 
     @abstractmethod
-    def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
-        """The values of these signals, cycle by cycle."""
+    def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
+        """The values of these signals, cycle by cycle.
+
+        ``stops``: the clock stops on purpose, and where it does, the record has no gap.
+        """
+
+    def said(self, time: int) -> str:
+        """A time with its unit, if the file has one."""
+        number, _, name = self.unit.partition(" ")
+        return f"{time * int(number):,} {name}" if name else f"{time:,}"
 
     def same(self, names: Sequence[str]) -> bool:
         """Whether all these names are one signal."""
@@ -260,13 +269,14 @@ class _Waveform(Trace):
     def same(self, names: Sequence[str]) -> bool:
         return len({self._ids[name][1] for name in names}) == 1
 
-    def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
+    def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
         names = list(dict.fromkeys([clock, *names]))
         numbers = [self._ids[name][0] for name in names]
         self._requests.write(json.dumps(numbers).encode() + b"\n")
         self._requests.flush()
         sampler = _Sampler(self._ids[clock][1],
-                           {name: (self._ids[name][1], self.widths[name]) for name in names})
+                           {name: (self._ids[name][1], self.widths[name]) for name in names},
+                           _Gaps(self.said, stops=stops))
         while True:
             head = self._line(self.path)
             if head.get("end"):
@@ -326,37 +336,52 @@ class _Sampler:
         The key of the clock's changes.
     signals : dict of str to (key, width)
         By full name, whose changes are whose.
+    gaps : _Gaps
+        Finds where the clock was not recorded.
     """
 
-    def __init__(self, clock: str, signals: dict[str, tuple[str, int]]) -> None:
-        self._clock, self._signals = clock, signals
+    def __init__(self, clock: str, signals: dict[str, tuple[str, int]], gaps: "_Gaps") -> None:
+        self._clock, self._signals, self._gaps = clock, signals, gaps
+        self._known = False  # the clock has been
         self._last: dict[str, object] = {}  # the value of each at the end of the last chunk
         self._cycle = 0
 
     def cycles(self, changes: dict[str, tuple[np.ndarray, _Values]]) -> Chunk:
         """The cycles that end within these changes, which are all until some time."""
-        edges = self._edges(*changes[self._clock])
+        edges, unknown = self._edges(*changes[self._clock])
         lanes: dict[str, Lane] = {}
         for name, (key, width) in self._signals.items():
             lanes[name] = self._sampled(*changes[key], edges, width, self._last.get(key))
         for key, (_, values) in changes.items():
             if len(values):
                 self._last[key] = values[-1]
-        chunk = Chunk(self._cycle, lanes, edges)
+        chunk = Chunk(self._cycle, lanes, edges, self._gaps.among(edges, unknown))
         self._cycle += len(edges)
         return chunk
 
-    def _edges(self, times: np.ndarray, values: _Values) -> np.ndarray:
-        """The times at which the clock rises: it is 1, and had another known value before."""
-        high = (values == 1 if isinstance(values, np.ndarray)
-                else np.array([value == 1 for value in values], dtype=bool))
+    def _edges(self, times: np.ndarray, values: _Values) -> tuple[np.ndarray, np.ndarray]:
+        """The times at which the clock rises, and those from which on it is unknown again.
+
+        It rises where it is 1 and had another value before; x after it has been known is where the
+        record stops, so that nothing rises from there.
+        """
         if not len(times):
-            return times
+            return times, times
+        if isinstance(values, np.ndarray):
+            high, unknown = values == 1, np.zeros(len(times), bool)
+        else:
+            high = np.array([value == 1 for value in values], dtype=bool)
+            unknown = np.array([not isinstance(value, int) for value in values], dtype=bool)
         final = np.append(times[1:] != times[:-1], True)  # of several changes at a time
-        times, high = times[final], high[final]
+        times, high, unknown = times[final], high[final], unknown[final]
         # without a value before this chunk, there is nothing that it could have risen from
-        before = np.concatenate(([self._last.get(self._clock, 1) == 1], high[:-1]))
-        return times[high & ~before]
+        last = self._last.get(self._clock, 1)
+        stopped = self._known and not isinstance(last, int | np.integer)
+        if not self._known:
+            known = np.logical_or.accumulate(~unknown)
+            unknown, self._known = unknown & known, bool(known[-1])
+        before = np.concatenate(([last == 1 or stopped], (high | unknown)[:-1]))
+        return times[high & ~before], times[unknown]
 
     def _sampled(self, times: np.ndarray, values: _Values, edges: np.ndarray, width: int,
                  last: object) -> Lane:
@@ -369,6 +394,69 @@ class _Sampler:
                        for value in (last, *values)], width)
         return Lane(lane.values[at], Signal(width),
                     None if lane.unknown is None else lane.unknown[at])
+
+
+class _Gaps:
+    """Finds the cycles of which a record misses a part.
+
+    That is where the clock has been x or z, or where its period is more than half as long again
+    as it usually is: as the middle one of the eight before. The first period says nothing.
+
+    Parameters
+    ----------
+    said : callable
+        A time, in words.
+    stops : bool
+        The clock stops on purpose: only x and z are a gap.
+    """
+
+    def __init__(self, said: Callable[[int], str], *, stops: bool = False) -> None:
+        self._said, self._stops = said, stops
+        self._periods = np.zeros(0)  # the latest
+        self._edge: int | None = None
+        self._unknown: int | None = None  # since when
+
+    def among(self, edges: np.ndarray, unknown: np.ndarray) -> dict[int, str]:
+        """The gaps, by the number of the edge that ends each, with their places.
+
+        ``unknown``: times from which on the clock is unknown.
+        """
+        found: dict[int, str] = {}
+        if self._unknown is not None:
+            unknown = np.concatenate(([self._unknown], unknown))
+        after = np.searchsorted(edges, unknown, side="right")
+        for at, since in zip(after.tolist(), unknown.tolist(), strict=True):
+            if at < len(edges):
+                found.setdefault(at, f"from {self._said(since)} to {self._said(int(edges[at]))}: "
+                                     "the clock is unknown (x or z)")
+        self._unknown = next((since for at, since in zip(after.tolist(), unknown.tolist(),
+                                                       strict=True) if at == len(edges)), None)
+        if len(edges) and not self._stops:
+            self._leaps(edges, found)
+        if len(edges):
+            self._edge = int(edges[-1])
+        return found
+
+    def _leaps(self, edges: np.ndarray, found: dict[int, str]) -> None:
+        before = [] if self._edge is None else [self._edge]
+        times = np.concatenate((np.array(before, dtype=np.int64), edges))
+        fresh, kept = np.diff(times), len(self._periods)
+        periods = np.concatenate((self._periods, fresh))
+        self._periods = periods[-_USUAL:]
+        if len(periods) < 2 or periods.max() <= _LEAP * periods.min():
+            return
+        usual = np.full(len(periods), np.inf)
+        for number in range(1, min(_USUAL, len(periods))):
+            usual[number] = np.sort(periods[:number])[(number - 1) // 2]
+        if len(periods) > _USUAL:
+            windows = np.lib.stride_tricks.sliding_window_view(periods[:-1], _USUAL)
+            usual[_USUAL:] = np.sort(windows, axis=1)[:, (_USUAL - 1) // 2]
+        skipped = len(edges) - len(fresh)
+        for number in np.flatnonzero((periods > _LEAP * usual)[kept:]).tolist():
+            found.setdefault(
+                number + skipped, f"from {self._said(int(times[number]))} to "
+                f"{self._said(int(times[number + 1]))}: the clock does not rise, and usually does "
+                f"every {self._said(int(usual[kept + number]))}")
 
 
 class _Table(Trace):
@@ -412,7 +500,7 @@ class _Table(Trace):
     def clock(self, named: str = "") -> str:
         return super().clock(named) if named else ""
 
-    def chunks(self, clock: str, names: Iterable[str]) -> Iterator[Chunk]:
+    def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
         names = [name for name in dict.fromkeys(names) if name]
         moment = next((n for name, n in self._columns.items() if name.lower() == "time"), None)
         first, held, before, latest = 0, None, None, 0
