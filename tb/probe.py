@@ -83,7 +83,8 @@ class Probe:
         has the first of four starts and the last of four ends.
     in_flight : int or str
         How many requests may be under way: a number, or an attribute of the component. They
-        end in the order in which they began, unless they have an ``id``.
+        end in the order in which they began, unless they have an ``id``. Hardware follows one
+        request of each id; a trace and `BoundMonitor` so many of each id, in order, as on AXI.
     id, end_id : str
         Identifier of the request that begins, and of the one that ends (default: as ``id``).
     ticks : str

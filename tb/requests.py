@@ -69,7 +69,8 @@ class SampledProbe:
     Parameters
     ----------
     probe : Probe
-        Its ``in_flight`` must be a number.
+        Its ``in_flight`` must be a number; with an ``id``, of requests with one id, which end in
+        order.
     find, counts : callable
         As in `SampledExpression`.
     index : mapping
@@ -126,7 +127,7 @@ class SampledProbe:
         self._known: set[str] = set()  # expressions that have been known in a cycle
         self._last = -1, 0  # the latest cycle, and when it ended
         self._queue: deque[_Begun] = deque()
-        self._slots: dict[int, _Begun] = {}
+        self._slots: dict[int, deque[_Begun]] = {}  # by id, each in order
         self._ticked = self._turn = 0
         self._began_before = 0  # requests that began before the latest gap
         self._seen: set[int] = set()  # ids of requests that have begun since
@@ -151,7 +152,7 @@ class SampledProbe:
 
     def _cut_off(self) -> EndedRequests:
         cut_off = self.under_way(*self._last, cut_off=True)
-        self.cut_off += len(self._queue) + len(self._slots)
+        self.cut_off += len(self._all())
         self._queue, self._slots = deque(), {}
         self._more = self._over = self._ticked = self._turn = 0
         return cut_off
@@ -171,7 +172,7 @@ class SampledProbe:
             state.lose()
         self._gap, self._began_before, self._seen = place, self.began, set()
         self._doubted = {"start", "end", "ticks"}
-        self._unsure = (self._in_flight > 1 and self._id is None) or self._starts is not None
+        self._unsure = self._in_flight > 1 or self._starts is not None
         return cut_off
 
     def feed(self, chunk: Chunk, *, sequentially: bool = False) -> EndedRequests:
@@ -338,7 +339,8 @@ class SampledProbe:
                     begun_id = self._id_in(ids[0], at, cycle, "id")
                 if end[at]:
                     ended_id = self._id_in(ids[1], at, cycle, "end id")
-                    head = self._slots.get(ended_id, fresh if begun_id == ended_id else None)
+                    head = (self._slots[ended_id][0] if ended_id in self._slots else
+                            fresh if begun_id == ended_id else None)
             else:
                 head = self._queue[0] if self._queue else fresh
             closed = self._closed(head, cycle, ended_id) if end[at] else None
@@ -347,13 +349,19 @@ class SampledProbe:
                                         0 if ahead is None else int(ahead[at]))
                 ended.append((closed.cycle, cycle, latency, closed.time, int(chunk.times[at])))
                 parameters.append(closed.parameters)
-            if ids is not None:
-                if closed is not None and ended_id is not None:
-                    self._slots.pop(ended_id, None)
-                if fresh is not None and begun_id is not None:
-                    self._keep_by_id(cycle, begun_id, fresh, ended=closed is fresh)
-            else:
-                self._keep_in_turn(cycle, fresh, closed is not None)
+            if ids is None:
+                self._keep_in_turn(self._queue, cycle, fresh, closed is not None)
+                continue
+            if begun_id is not None:
+                if self._midway or self._gap:
+                    self._seen.add(begun_id)
+                self._keep_in_turn(self._slots.setdefault(begun_id, deque()), cycle, fresh,
+                                   closed is not None and begun_id == ended_id, begun_id)
+            if closed is not None and ended_id is not None and begun_id != ended_id:
+                self._slots[ended_id].popleft()
+            for number in (begun_id, ended_id):
+                if number is not None and not self._slots.get(number, True):
+                    del self._slots[number]
         rows = np.array(ended, dtype=np.int64).reshape(-1, 5)
         wide = any(abs(value) >= 1 << 63 for row in parameters for value in row)
         return EndedRequests(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
@@ -383,39 +391,36 @@ class SampledProbe:
         self.ended += 1
         return latency
 
-    def _keep_in_turn(self, cycle: int, fresh: _Begun | None, closes: bool) -> None:
+    def _keep_in_turn(self, queue: deque[_Begun], cycle: int, fresh: _Begun | None, closes: bool,
+                      number: int | None = None) -> None:
         """The queue after a cycle in which a request may begin, and the first may end."""
-        if fresh is not None and len(self._queue) >= self._in_flight and not closes:
-            self._problem(cycle, f"a request begins while {len(self._queue)} are under way,"
-                                 f" and {self._in_flight} may be")
+        if fresh is not None and len(queue) >= self._in_flight and not closes:
+            named = "" if number is None else f" with id {number}"
+            self._problem(cycle, f"a request{named} begins while {len(queue)} are under way"
+                                 f"{named and ' with it'}, and {self._in_flight} may be")
         if fresh is not None:
-            self._queue.append(fresh)
+            queue.append(fresh)
         if closes:
-            self._queue.popleft()
+            queue.popleft()
+
+    def _all(self) -> list[_Begun]:
+        """The requests under way."""
+        return [*self._queue, *itertools.chain.from_iterable(self._slots.values())]
 
     def _id_in(self, lane: Lane, at: int, cycle: int, role: str) -> int:
         if lane.unknown is not None and lane.unknown[at]:
             self._problem(cycle, f"the {role} is unknown (x or z)")
         return int(lane.values[at])
 
-    def _keep_by_id(self, cycle: int, number: int, fresh: _Begun, *, ended: bool) -> None:
-        """Note a request that has begun, with this id; ``ended``: in the same cycle."""
-        if number in self._slots:
-            self._problem(cycle, f"a request with id {number} begins while one is under way")
-        if not ended:
-            self._slots[number] = fresh
-        if self._midway or self._gap:
-            self._seen.add(number)
-
     def under_way(self, last: int, time: int, *, cut_off: bool = False) -> EndedRequests:
         """The requests that have not ended by the cycle ``last``, the latest that was fed.
 
         Of requests in turn only the first one's latency counts already.
         """
-        kept = [*self._queue, *self._slots.values()]
+        kept = self._all()
         since = 0
         if self._probe.in_turn:
-            kept, since = [*self._queue][:1], self._turn
+            kept, since = kept[:1], self._turn
         rows = np.array([(request.cycle, last, self._ticked - max(request.ticked, since),
                           request.time, time) for request in kept],
                         dtype=np.int64).reshape(-1, 5)

@@ -51,7 +51,7 @@ def check(
         "begins. May be repeated.")] = None,
     in_flight: Annotated[int, typer.Option(
         metavar="N", min=1, help="How many requests may be under way; they end in the order in "
-        "which they began, unless there is an --id.")] = 1,
+        "which they began. With an --id, so many with each id, which end in order.")] = 1,
     identity: Annotated[str, typer.Option(
         "--id", metavar="EXPR", help="Identifier of a request, for requests that end out of order.")
     ] = "",

@@ -159,9 +159,10 @@ def _tally(wanted: Check) -> Tally:
 
 def check(trace: Trace, wanted: Check) -> Checked:
     """All requests of the trace against the bound. Raises `UserError`."""
-    if wanted.midway and wanted.probe.in_flight != 1 and not wanted.probe.id:
+    if wanted.midway and wanted.probe.in_flight != 1:
         # the end of one that began before is taken for that of the next, and so on for ever
-        raise UserError("--midway with several requests under way needs an --id: in order, nothing "
+        raise UserError("--midway with several requests under way needs an --id, and one request "
+                        "under way with each (no --in-flight): in order, nothing "
                         "in a trace that begins in the middle says of which request an end is")
     tally, run = _tally(wanted), _Run(trace, wanted)
     if wrong := misnamed(wanted.bound, wanted.fixed, wanted.probe.request, run.read,

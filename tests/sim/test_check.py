@@ -120,7 +120,7 @@ def test_a_violated_bound_and_its_picture(call, dump, tmp_path):
     (["--bound", "9", "--reset", "rts"], 2, "did you mean top.rst?\n    rts\n    ^"),
     (["--bound", "9", "--reset", "level"], 2, "no signal 'level'"),
     (["--bound", "9", "--id", "size", "--ends", "2"], 2, "a probe with an id has one start"),
-    (["--bound", "9", "--midway", "--in-flight", "2"], 2, "needs an --id: in order, nothing"),
+    (["--bound", "9", "--midway", "--in-flight", "2"], 2, "needs an --id, and one request"),
     (["--bound", "9", "--picture", "x.png"], 2, "ends in .svg"),
     (["--bound", "9", "--over", "r=none"], 2, "no signal 'none'"),
 ])
@@ -269,6 +269,20 @@ def test_a_table_that_is_none(call, tmp_path, text, says):
     done = call("check", path, "--start", "a", "--end", "b", "--bound", "1")
     assert done.returncode == 2
     assert says in done.stderr
+
+
+@pytest.mark.unit
+def test_reads_of_axi_with_one_id(call, tmp_path):
+    """Two reads of id 1 are under way, and a read of id 2 overtakes them."""
+    path = tmp_path / "axi.csv"
+    path.write_text("ar,arid,r,rid\n1,1,0,0\n1,1,0,0\n1,2,0,0\n0,0,1,2\n0,0,1,1\n0,0,1,1\n")
+    words = ("check", path, "--start", "ar", "--end", "r", "--id", "arid", "--end-id", "rid",
+             "--bound", "5", "--json")
+    found = json.loads(call(*words, "--in-flight", "2").stdout)
+    assert (found["verdict"], found["histogram"]) == ("exact", [[2, 1], [5, 2]])
+    found = json.loads(call(*words).stdout)
+    assert found["detail"] == (
+        "cycle 1: a request with id 1 begins while 1 are under way with it, and 1 may be")
 
 
 # -- names -----------------------------------------------------------------------------------------

@@ -342,6 +342,56 @@ def test_requests_are_those_of_hardware(options, seeds):
     assert requests > 20 * len(seeds) or "starts" in options
 
 
+def by_id(events, many):
+    """What AXI says, in another way: of each id the k-th end is that of the k-th start."""
+    begun, ended, fault = {}, {}, False
+    for cycle, event in enumerate(events):
+        for name, lists in (("start", begun), ("end", ended)):
+            if event[name]:
+                lists.setdefault(event[f"{name}_id"], []).append(cycle)
+        for number in range(8):
+            level = len(begun.get(number, ())) - len(ended.get(number, ()))
+            fault = fault or not 0 <= level <= many
+    return sorted((last, first) for number, lasts in ended.items()
+                  for first, last in zip(begun.get(number, ()), lasts, strict=False)), fault
+
+
+@pytest.mark.parametrize("many", [1, 2, 5])
+def test_several_requests_of_one_id_end_in_order(many):
+    proper = 0
+    for seed in range(60):
+        chance = random.Random(f"ids {many} {seed}")
+        level, events, sloppy = [0] * 8, [], seed % 3 == 0
+        for _ in range(120):
+            event = {"start": 0, "end": 0, "starts": 1, "ends": 1, "tick": 1,
+                     "start_id": chance.randrange(3), "end_id": chance.randrange(3)}
+            if chance.random() < 0.5 and (sloppy or level[event["start_id"]] < many):
+                event["start"] = 1
+                level[event["start_id"]] += 1
+            if chance.random() < 0.6 and (sloppy or level[event["end_id"]]):
+                event["end"] = 1
+                level[event["end_id"]] -= 1
+            events.append(event)
+        expected, fault = by_id(events, many)
+        found, problems = in_samples(events, {"by_id": True, "in_flight": many}, sequentially=False,
+                                     sizes=(1, 40, 0, 60, 19))
+        assert bool(problems) == fault, (seed, problems)
+        if not fault:
+            assert sorted((last, first) for first, last, _ in found) == expected
+            assert all(last - first + 1 == took for first, last, took in found)
+            proper += len(found)
+    assert proper > 500
+
+
+def test_a_request_too_many_of_an_id_is_named():
+    events = [{"start": 1, "end": 0, "starts": 1, "ends": 1, "tick": 1, "start_id": 6,
+               "end_id": 0}] * 3
+    _, problems = in_samples(events, {"by_id": True, "in_flight": 2}, sequentially=False,
+                             sizes=(3,))
+    assert problems == [
+        ("cycle 2: a request with id 6 begins while 2 are under way with it, and 2 may be")]
+
+
 def test_what_cannot_be_a_request():
     with pytest.raises(ValueError, match=r"^in_flight must be at least 1, not 0$"):
         SampledProbe(Probe("y", "y", in_flight=0), find)
