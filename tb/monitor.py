@@ -36,7 +36,7 @@ from cyclebound.golden.bound import Bound
 from cyclebound.golden.formula import as_bound
 from cyclebound.tb.expression import Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.requests import CLOCKS, SampledProbe, places, requests_in
+from cyclebound.tb.requests import CLOCKS, SampledProbe, alternatives, places, requests_in
 from cyclebound.tb.sampled import Chunk, Found, Lane, Part, SampledExpression, column
 from cyclebound.tb.tally import Finding, Tally, histogram_lines, misnamed, table
 
@@ -99,7 +99,7 @@ class BoundMonitor:
                  **probe: Any) -> None:
         self._dut, self._fixed = dut, dict(fixed or {})
         self._clock = _clock(dut, clock) if isinstance(clock, str) else clock
-        asked = Probe(start, end, **probe)
+        self._probe = asked = Probe(start, end, **probe)
         claim = as_bound(bound)
         if missing := sorted(claim.required() - {*self._fixed, *asked.request}):
             raise ValueError(f"bound {claim.name} needs {', '.join(missing)}: give each in fixed, "
@@ -231,7 +231,10 @@ class BoundMonitor:
         finding = self._finding()
         self._print(finding)
         if finding.failed:
-            raise AssertionError(f"{finding.verdict}: {finding.detail}")
+            often = alternatives(self._probe)[0]
+            hint = (f"; often meant: start={often.start!r}, end={often.end!r}"
+                    if finding.verdict == "unclear" else "")
+            raise AssertionError(f"{finding.verdict}: {finding.detail}{hint}")
         return finding
 
     def _print(self, finding: Finding) -> None:

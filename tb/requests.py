@@ -7,9 +7,10 @@ those of `ProbeCounter`, cycle by cycle; tests compare the two.
 
 import itertools
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.sampled import Chunk, Found, Lane, SampledExpression
 
-__all__ = ["CLOCKS", "EndedRequests", "SampledProbe", "places", "requests_in"]
+__all__ = ["CLOCKS", "EndedRequests", "SampledProbe", "alternatives", "places", "requests_in"]
 
 CLOCKS = ("clk", "clock", "clk_i", "i_clk", "aclk", "wb_clk_i", "pclk", "hclk")
 """Names by which a clock is found if none is given."""
@@ -50,6 +51,13 @@ class EndedRequests:
     parameters: np.ndarray
     ended: bool = True
     cut_off: bool = False
+
+    def before(self, cycle: int) -> "EndedRequests":
+        """Those that had ended before that cycle."""
+        these = self.last < cycle
+        return replace(self, first=self.first[these], last=self.last[these],
+                       latency=self.latency[these], times=self.times[these],
+                       parameters=self.parameters[these])
 
 
 @dataclass
@@ -124,6 +132,7 @@ class SampledProbe:
         self._gap = ""  # the latest gap of the record
         self._doubted: set[str] = set()  # events that have not been certain since
         self._unsure = False  # after it, nothing says of which request an event is
+        self._wrong_from: int | None = None  # since then nothing says what a request is
         self._known: set[str] = set()  # expressions that have been known in a cycle
         self._last = -1, 0  # the latest cycle, and when it ended
         self._queue: deque[_Begun] = deque()
@@ -142,7 +151,7 @@ class SampledProbe:
         cut_off = self._cut_off()
         for state in self._states():
             state.reset()
-        self._gap, self._unsure, self._doubted = "", False, set()
+        self._gap, self._unsure, self._doubted, self._wrong_from = "", False, set(), None
         return cut_off
 
     def _states(self) -> list[SampledExpression]:
@@ -166,8 +175,8 @@ class SampledProbe:
         """
         cut_off = self._cut_off()
         if (many := len(cut_off.latency)) and not self._midway:
-            self._problem(cycle, f"{many} request{'s reach' if many > 1 else ' reaches'} into a "
-                                 f"gap of the record, {place}")
+            self._note(cycle, f"{many} request{'s reach' if many > 1 else ' reaches'} into a "
+                              f"gap of the record, {place}")
         for state in self._states():
             state.lose()
         self._gap, self._began_before, self._seen = place, self.began, set()
@@ -176,7 +185,11 @@ class SampledProbe:
         return cut_off
 
     def feed(self, chunk: Chunk, *, sequentially: bool = False) -> EndedRequests:
-        """The requests that end in the next cycles, in which there is no reset."""
+        """The requests that end in the next cycles, in which there is no reset.
+
+        None after a problem, until a reset: what the expressions say is no sequence of requests
+        there, and what it took is no violation.
+        """
         length = len(chunk)
         start = self._events("start", self._start, chunk)
         end = self._events("end", self._end, chunk)
@@ -208,7 +221,7 @@ class SampledProbe:
         if length:
             self._ticked = int(upto[-1])
             self._last = chunk.first + length - 1, int(chunk.times[-1])
-        return ended
+        return ended if self._wrong_from is None else ended.before(self._wrong_from)
 
     def _events(self, role: str, expression: SampledExpression, chunk: Chunk) -> np.ndarray:
         """The cycles in which it is true; unknown is false, and after the first known cycle a
@@ -242,8 +255,8 @@ class SampledProbe:
         if len(certain):
             self._doubted.discard(role)
         if len(wrong := np.flatnonzero(doubtful[:until])) and not self._midway:
-            self._problem(chunk.first + int(wrong[0]), f"whether {role} is true here is not known "
-                          f"after a gap of the record, {self._gap}")
+            self._note(chunk.first + int(wrong[0]), f"whether {role} is true here is not known "
+                       f"after a gap of the record, {self._gap}")
         return np.where(np.arange(len(chunk)) < until, False, doubtful)
 
     def _shown(self, expression: SampledExpression, chunk: Chunk, start: np.ndarray,
@@ -261,6 +274,11 @@ class SampledProbe:
         return int(lane.values[at])
 
     def _problem(self, cycle: int, what: str) -> None:
+        """From this cycle on, until a reset, what looks like requests may be none."""
+        self._wrong_from = min(cycle, cycle if self._wrong_from is None else self._wrong_from)
+        self._note(cycle, what)
+
+    def _note(self, cycle: int, what: str) -> None:
         if len(self.problems) < 10:
             self.problems.append(f"cycle {cycle}: {what}")
 
@@ -375,9 +393,11 @@ class SampledProbe:
             outside = self.began == self._began_before or (
                 named is not None and named not in self._seen)
             if not (outside and self._midway):  # it began before the trace, or in a gap
-                after = f", which began before the end of a gap of the record, {self._gap}"
-                self._problem(cycle, "an end without a request" + after * bool(
-                    outside and self._gap))
+                if outside and self._gap:
+                    self._note(cycle, "an end without a request, which began before the end of a "
+                                      f"gap of the record, {self._gap}")
+                else:
+                    self._problem(cycle, "an end without a request")
             return None
         self._over += 1
         return head if self._over >= head.ends else None
@@ -417,7 +437,7 @@ class SampledProbe:
 
         Of requests in turn only the first one's latency counts already.
         """
-        kept = self._all()
+        kept = self._all() if self._wrong_from is None else []
         since = 0
         if self._probe.in_turn:
             kept, since = kept[:1], self._turn
@@ -428,6 +448,23 @@ class SampledProbe:
         return EndedRequests(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:],
                              parameters.reshape(len(kept), len(self._shows)),
                              ended=False, cut_off=cut_off)
+
+
+def alternatives(probe: Probe) -> list[Probe]:
+    """The same probe with other starts and ends that people mean when these do not fit.
+
+    Signals that stay 1 while a request waits begin it once only; an answer that is ready without a
+    request ends none; an answer that stays 1 ends one request.
+    """
+    start, end = (text if re.fullmatch(r"[\w.\[\]]+", text) else f"({text})"
+                  for text in (probe.start.strip(), probe.end.strip()))
+    level = re.match(r"\s*([\w.\[\]]+)\s*&\s*~\s*past\(", probe.start)
+    stays = level[1] if level else start
+    offered, once = f"{start} & ~past({start} & ~{end})", f"{start} & ~past({start})"
+    return [replace(probe, start=first, end=last) for first, last in (
+        (offered, probe.end), (probe.start, f"{stays} & {end}"), (offered, f"{start} & {end}"),
+        (once, probe.end), (probe.start, f"{end} & ~past({end})"),
+        (once, f"{end} & ~past({end})"))]
 
 
 def places(probe: Probe, many: Callable[[str], int]) -> Iterator[dict[str, int]]:

@@ -35,7 +35,7 @@ class Finding:
         ``exact`` (for each kind of request the worst equals the bound), ``held``, ``violated``;
         of a prediction ``right`` or ``wrong``; ``not covered`` (a request was seen to which
         the bound does not apply), ``unobserved`` (there was no request), ``unclear`` (the signals
-        do not form a sequence of requests).
+        do not form a sequence of requests, and none of the requests until then broke the bound).
     worst, allowed, parameters, first, last, times
         The request that took longest, or breaks its bound most: latency, bound, parameters, its
         first and last cycle, and when they ended.

@@ -123,10 +123,19 @@ def check(
         with traces.open_trace(trace) as reopened:
             _prepare(reopened, scope, names)
             _draw(picture, reopened, checked, signals or [])
+    fits = None
+    if checked.finding.verdict == "unclear" and checked.cycles:
+        with traces.open_trace(trace) as reopened, status("looking for expressions that fit"):
+            _prepare(reopened, scope, names)
+            fits = checks.fitting(reopened, wanted)
     if as_json:
-        _print_json(trace, checked)
+        _print_json(trace, checked, fits)
     else:
         _print(trace, checked, opened.said)
+        if fits is not None:
+            console().print("with these, all are requests; are they what you mean? --start "
+                            f"{shlex.quote(fits.start)} --end {shlex.quote(fits.end)}",
+                            soft_wrap=True)
         if draws:
             console().print(f"picture: {picture}", soft_wrap=True)
     return 1 if checked.finding.failed else 0
@@ -241,8 +250,9 @@ def _draw(file: Path, trace: "traces.Trace", checked: "checks.Checked", signals:
         raise UserError(f"cannot write {file}: {error.strerror}") from error
 
 
-def _print_json(trace: Path, checked: "checks.Checked") -> None:
+def _print_json(trace: Path, checked: "checks.Checked", fits: "probes.Probe | None") -> None:
     print(json.dumps({
+        "fits": None if fits is None else {"start": fits.start, "end": fits.end},
         "trace": str(trace), "clock": checked.clock, "cycles": checked.cycles,
         "changes": checked.changes, "many_gaps": checked.many_gaps, "gaps": checked.gaps,
         "cut_off": checked.cut_off, "problems": checked.problems,

@@ -5,7 +5,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,11 +17,17 @@ from cyclebound.sim.drawing.waveform import render
 from cyclebound.sim.traces.trace import Trace
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
-from cyclebound.tb.requests import EndedRequests, SampledProbe, places, requests_in
+from cyclebound.tb.requests import (
+    EndedRequests,
+    SampledProbe,
+    alternatives,
+    places,
+    requests_in,
+)
 from cyclebound.tb.sampled import Chunk, Found, SampledExpression
 from cyclebound.tb.tally import Finding, Tally, misnamed
 
-__all__ = ["Check", "Checked", "bound_named", "check", "picture", "pointed"]
+__all__ = ["Check", "Checked", "bound_named", "check", "fitting", "picture", "pointed"]
 
 _GAPS = 10  # that are named
 _BESIDE = 100  # cycles from each end of a long request that a picture may show
@@ -179,6 +185,22 @@ def check(trace: Trace, wanted: Check) -> Checked:
                    run.many_gaps, run.gaps)
 
 
+def fitting(trace: Trace, wanted: Check) -> Probe | None:
+    """The first of the usual other expressions by which the whole trace is a sequence of requests;
+    None if none fits. Raises `UserError`."""
+    runs = [_Run(trace, replace(wanted, probe=probe)) for probe in alternatives(wanted.probe)]
+    for chunk in trace.chunks(runs[0].clock, {name: width for run in runs for name, width
+                                              in run.names.items()}, stops=wanted.stops):
+        for run in runs:
+            for _ in run.of(chunk):
+                pass
+        runs = [run for run in runs if not run.problems()]
+        if not runs:
+            return None
+    return next((run.wanted.probe for run in runs if any(probe.ended for probe in run.probes)),
+                None)
+
+
 class _Run:
     """One pass through a trace.
 
@@ -192,6 +214,8 @@ class _Run:
         The signals that are read.
     read : set of str
         Those of the numbers given that are.
+    wanted : Check
+        What is looked for.
     cycles, many_gaps : int
         How many there have been.
     gaps : list of str
@@ -199,11 +223,10 @@ class _Run:
     """
 
     def __init__(self, trace: Trace, wanted: Check) -> None:
-        self._trace, self.cycles = trace, 0
+        self._trace, self.wanted, self.cycles = trace, wanted, 0
         self.gaps: list[str] = []
         self.many_gaps = 0
         self._reset: SampledExpression | None = None
-        self._stops = wanted.stops
         self.read: set[str] = set()
 
         def find(path: tuple[Step, ...]) -> Found:
@@ -245,8 +268,8 @@ class _Run:
     def requests(self) -> Iterator[EndedRequests]:
         """All requests, chunk by chunk; then those that are under way at the end."""
         time = 0
-        for chunk in self._trace.chunks(self.clock, self.names, stops=self._stops):
-            yield from requests_in(chunk, self.probes, self._reset)
+        for chunk in self._trace.chunks(self.clock, self.names, stops=self.wanted.stops):
+            yield from self.of(chunk)
             self.gaps += [f"cycle {chunk.first + at}: {place}"
                           for at, place in chunk.gaps.items()][:_GAPS]
             self.gaps, self.many_gaps = self.gaps[:_GAPS], self.many_gaps + len(chunk.gaps)
@@ -255,6 +278,10 @@ class _Run:
         if self.cycles:
             for probe in self.probes:
                 yield probe.under_way(self.cycles - 1, time)
+
+    def of(self, chunk: Chunk) -> Iterator[EndedRequests]:
+        """The requests that end in the next cycles, or are cut off there."""
+        return requests_in(chunk, self.probes, self._reset)
 
     def problems(self) -> list[str]:
         """Reasons why the signals are not a sequence of requests; empty if they are."""

@@ -285,6 +285,44 @@ def test_reads_of_axi_with_one_id(call, tmp_path):
         "cycle 1: a request with id 1 begins while 1 are under way with it, and 1 may be")
 
 
+# -- expressions that do not fit ---------------------------------------------------------------
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("start", "end"), [
+    ("valid", "valid & ready"), ("valid", "ready"), (START, "ready")])
+def test_a_level_is_no_start(call, tmp_path, start, end):
+    """Requests that stay: each of their cycles was a request of its own, and the bound violated."""
+    cycles = traffic([3, 1, 5, 2])
+    if end == "ready":  # which is 1 without a request, too
+        cycles[0] = 0, int(start == START), 0, 1
+    dump = vcd(tmp_path / "d.vcd", [(0, 0, 0, 0), (0, int(start == START), 0, 0), *cycles])
+    words = ["check", dump, "--bound", "5"]
+    done = call(*words, "--start", start, "--end", end)
+    assert done.returncode == 1
+    assert "violated" not in done.stdout
+    found = json.loads(call(*words, "--start", start, "--end", end, "--json").stdout)
+    assert found["verdict"] == "unclear"
+    fits = found["fits"]
+    assert f"--start '{fits['start']}' --end " in done.stdout
+    better = json.loads(call(*words, "--start", fits["start"], "--end", fits["end"],
+                             "--json").stdout)
+    assert (better["verdict"], better["histogram"]) == ("exact", [[1, 1], [2, 1], [3, 1], [5, 1]])
+
+
+@pytest.mark.unit
+def test_what_was_violated_before_stays_so(call, tmp_path):
+    orphan = (0, 1, 0, 0)
+    for cycles, verdict in (([*traffic([2, 5]), orphan, *traffic([1])[1:]], "violated"),
+                            ([*traffic([2]), orphan, *traffic([5])[1:]], "unclear"),
+                            # a reset makes all clear again
+                            ([*traffic([2]), orphan, *traffic([5])], "violated")):
+        dump = vcd(tmp_path / "d.vcd", cycles)
+        found = json.loads(call("check", dump, "--start", START, "--end", "ready", "--bound", "3",
+                                "--reset", "rst", "--json").stdout)
+        assert found["verdict"] == verdict
+        assert len(found["problems"]) == 1
+
+
 # -- names -----------------------------------------------------------------------------------------
 
 HEAD = ("$scope module dut $end", "$var wire 1 - valid $end", "$var wire 1 + ports__0__ask $end",
