@@ -206,8 +206,10 @@ def regress(
                 **({"workers": workers} if workers else {})}
     # a mistake shows before a folder is made
     plans.check(plans.Plan(folder=Path("."), **options))
-    for block in (block for block in options["blocks"] if block.sources):
-        block.component.tell_warnings()
+    for block in options["blocks"]:
+        if tell := getattr(block.component, "tell", None):  # a module in Verilog
+            for configuration in block.configurations.values():
+                tell(configuration.parameters)
     plan = plans.Plan(folder=resume or output or new_folder(), **options)
     _execute(plan, quiet=as_json)
     status = _show(plan.folder, as_json=as_json, page=page)

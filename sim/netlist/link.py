@@ -12,19 +12,21 @@ one netlist.
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cyclebound.sim.base.cache import find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.installed import package
+from cyclebound.sim.netlist import system_verilog
 from cyclebound.sim.netlist.source_files import VERILOG, is_name, options_in
 from cyclebound.sim.netlist.yosys import PACKAGE, yosys_command
 
-__all__ = ["Sources", "from_vhdl", "link", "read_command", "run_on_sources", "undefined"]
+__all__ = ["Sources", "from_vhdl", "link", "read_sources", "run_in", "undefined",
+           "write_sources"]
 
 _OWN = "cyclebound_own"  # the top of the design while the user's modules are read
-_DEFINES = "cyclebound_defines.v"
+_DEFINES = "cyclebound_defines.v"  # yosys' words for -D cannot have every sign
 _CELL = re.compile(r"^\s*cell \\(\S+) ", re.MULTILINE)
 _MODULE = re.compile(r"^module \\(\S+)$", re.MULTILINE)
 _WHOLE = re.compile(r"(?:^attribute [^\n]*\n)*^module [^\n]*\n.*?^end\n", re.MULTILINE | re.DOTALL)
@@ -77,54 +79,101 @@ def link(rtlil: str, files: Mapping[str, str], top: str, *, lines: bool) -> str:
     if missing := sorted(undefined(rtlil)) if not files else []:
         raise UserError(f"no source defines module {missing[0]}: give it in elaborate() with "
                         "platform.add_file(name, text), or in a block's sources")
+    design, placed, tops = (system_verilog.shells(rtlil, sorted(undefined(rtlil)))
+                            if system_verilog.is_system_verilog(files) else (rtlil, "", []))
     # Amaranth's own modules have the names already that `uniquify` gives. The one on top has a name
     # of its own meanwhile: a module of the user's is often called top, too.
-    script = (f"read_rtlil design.il; rename {top} {_OWN}; setattr -mod -set unique 1 *; "
-              + read_command(files) + f"hierarchy -check -top {_OWN}; uniquify; "
-              f"hierarchy -check -top {_OWN}; setattr -mod -unset unique *; rename {_OWN} {top}; "
-              "write_rtlil linked.il")
+    first, second = (f"read_rtlil {name}.il; rename {top} {_OWN}; setattr -mod -set unique 1 *; "
+                     for name in ("placed", "design"))
+    after = (f"hierarchy -check -top {_OWN}; uniquify; hierarchy -check -top {_OWN}; "
+             f"setattr -mod -unset unique *; rename {_OWN} {top}; write_rtlil linked.il")
 
     def make(folder: Path) -> None:
         (folder / "design.il").write_text(rtlil)
-        run_on_sources(files, script, folder)
+        (folder / "placed.il").write_text(design)
+        read_sources(files, placed, tops, folder, before=(first, second), after=after)
 
-    folder, _ = find_or_make(
-        "linked", key_of(rtlil, dict(files), script, package(PACKAGE)), make)
+    folder, _ = find_or_make("linked", key_of(
+        rtlil, dict(files), system_verilog.FLAGS, first + after, package(PACKAGE)), make)
     text = re.sub(rf"\\{_OWN}(?=[.\s])", lambda _: f"\\{top}",
                   (folder / "linked.il").read_text())
     text = "\n".join(sorted(_WHOLE.findall(text), key=lambda module: _MODULE.findall(module)))
     return text if lines else _SOURCE.sub("", text)
 
 
-def read_command(files: Mapping[str, str], *more: str) -> str:
-    """The yosys command that reads the Verilog files, and more files; the others are only included
-    by these. Empty if there are none."""
-    names = [*(name for name in files if name.endswith(VERILOG)), *more]
+def read_sources(files: Mapping[str, str], shells: str, tops: Sequence[str], folder: Path, *,
+                 after: str, before: tuple[str, str] = ("", "")) -> list[str]:
+    """Run yosys in ``folder``, with these files read between two scripts.
+
+    ``shells`` is the text of a further source, and ``tops`` are its modules. SystemVerilog is read
+    by slang; yosys' own reader takes over where slang's synthesis does not know a construct. Each
+    has a script of its own ``before``. Returns warnings about lines of the files, as
+    ``FILE:LINE: warning: ...``. Raises `UserError` in their words.
+    """
+    write_sources(files, shells, folder)
+    refused = ""
+    if system_verilog.is_system_verilog(files):
+        code, said = _read_slang(files, tops, folder, before[0], after)
+        if code:
+            refused = f"slang cannot read the sources: {system_verilog.complaint(said)}"
+            if not system_verilog.is_beyond(said):
+                raise UserError(refused)
+    if refused or not system_verilog.is_system_verilog(files):
+        code, said = run_in(folder, before[1] + _read_verilog(files, bool(shells)) + after)
+        if code:
+            lines = said.splitlines()
+            errors = [line for line in lines if "ERROR" in line] or lines[-1:]
+            raise UserError(refused or
+                            f"yosys cannot read the sources: {(errors or [''])[0].strip()}")
+    return list(dict.fromkeys(f"{place}: warning: {what}" for place, what in _WARNING.findall(said)
+                              if not place.startswith(system_verilog.SHELLS)))
+
+
+def _read_verilog(files: Mapping[str, str], shells: bool) -> str:
+    names = [name for name in files if name.endswith(VERILOG)]
     folders = " ".join(f"-I{folder}" for folder in (".", *options_in(files).include))
-    return f"read_verilog -sv {folders} {_DEFINES} {' '.join(names)}; " if names else ""
+    return (f"read_verilog -sv {folders} {_DEFINES} {' '.join(names)}"
+            f"{f' {system_verilog.SHELLS}' * shells}; " if names else "")
 
 
-def _write(files: Mapping[str, str], folder: Path) -> None:
-    """The files, and one that defines the macros: yosys' words for -D cannot have every sign."""
-    macros = options_in(files).defines
-    for name, text in {**files, _DEFINES: "".join(
-            f"`define {macro} {text}\n" for macro, text in macros.items())}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+def _read_slang(files: Mapping[str, str], tops: Sequence[str], folder: Path, before: str,
+                after: str) -> tuple[int, str]:
+    """Status 0 and what was said at the first try that succeeds, or 1 and what at the first one.
+
+    A macro of one file may be meant for those after it, and assertions that slang's synthesis does
+    not know are no hardware: such files are read again, as one text or without any assertions.
+    """
+    flags: list[str] = []
+    first = unchecked = ""
+    while True:
+        code, said = run_in(folder, before + system_verilog.place(
+            [*files, system_verilog.SHELLS], tops, *flags) + after)
+        if not code:
+            return 0, unchecked + said
+        first = first or said
+        if system_verilog.ASSERTION in said and "--ignore-assertions" not in flags:
+            flags.append("--ignore-assertions")
+            unchecked, first = system_verilog.unchecked(said), ""
+        elif "--single-unit" not in flags:
+            flags.append("--single-unit")
+        else:
+            return 1, first
 
 
-def run_on_sources(files: Mapping[str, str], script: str, folder: Path) -> list[str]:
-    """Run yosys in ``folder`` beside these files; returns its warnings about their lines, as
-    ``FILE:LINE: warning: ...``. Raises `UserError` in its words."""
-    _write(files, folder)
+def run_in(folder: Path, script: str) -> tuple[int, str]:
+    """Run yosys in ``folder``; its status, and what it said."""
     done = subprocess.run([*yosys_command(), "-p", script], cwd=folder, capture_output=True,
                           text=True)  # -q silences warnings, too
-    if done.returncode:
-        said = (done.stderr + done.stdout).splitlines()
-        errors = [line for line in said if "ERROR" in line] or said[-1:] or ["it says nothing"]
-        raise UserError(f"yosys cannot read the sources: {errors[0].strip()}")
-    warnings = _WARNING.findall(done.stdout + done.stderr)
-    return list(dict.fromkeys(f"{place}: warning: {what}" for place, what in warnings))
+    return done.returncode, done.stderr + done.stdout
+
+
+def write_sources(files: Mapping[str, str], shells: str, folder: Path) -> None:
+    """Write the files into ``folder``, with what the commands that read them name besides."""
+    for name, text in {**files, system_verilog.SHELLS: shells, **system_verilog.options(files),
+                       _DEFINES: "".join(f"`define {macro} {text}\n" for macro, text
+                                         in options_in(files).defines.items())}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
 
 
 def from_vhdl(files: Mapping[str, str], top: str, parameters: Mapping[str, object],
@@ -134,7 +183,7 @@ def from_vhdl(files: Mapping[str, str], top: str, parameters: Mapping[str, objec
     if ghdl is None:
         raise UserError(f"{', '.join(files)}: VHDL is read by GHDL, and there is no ghdl on PATH; "
                         "install it, e.g. `apt-get install ghdl`")
-    _write(files, folder)
+    write_sources(files, "", folder)
     generics = [f"-g{name}={value}" for name, value in parameters.items()]
     done = subprocess.run([ghdl, "synth", "--std=08", *generics, "--out=verilog", *files, "-e",
                            top], cwd=folder, capture_output=True, text=True)

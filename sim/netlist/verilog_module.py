@@ -7,7 +7,7 @@ import multiprocessing
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, signed, unsigned
@@ -18,8 +18,10 @@ from cyclebound.sim.base.cache import find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.installed import package
 from cyclebound.sim.base.shape import cleaned
-from cyclebound.sim.netlist.link import from_vhdl, read_command, run_on_sources
-from cyclebound.sim.netlist.source_files import VHDL, gather
+from cyclebound.sim.netlist import system_verilog
+from cyclebound.sim.netlist.clocking import use_of
+from cyclebound.sim.netlist.link import from_vhdl, read_sources, run_in, write_sources
+from cyclebound.sim.netlist.source_files import VERILOG, VHDL, gather
 from cyclebound.sim.netlist.yosys import PACKAGE
 from cyclebound.tb.requests import CLOCKS
 
@@ -27,8 +29,10 @@ __all__ = ["RESETS", "VerilogComponent", "VerilogModule"]
 
 RESETS = ("rst", "reset", "rst_i", "i_rst", "wb_rst_i",
           "~rst_n", "~rst_ni", "~rstn", "~reset_n", "~resetn", "~aresetn", "~nreset", "~nrst")
-"""Names by which the reset is found; ``~``: it is active low."""
-_AROUND = "cyclebound_around"  # a module that places the user's with its parameters
+"""Names by which a reset is found that no register uses; ``~``: it is active low."""
+# The module by itself: its ports, and then its registers, whose resets `opt_dff` finds
+_FLAT = ("hierarchy -top {top}; proc; write_json ports.json; delete {top}; hierarchy -auto-top; "
+         "flatten; opt_expr; opt_clean; opt_dff; opt_clean; write_json flat.json")
 _PORT = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _told: set[str] = set()  # warnings of yosys about sources
 
@@ -45,8 +49,8 @@ class VerilogModule:
     top : str
         The module.
     clock, reset : str
-        Its ports for them, reset with ``~`` if it is active low; empty: one of `CLOCKS`, and one
-        of `RESETS` if there is one.
+        Its ports for them, reset with ``~`` if it is active low; empty: those that its registers
+        use, and of a module that has none, one of `CLOCKS` and of `RESETS` if there is one.
     include : sequence of str
         Folders in which includes are looked for, too.
     defines : mapping
@@ -79,16 +83,23 @@ class VerilogModule:
             if name not in defined:
                 raise ValueError(f"{self.top} has no parameter {name}; it has "
                                  f"{', '.join(defined) or 'none'}")
-        described = self._described(parameters)
-        return VerilogComponent(self.top, files, described["ports"], own, parameters,
-                                clock=self._named(described["ports"], "clock", self._clock, CLOCKS),
-                                reset=self._named(described["ports"], "reset", self._reset, RESETS))
+        ports, clock, reset = self._found(parameters)
+        return VerilogComponent(self.top, files, ports, own, parameters, clock=clock, reset=reset)
 
-    def tell_warnings(self) -> None:
-        """Print yosys' warnings about the sources, such as of a name that is not declared; nothing
-        if it cannot read them."""
-        with contextlib.suppress(UserError):
-            self._described({})
+    def tell(self, parameters: Mapping[str, int | str]) -> None:
+        """Print yosys' warnings about the sources, such as of a name that is not declared, and
+        which clock and reset are taken; nothing if these cannot be found."""
+        with contextlib.suppress(UserError, ValueError):
+            self._found(parameters)
+
+    def _found(self, parameters: Mapping[str, int | str]) -> tuple[dict[str, tuple], str, str]:
+        """Ports, clock and reset, which is told. Raises `UserError` and `ValueError`."""
+        described = self._described(parameters)
+        clock, reset = self._clock_of(described), self._reset_of(described)
+        _tell([f"{self.top}: {f'clock {clock}' if clock else 'no clock'}, " + (
+            f"reset {reset.lstrip('~')} (active {'low' if reset.startswith('~') else 'high'})"
+            if reset else "no reset")])
+        return described["ports"], clock, reset
 
     def files(self) -> dict[str, str]:
         """The texts of the sources, and of all that they include, by path."""
@@ -112,46 +123,110 @@ class VerilogModule:
         if self._vhdl(files):
             files, values = self._as_verilog(files, parameters), {}
         # Verilog's own words for values, of which those of yosys' commands have no texts or signs
-        given = ", ".join(f".{name}({_word(value)})" for name, value in values.items())
-        around = f"module {_AROUND}; {self.top} #({given}) inside (); endmodule\n"
-
-        def make(folder: Path) -> None:
-            if not self.top.isidentifier():
-                raise UserError(f"top must be a module's name, not {self.top!r}")
-            said = run_on_sources(
-                files, f"{read_command(files)}proc; write_json known.json", folder)
-            parsed = json.loads((folder / "known.json").read_text())["modules"]
-            if self.top not in parsed:
-                raise UserError(f"{', '.join(files)} has no module {self.top}; it has "
-                                f"{', '.join(sorted(parsed)) or 'none'}")
-            (folder / f"{_AROUND}.v").write_text(around)
-            run_on_sources(files, f"{read_command(files, f'{_AROUND}.v')}hierarchy -top {_AROUND}; "
-                           "proc; write_json ports.json", folder)
-            modules = json.loads((folder / "ports.json").read_text())["modules"]
-            module = modules[modules[_AROUND]["cells"]["inside"]["type"]]
-            defaults = parsed[self.top].get("parameter_default_values", {})
-            (folder / "module.json").write_text(json.dumps({
-                "ports": {name: (port["direction"], len(port["bits"]), bool(port.get("signed")))
-                          for name, port in module["ports"].items()},
-                "parameters": {name: _value(value) for name, value in defaults.items()},
-                "warnings": said}))
-
+        shell = system_verilog.shell_of(
+            self.top, ", ".join(f".{name}({_word(value)})" for name, value in values.items()))
         folder, _ = find_or_make(
-            "verilog-module", key_of(files, self.top, around, package(PACKAGE)), make)
+            "verilog-module", key_of(files, self.top, shell, system_verilog.FLAGS, _FLAT,
+                                     package(PACKAGE)),
+            lambda folder: self._describe(files, shell, folder))
         found = json.loads((folder / "module.json").read_text())
-        _tell(found.get("warnings", []))
+        _tell(found["warnings"])
         return found
 
-    def _named(self, ports: Mapping[str, object], thing: str, wanted: str,
-               usual: Sequence[str]) -> str:
-        """The port for the clock or the reset; empty if there is none."""
-        if wanted:
-            if wanted.lstrip("~") not in ports:
-                raise ValueError(f"{self.top} has no port {wanted.lstrip('~')} for its {thing}")
+    def _describe(self, files: Mapping[str, str], shell: str, folder: Path) -> None:
+        """Write what yosys knows of the module that the shell places."""
+        if not self.top.isidentifier():
+            raise UserError(f"top must be a module's name, not {self.top!r}")
+        top = shell.split()[1].rstrip(";")
+        defaults, warnings = (_in_system_verilog if system_verilog.is_system_verilog(files)
+                              else _in_verilog)(files, self.top, folder)
+        warnings += read_sources(files, shell, [top], folder, after=_FLAT.format(top=top))
+        ports = json.loads((folder / "ports.json").read_text())["modules"]
+        inside = ports[top]["cells"][system_verilog.INSIDE]["type"]
+        flat = json.loads((folder / "flat.json").read_text())["modules"][inside]
+        (folder / "module.json").write_text(json.dumps({
+            "ports": {name: (port["direction"], len(port["bits"]), bool(port.get("signed")))
+                      for name, port in ports[inside]["ports"].items()},
+            "parameters": defaults, "warnings": list(dict.fromkeys(warnings)),
+            "use": use_of(flat).as_dict()}))
+
+    def _clock_of(self, described: Mapping[str, dict]) -> str:
+        """The port that clocks the module's registers; of one without any, the port that is called
+        like a clock, or nothing. Raises `ValueError`."""
+        ports, use = described["ports"], described["use"]
+        _known(self.top, ports, "clock", self._clock)
+        if not use["registers"]:
+            lower = {name.lower(): name for name in ports}
+            return self._clock or next((lower[name] for name in CLOCKS if name in lower), "")
+        clocks = use["clocks"]
+        if use["made"]:
+            raise ValueError(f"{self.top}: the register at {use['made']} has a clock that is made "
+                             "of signals, not a port: replace a gated or divided clock by an "
+                             "enable")
+        if use["falling"]:
+            raise ValueError(f"{self.top}: the register at {use['falling']} takes the falling edge "
+                             "of its clock; a block's registers take the rising edge of one clock")
+        if len(clocks) > 1 or (self._clock and self._clock not in clocks):
+            places = ", ".join(f"{name} (at {where})" for name, where in clocks.items())
+            raise ValueError(f"{self.top}: its registers have the clock{'s' * (len(clocks) > 1)} "
+                             f"{places}; a block has one clock" + (
+                                 f", and {self._clock} is given" if self._clock else
+                                 ": take a block for each side of the crossing"))
+        return next(iter(clocks))
+
+    def _reset_of(self, described: Mapping[str, dict]) -> str:
+        """The port that resets the module's registers, with ``~`` if it does so at 0; where none
+        does, the port that is called like a reset, or nothing. Raises `ValueError`."""
+        ports, use = described["ports"], described["use"]
+        _known(self.top, ports, "reset", self._reset)
+        if wanted := self._reset:
+            other = wanted.lstrip("~") if wanted.startswith("~") else f"~{wanted}"
+            used = {*use["asynchronous"], *use["synchronous"]}
+            if other in used and wanted not in used:
+                raise ValueError(f"{self.top}: {other.lstrip('~')} resets registers at "
+                                 f"{int(wanted.startswith('~'))}: its reset is {other!r}, not "
+                                 f"{wanted!r}")
             return wanted
+        found = use["resets"]
+        if len(found) > 1:
+            raise ValueError(f"{self.top}: {' and '.join(found)} reset registers; say which is the "
+                             f"reset, as in VerilogModule(..., reset={found[0]!r}); the others "
+                             "are driven")
         lower = {name.lower(): name for name in ports}
-        return next((f"{'~' * (member[0] == '~')}{lower[member.lstrip('~')]}" for member in usual
-                     if member.lstrip("~") in lower), "")
+        return found[0] if found else next(
+            (f"{'~' * name.startswith('~')}{lower[name.lstrip('~')]}" for name in RESETS
+             if name.lstrip("~") in lower), "")
+
+
+def _in_system_verilog(files: Mapping[str, str], top: str, folder: Path
+                       ) -> tuple[dict[str, int | str], list[str]]:
+    """A module's parameters by slang, with no warnings. Raises `UserError` if there is none."""
+    write_sources(files, "", folder)
+    _, said = run_in(folder, system_verilog.place(files, [top], "--dump-ast", "--single-unit"))
+    if system_verilog.is_unknown(said, top) and top not in system_verilog.modules(files):
+        raise UserError(_no_module(top, files, system_verilog.modules(files)))
+    return system_verilog.parameters(said, top), []
+
+
+def _in_verilog(files: Mapping[str, str], top: str, folder: Path
+                ) -> tuple[dict[str, int | str], list[str]]:
+    """A module's parameters by yosys, and warnings. Raises `UserError` if there is none."""
+    warnings = read_sources(files, "", [], folder, after="proc; write_json known.json")
+    parsed = json.loads((folder / "known.json").read_text())["modules"]
+    if top not in parsed:
+        raise UserError(_no_module(top, files, parsed))
+    defaults = parsed[top].get("parameter_default_values", {})
+    return {name: _value(value) for name, value in defaults.items()}, warnings
+
+
+def _no_module(top: str, files: Mapping[str, str], modules: Iterable[str]) -> str:
+    names = [name for name in files if name.endswith(VERILOG)]
+    return f"{', '.join(names)} has no module {top}; it has {', '.join(sorted(modules)) or 'none'}"
+
+
+def _known(top: str, ports: Mapping[str, object], thing: str, wanted: str) -> None:
+    if wanted.lstrip("~") not in ("", *ports):
+        raise ValueError(f"{top} has no port {wanted.lstrip('~')} for its {thing}")
 
 
 def _tell(warnings: Sequence[str]) -> None:

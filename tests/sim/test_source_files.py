@@ -35,10 +35,10 @@ def write(folder, files):
 def value_of(make, **parameters):
     """The constant at output y of a module's component."""
     text = to_rtlil(make(**parameters), name="top")
-    return {int(bits, 2) for bits in re.findall(r"(?:connect|assign) \\y 8'([01]+)", text)}
+    return {int(bits, 2) for bits in re.findall(r"connect \\[yA] 8'([01]+)", text)}
 
 
-@pytest.mark.parametrize("ending", ["v"])
+@pytest.mark.parametrize("ending", ["v", "sv"])
 def test_two_files_of_one_name_in_two_folders(folder, ending):
     """One of them replaced the other, and a module was the other's."""
     write(folder, {f"a/step.{ending}": STEP.format("a", 5), f"both.{ending}": BOTH,
@@ -61,12 +61,14 @@ def test_an_include_of_one_name_in_each_folder(folder):
     assert "8'00010001" in text
 
 
+@pytest.mark.parametrize("ending", ["v", "sv"])
 @pytest.mark.parametrize(("given", "expected"), [
     ({"include": ("inc",)}, 3), ({"include": ("inc",), "defines": {"MORE": "8'd4"}}, 7)])
-def test_include_folders_and_macros(folder, given, expected):
-    write(folder, {"inc/base.svh": "`define BASE 8'd3\n", "rtl/value.v": '`include "base.svh"\n'
-                   "`ifndef MORE\n`define MORE 8'd0\n`endif\n" + VALUE.format("`BASE + `MORE")})
-    assert value_of(VerilogModule(("rtl/value.v",), "value", **given)) == {expected}
+def test_include_folders_and_macros(folder, given, expected, ending):
+    text = '`include "base.svh"\n`ifndef MORE\n`define MORE 8\'d0\n`endif\n'
+    write(folder, {"inc/base.svh": "`define BASE 8'd3\n",
+                   f"rtl/value.{ending}": text + VALUE.format("`BASE + `MORE")})
+    assert value_of(VerilogModule((f"rtl/value.{ending}",), "value", **given)) == {expected}
 
 
 LIST = """// files of the block
@@ -138,11 +140,12 @@ def test_names_do_not_depend_on_where_the_files_lie(folder, monkeypatch):
     assert gather(("deep/rtl/a.v",), "value") == files
 
 
-def test_a_memory_s_content_in_another_folder(folder):
-    write(folder, {"data/rom.hex": "07\n", "rtl/rom.v": "module rom(output [7:0] y); "
+@pytest.mark.parametrize("ending", ["v", "sv"])
+def test_a_memory_s_content_in_another_folder(folder, ending):
+    write(folder, {"data/rom.hex": "07\n", f"rtl/rom.{ending}": "module rom(output [7:0] y); "
                    "reg [7:0] m[0:0]; initial $readmemh(\"rom.hex\", m); assign y = m[0]; "
                    "endmodule\n"})
-    component = VerilogModule(("rtl/rom.v", "data/rom.hex"), "rom")()
+    component = VerilogModule((f"rtl/rom.{ending}", "data/rom.hex"), "rom")()
     assert "8'00000111" in to_rtlil(component, name="top")
 
 

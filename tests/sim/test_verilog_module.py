@@ -85,11 +85,12 @@ def test_a_module_of_the_user_s_that_is_called_top(sources, place):
 def test_a_name_that_is_not_declared_is_told_once(sources, capsys):
     (sources / "counter.v").write_text(COUNTER.replace("value + STEP", "value + STPE"))
     make = VerilogModule(("counter.v",), "counter")
-    make.tell_warnings()
+    make.tell({})
     make(WIDTH=4)
-    said = capsys.readouterr().err
-    assert said == "cyclebound: counter.v:3: warning: Identifier `\\STPE' is implicitly declared.\n"
-    VerilogModule(("none.v",), "counter").tell_warnings()
+    assert capsys.readouterr().err.splitlines() == [
+        "cyclebound: counter.v:3: warning: Identifier `\\STPE' is implicitly declared.",
+        "cyclebound: counter: clock clock, reset aresetn (active low)"]
+    VerilogModule(("none.v",), "counter").tell({})
     assert capsys.readouterr().err == ""
 
 
