@@ -17,6 +17,7 @@ import amaranth
 
 import cyclebound.sim
 from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.netlist import verilog_module
 from cyclebound.sim.netlist.yosys import yosys_command
 from cyclebound.sim.proof.prove import run_tool, yosys_environment
 
@@ -41,6 +42,7 @@ _NAMED = {"\\MEMID"}  # parameters that are names
 _NUMBERED = "port$"
 _LIMIT = 1800.0  # seconds for one run of yosys
 _BLOCK = "top.dut"  # the block in every top; modules inside it begin with this and a dot
+_GLUE = f"{verilog_module.__file__}:"
 _ROOTS = (Path(amaranth.__file__).parents[1], Path(cyclebound.sim.__file__).parents[1])
 
 
@@ -120,9 +122,9 @@ class Netlist:
     def mutations(self, count: int, seed: int) -> list[Mutation]:
         """Up to ``count`` mutations, evenly spread over lines, cells and bits of their ports.
 
-        Clocks, and constants that no hardware has instead, are not mutated. There are fewer where
-        the netlist has fewer. Of one seed, those of a smaller count are the first of those of a
-        greater one.
+        Clocks, and constants that no hardware has instead, are not mutated, nor is what connects a
+        user's module in Verilog to Amaranth. There are fewer where the netlist has fewer. Of one
+        seed, those of a smaller count are the first of those of a greater one.
         """
         lines, cells = (_evenly(self._all(), levels, random.Random(seed)) for levels in (
             (lambda mutant: mutant.source, *_WHERE), _WHERE))
@@ -143,6 +145,9 @@ class Netlist:
                   + "mutate -list 0 -o list.txt\n", self._folder)
         places = {(module, cell[0]): (place, cell) for module, cells in self._cells.items()
                   for place, cell in enumerate(cells)}
+        clocks = _clocks(self.text)
+        glue = {module for module, cells in self._cells.items()
+                if any(_GLUE in source for _, _, (source, *_) in cells)}
         mutations: list[Mutation] = []
         for line in dict.fromkeys((self._folder / "list.txt").read_text().splitlines()):
             options, _, source = line.removeprefix("mutate ").partition(" -src ")
@@ -150,7 +155,9 @@ class Netlist:
             fields = dict(re.findall(r"-(\w+) (\S+)", options))
             module = fields["module"]
             place, cell = places[module, fields["cell"]]
-            if wire.split(" ")[0] in _CLOCKS or _is_fixed(cell, fields["port"]):
+            clocked = (wire.split(" ")[0] in clocks.get(module, _CLOCKS)
+                       or fields["port"] in clocks.get(cell[1], ()))
+            if module in glue or clocked or _is_fixed(cell, fields["port"]):
                 continue
             other = f"bit {fields['ctrlbit']} of it" if "ctrlbit" in fields else ""
             signal = f", signal {wire.replace(' -wirebit ', '[')}]" if wire else ""
@@ -243,6 +250,32 @@ def _cells(text: str) -> dict[str, list[_Cell]]:
         elif words[:1] == ["end"]:
             source, in_cell = "", False
     return cells
+
+
+def _clocks(text: str) -> dict[str, set[str]]:
+    """The signals of each module that clock registers, in it or in a module inside it."""
+    clocks: dict[str, set[str]] = {}
+    placed: list[tuple[str, str, str, str]] = []  # module, module inside it, its port, signal
+    module = kind = ""
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["module"]:
+            module = words[1].removeprefix("\\")
+            clocks[module] = set(_CLOCKS)
+        elif words[:1] == ["cell"]:
+            kind = words[1]
+        elif words[:1] == ["connect"] and len(words) == 3:
+            port, signal = (word.removeprefix("\\") for word in words[1:])
+            if kind.startswith("\\"):
+                placed.append((module, kind.removeprefix("\\"), port, signal))
+            elif port in _CLOCKS:
+                clocks[module].add(signal)
+    before = -1
+    while before != (before := sum(map(len, clocks.values()))):
+        for module, inside, port, signal in placed:
+            if port in clocks.get(inside, ()):
+                clocks[module].add(signal)
+    return clocks
 
 
 def _line(source: str) -> str:

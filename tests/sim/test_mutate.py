@@ -27,6 +27,7 @@ from cyclebound.sim.mutation.rows import (
     read_campaigns,
     score,
 )
+from cyclebound.sim.netlist.verilog_module import VerilogModule
 from cyclebound.sim.report.report import write_report
 from cyclebound.tb.watcher import Watcher
 
@@ -71,6 +72,32 @@ def test_the_block_is_mutated_and_nothing_else(weak, tmp_path):
     assert not any(re.search(r"port (CLK|Q)\b|clk", mutation.says) for mutation in found)
     assert netlist.mutations(10, 1) == netlist.mutations(10, 1) != netlist.mutations(10, 2)
     assert len(netlist.mutations(10, 2)) == 10
+
+
+LINES = """module part(input tick, d, output reg q);
+always @(posedge tick) q <= ~d;
+endmodule
+module whole(input aclk, aresetn, d, output reg q); wire n;
+part one(.tick(aclk), .d(d), .q(n));
+always @(posedge aclk or negedge aresetn) if (!aresetn) q <= 0; else q <= n;
+endmodule
+"""
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("ending", ["v", "sv"])
+def test_of_a_user_s_module_only_its_own_lines_are_mutated(tmp_path, monkeypatch, ending):
+    """And no clock, whatever it is called."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / f"whole.{ending}").write_text(LINES)
+    top = FlatTop(VerilogModule((f"whole.{ending}",), "whole")())
+    found = Netlist(to_rtlil(top, name="top", ports=top.ports, lines=True), tmp_path).mutations(
+        500, 1)
+    assert {mutation.source.partition(":")[0] for mutation in found} == {f"whole.{ending}"}
+    assert {mutation.module for mutation in found} == {"top.dut.whole", "top.dut.whole.one"}
+    assert not [mutation.says for mutation in found
+                if re.search(r"port (CLK|tick|aclk)\b|signal aclk", mutation.says)]
+    assert any("port d[0]" in mutation.says for mutation in found)
 
 
 @pytest.mark.unit
