@@ -18,6 +18,7 @@ with lazily():
     from cyclebound.sim.base import print_table as printing
     from cyclebound.sim.describe import new_block as new_blocks
     from cyclebound.sim.traces import check as checks
+    from cyclebound.sim.traces import files
     from cyclebound.sim.traces import trace as traces
     from cyclebound.tb import probe as probes
     from cyclebound.tb import tally as tallies
@@ -37,7 +38,8 @@ def check(
         "module:function, a number, or a formula such as '(n - 1) * burst + 5'.")],
     clock: Annotated[str, typer.Option(
         metavar="SIGNAL", help="The clock; the default is the outermost signal called clk or the "
-        "like. In a .csv file the default is that each line is a cycle.")] = "",
+        "like; every-step: each step of time is a cycle. In a .csv file the default is that each "
+        "line is a cycle.")] = "",
     reset: Annotated[str, typer.Option(
         metavar="EXPR", help="True in cycles of reset, which end all requests under way.")] = "",
     stops: Annotated[bool, typer.Option(
@@ -79,6 +81,9 @@ def check(
     names: Annotated[list[str] | None, typer.Option(
         "--name", metavar="NAME=SIGNAL", help="A name for a signal whose own name cannot be used "
         "in expressions. May be repeated.")] = None,
+    radix: Annotated[list[str] | None, typer.Option(
+        metavar="COLUMN=RADIX", help="How a .csv file's column is written: hex, dec, bin, oct or "
+        "signed, perhaps with its bits (signed8). May be repeated.")] = None,
     scope: Annotated[str, typer.Option(
         metavar="PATH", help="Look for signals below this path first, e.g. top.dut.")] = "",
     picture: Annotated[Path | None, typer.Option(
@@ -112,22 +117,24 @@ def check(
                      for letter, many in _pairs("--over", over)},
                in_turn=in_turn, ahead=ahead),
         checks.bound_named(bound), fixed, clock, reset, midway, stops)
+    radixes = dict(_pairs("--radix", radix, column=True))
     if picture is not None and picture.suffix != ".svg":
         raise UserError(f"--picture takes a file that ends in .svg, not {str(picture)!r}")
-    with traces.open_trace(trace) as opened:
+    with files.open_trace(trace, radixes) as opened:
         _prepare(opened, scope, names)
         with status(f"reading {trace}"):
             checked = checks.check(opened, wanted)
     draws = picture is not None and checked.finding.worst is not None
     if picture is not None and draws:
-        with traces.open_trace(trace) as reopened:
+        with files.open_trace(trace, radixes) as reopened:
             _prepare(reopened, scope, names)
             _draw(picture, reopened, checked, signals or [])
     fits = None
     if checked.finding.verdict == "unclear" and checked.cycles:
-        with traces.open_trace(trace) as reopened, status("looking for expressions that fit"):
+        with files.open_trace(trace, radixes) as reopened:
             _prepare(reopened, scope, names)
-            fits = checks.fitting(reopened, wanted)
+            with status("looking for expressions that fit"):
+                fits = checks.fitting(reopened, wanted)
     if as_json:
         _print_json(trace, checked, fits)
     else:
@@ -160,12 +167,14 @@ def new(
                     soft_wrap=True)
 
 
-def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
-    """``NAME=VALUE`` of an option that may be repeated. Raises `UserError`."""
+def _pairs(option: str, given: list[str] | None, *, column: bool = False
+           ) -> list[tuple[str, str]]:
+    """``NAME=VALUE`` of an option that may be repeated, NAME perhaps that of a table's column.
+    Raises `UserError`."""
     pairs: dict[str, str] = {}
     for setting in given or ():
-        name, equals, text = setting.partition("=")
-        if not equals or not name.isidentifier() or not text.strip():
+        name, equals, text = (setting.rpartition if column else setting.partition)("=")
+        if not equals or not (column or name.isidentifier()) or not text.strip():
             raise UserError(f"{option} takes NAME=VALUE with a name of letters, digits and _, "
                             f"not {setting!r}")
         if name in pairs:

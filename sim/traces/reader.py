@@ -5,12 +5,14 @@ handler survives; here it takes only this process with it, and `cyclebound.sim.t
 so.
 
 On standard output: a line of JSON with the signals; then, when standard input has named some by
-their numbers, the clock first, chunks until a line ``{"end": true}``. A chunk is a line of JSON
+their numbers, the clock first (null: each step of time is a cycle, and a line says ``steps``: the
+first, how long one is, the last), chunks until a line ``{"end": true}``. A chunk is a line of JSON
 that says how many changes each signal has, and for each signal its times and its values, as int64;
 values with unknown bits, or wider than 63 bits, are in the line itself.
 """
 
 import json
+import math
 import mmap
 import os
 import re
@@ -31,6 +33,7 @@ _VALUES = 1, 5, 8  # blocks of an FST file that hold changes
 _MEMORY = 8 << 30  # bytes: what a broken file may make the library ask for
 _DEEPEST = 256  # scopes in each other
 _LETTERS = 256 << 20  # of all names
+_STEPS = 1 << 32  # of time that are cycles
 _LATEST = (1 << 63) - 1  # time that int64 holds
 _BODY = re.compile(rb"\$enddefinitions\s+\$end[ \t\r\f\v]*(\S?)")
 
@@ -88,7 +91,10 @@ def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) ->
     line = read()
     if not line:
         return
-    chosen = {str(variables[number].signal_id): number for number in json.loads(line)}
+    numbers = json.loads(line)
+    if numbers[0] is None:  # no clock: each step of time is a cycle
+        say(steps=_steps(pieces))
+    chosen = {str(variables[number].signal_id): number for number in numbers if number is not None}
     # A change says which signal it is of, but to ask it costs as much as all the rest. An FST file
     # has each signal by itself, and so each has a stream of its own. Other files are read as a
     # whole, and only once.
@@ -108,6 +114,31 @@ def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) ->
             for stream in streams:
                 stream.close()
     say(end=True)
+
+
+def _steps(pieces: "_Pieces") -> list[int]:
+    """The first time of the file, the greatest step of which all others are multiples, the last."""
+    import pywellen
+
+    first = last = step = None
+
+    def time_step(time: int, *_: object) -> None:
+        nonlocal first, last, step
+        if last is None:
+            first = time
+        elif time > last:
+            step = math.gcd(step or 0, time - last)
+        last = time
+
+    for number in range(len(pieces)):
+        file = pywellen.WaveformStream(pieces.path(number))
+        file.stream_time_steps(time_step, list(file.all_vars()))
+    if first is None or last is None:
+        raise ValueError("it has no time")
+    if (last - first) // (step or 1) >= _STEPS:
+        raise ValueError(f"it has {(last - first) // (step or 1):,} steps of time, and at most "
+                         f"{_STEPS:,} are read")
+    return [first, step or 1, last]
 
 
 def _begins_on_a_line(path: str) -> None:

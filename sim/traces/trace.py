@@ -6,7 +6,6 @@ does not grow with the number of cycles.
 """
 
 import contextlib
-import csv
 import difflib
 import itertools
 import json
@@ -19,25 +18,27 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from amaranth.hdl import Signal
 
-from cyclebound.golden.user_files import lines_of
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.base.shape import shown
 from cyclebound.tb.expression import Step
 from cyclebound.tb.requests import CLOCKS
 from cyclebound.tb.sampled import Chunk, Lane, Part, column
 
 _Values = np.ndarray | Sequence[int | str | None]
 
-__all__ = ["Trace", "open_trace"]
+__all__ = ["EVERY_STEP", "Gaps", "Trace", "Waveform"]
+
+EVERY_STEP = "every-step"
+"""In place of a clock: each step of time is a cycle, each line of a CSV file."""
 
 _PATIENCE = 120.0  # seconds in which a reader has to make some progress
 _WIDEST = 1 << 16  # bits of a signal that an expression reads
-_ROWS = 1 << 16  # of a CSV file, in a chunk
 _FITS = 63
+_STEPS = 1 << 15  # of time, in a chunk
 _USUAL, _LEAP = 8, 1.5  # periods of a clock that say how long it is; how much longer leaps
 
 
@@ -82,7 +83,7 @@ class Trace(ABC):
     def clock(self, named: str = "") -> str:
         """The full name of the clock: as it is named, or the outermost that is called like one."""
         if named:
-            return self.find_name(named)
+            return named if named == EVERY_STEP else self.find_name(named)
         clocks = sorted((name for name in self.widths if _steps(name)[-1].lower() in CLOCKS),
                         key=lambda name: len(_steps(name)))
         if not clocks:
@@ -215,17 +216,7 @@ def _steps(name: str) -> tuple[str, ...]:
     return tuple(filter(None, name.replace("]", "").replace("\\", "").replace(" ", ".").split(".")))
 
 
-def open_trace(path: Path) -> contextlib.AbstractContextManager[Trace]:
-    """The trace in a file, by the end of its name. Raises `UserError`."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"there is no trace {path}")
-    if path.suffix.lower() == ".csv":
-        return contextlib.nullcontext(_Table(path))
-    return _Waveform(path)
-
-
-class _Waveform(Trace):
+class Waveform(Trace):
     """A waveform file, read by a process of its own."""
 
     def __init__(self, path: Path) -> None:
@@ -270,13 +261,15 @@ class _Waveform(Trace):
         return len({self._ids[name][1] for name in names}) == 1
 
     def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
-        names = list(dict.fromkeys([clock, *names]))
-        numbers = [self._ids[name][0] for name in names]
+        every = clock == EVERY_STEP
+        names = list(dict.fromkeys([*[clock] * (not every), *names])) or list(self.widths)[:1]
+        numbers = [*[None] * every, *(self._ids[name][0] for name in names)]
         self._requests.write(json.dumps(numbers).encode() + b"\n")
         self._requests.flush()
-        sampler = _Sampler(self._ids[clock][1],
+        steps = self._line(self.path)["steps"] if every else None
+        sampler = _Sampler("" if every else self._ids[clock][1],
                            {name: (self._ids[name][1], self.widths[name]) for name in names},
-                           _Gaps(self.said, stops=stops))
+                           Gaps(self.said, stops=stops))
         while True:
             head = self._line(self.path)
             if head.get("end"):
@@ -287,7 +280,10 @@ class _Waveform(Trace):
                                  for length in head["lengths"][2 * number:2 * number + 2])
                 changes[key] = times, head["wide"].get(key, values)
                 self.changes += len(times)
-            yield sampler.cycles(changes)
+            if steps is None:
+                yield sampler.cycles(changes)
+            else:
+                yield from sampler.steps(changes, steps, head["until"])
         self._said.seek(0)
         if said := self._said.read(2000).decode(errors="replace").split("\n")[0].strip():
             # what the library skips would be missing from the verdict
@@ -336,11 +332,11 @@ class _Sampler:
         The key of the clock's changes.
     signals : dict of str to (key, width)
         By full name, whose changes are whose.
-    gaps : _Gaps
+    gaps : Gaps
         Finds where the clock was not recorded.
     """
 
-    def __init__(self, clock: str, signals: dict[str, tuple[str, int]], gaps: "_Gaps") -> None:
+    def __init__(self, clock: str, signals: dict[str, tuple[str, int]], gaps: "Gaps") -> None:
         self._clock, self._signals, self._gaps = clock, signals, gaps
         self._known = False  # the clock has been
         self._last: dict[str, object] = {}  # the value of each at the end of the last chunk
@@ -349,15 +345,34 @@ class _Sampler:
     def cycles(self, changes: dict[str, tuple[np.ndarray, _Values]]) -> Chunk:
         """The cycles that end within these changes, which are all until some time."""
         edges, unknown = self._edges(*changes[self._clock])
-        lanes: dict[str, Lane] = {}
-        for name, (key, width) in self._signals.items():
-            lanes[name] = self._sampled(*changes[key], edges, width, self._last.get(key))
+        chunk = self._chunk(changes, edges, "left", self._gaps.among(edges, unknown))
+        self._keep(changes)
+        return chunk
+
+    def steps(self, changes: dict[str, tuple[np.ndarray, _Values]], steps: list[int],
+              until: int | None) -> Iterator[Chunk]:
+        """The cycles of these changes where each step of time (the first, how long, the last) is
+        one: its value is that after the changes at its time."""
+        first, step, last = steps
+        end = min(last + 1, last + 1 if until is None else until)
+        count = max(0, -(-(end - first) // step))
+        while self._cycle < count:
+            times = first + step * np.arange(self._cycle, min(count, self._cycle + _STEPS))
+            yield self._chunk(changes, times, "right", {})
+        self._keep(changes)
+
+    def _chunk(self, changes: dict[str, tuple[np.ndarray, _Values]], edges: np.ndarray,
+               side: Literal["left", "right"], gaps: dict[int, str]) -> Chunk:
+        lanes = {name: self._sampled(*changes[key], edges, width, self._last.get(key), side)
+                 for name, (key, width) in self._signals.items()}
+        chunk = Chunk(self._cycle, lanes, edges, gaps)
+        self._cycle += len(edges)
+        return chunk
+
+    def _keep(self, changes: dict[str, tuple[np.ndarray, _Values]]) -> None:
         for key, (_, values) in changes.items():
             if len(values):
                 self._last[key] = values[-1]
-        chunk = Chunk(self._cycle, lanes, edges, self._gaps.among(edges, unknown))
-        self._cycle += len(edges)
-        return chunk
 
     def _edges(self, times: np.ndarray, values: _Values) -> tuple[np.ndarray, np.ndarray]:
         """The times at which the clock rises, and those from which on it is unknown again.
@@ -384,8 +399,8 @@ class _Sampler:
         return times[high & ~before], times[unknown]
 
     def _sampled(self, times: np.ndarray, values: _Values, edges: np.ndarray, width: int,
-                 last: object) -> Lane:
-        at = np.searchsorted(times, edges, side="left")  # changes before each edge
+                 last: object, side: Literal["left", "right"]) -> Lane:
+        at = np.searchsorted(times, edges, side=side)  # changes before each edge
         if isinstance(values, np.ndarray) and width <= _FITS and isinstance(
                 last, int | np.integer):
             history = np.concatenate((np.array([last], dtype=np.int64), values))
@@ -396,7 +411,7 @@ class _Sampler:
                     None if lane.unknown is None else lane.unknown[at])
 
 
-class _Gaps:
+class Gaps:
     """Finds the cycles of which a record misses a part.
 
     That is where the clock has been x or z, or where its period is more than half as long again
@@ -457,108 +472,3 @@ class _Gaps:
                 number + skipped, f"from {self._said(int(times[number]))} to "
                 f"{self._said(int(times[number + 1]))}: the clock does not rise, and usually does "
                 f"every {self._said(int(usual[kept + number]))}")
-
-
-class _Table(Trace):
-    """A CSV file: the first line names the signals, and each further line is a cycle.
-
-    Where a clock is named, a line is a moment instead, and a cycle ends where the clock's column
-    becomes 1. A column ``time`` says when; all others are whole numbers, decimal or 0x or 0b, and
-    what is empty or has an x or z is unknown.
-    """
-
-    def __init__(self, path: Path) -> None:
-        widths: dict[str, int] = {}
-        self._columns: dict[str, int] = {}
-        with _table_errors(path):
-            rows = self._rows(path)
-            names = next(rows, (0, []))[1]
-            for number, name in enumerate(name.strip() for name in names):
-                if not name:
-                    raise UserError(f"{path}: column {number + 1} has no name in the first line")
-                if name in self._columns:
-                    raise UserError(f"{path}: two columns are called {shown(name)}")
-                self._columns[name] = number
-            for _, row in rows:  # how wide they are is known when all has been read
-                for name, number in self._columns.items():
-                    value = _number(row[number])
-                    if isinstance(value, int):
-                        widths[name] = max(widths.get(name, 1), value.bit_length())
-        super().__init__(path, {name: widths.get(name, 1) for name in self._columns
-                                if name.lower() != "time"})
-
-    def _rows(self, path: Path) -> Iterator[tuple[int, list[str]]]:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(lines_of(file, path))
-            for row in reader:
-                if row and len(row) != max(1, len(self._columns)) and self._columns:
-                    raise UserError(f"{path}: line {reader.line_num} has {len(row)} values; the "
-                                    f"first line names {len(self._columns)} columns")
-                if row:
-                    yield reader.line_num, row
-
-    def clock(self, named: str = "") -> str:
-        return super().clock(named) if named else ""
-
-    def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
-        names = [name for name in dict.fromkeys(names) if name]
-        moment = next((n for name, n in self._columns.items() if name.lower() == "time"), None)
-        first, held, before, latest = 0, None, None, 0
-        kept: list[tuple[int, list[str]]] = []
-
-        def chunk() -> Chunk:
-            lanes = {name: column([_number(row[self._columns[name]]) for _, row in kept],
-                                  self.widths[name]) for name in names}
-            return Chunk(first, lanes, np.array([time for time, _ in kept], dtype=np.int64))
-
-        with _table_errors(self.path):
-            rows = self._rows(self.path)
-            next(rows, None)
-            for number, (line, row) in enumerate(rows):
-                self.changes += len(names)
-                time = number
-                if moment is not None:
-                    read = _number(row[moment])
-                    if not isinstance(read, int) or not 0 <= read < 1 << 63:
-                        raise UserError(f"{self.path}: line {line}: time must be a whole number "
-                                        f"from 0, not {shown(row[moment])}")
-                    if read < latest:
-                        raise UserError(f"{self.path}: line {line}: time goes back from {latest:,} "
-                                        f"to {read:,}")
-                    time = latest = read
-                if clock:
-                    level = _number(row[self._columns[clock]])
-                    if held is not None and level == 1 and before != 1:
-                        kept.append((time, held))
-                    held, before = row, level
-                else:
-                    kept.append((time, row))
-                if len(kept) >= _ROWS:
-                    yield chunk()
-                    first += len(kept)
-                    kept = []
-            yield chunk()
-
-
-@contextlib.contextmanager
-def _table_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (csv.Error, UnicodeDecodeError, OSError, ValueError) as error:
-        raise UserError(f"cannot read the trace {path}: {error}") from None
-
-
-def _number(text: str) -> int | str | None:
-    """A value of a table; a text where bits are unknown, nothing where it is empty."""
-    text = text.strip().replace("_", "")
-    if not text:
-        return None
-    try:
-        value = int(text, 0) if text[:2].lower() in ("0x", "0b", "0o") else int(text)
-    except ValueError:
-        if set(text.lower()) <= set("01xzuwhl-") and len(text) <= _WIDEST:
-            return text.lower()
-        raise ValueError(f"{shown(text)} is no whole number") from None
-    if value < 0 or value.bit_length() > _WIDEST:
-        raise ValueError(f"{shown(text)} is no whole number from 0")
-    return value

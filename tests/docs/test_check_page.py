@@ -14,7 +14,7 @@ import pytest
 from cyclebound.sim.base.toolchain import child_environment, verilator
 from cyclebound.sim.run.simulator import library_path
 from cyclebound.sim.traces import reader as trace_reader
-from cyclebound.sim.traces import trace
+from cyclebound.sim.traces import table, trace
 from cyclebound.tb import monitor
 from kit.pages import Page
 
@@ -33,7 +33,7 @@ def files():
 @pytest.mark.unit
 def test_how_much_is_held_and_how_long_is_waited():
     page = Page("check.md")
-    assert page.says(f"{trace_reader.STEPS // 2:,} cycles ({trace._ROWS:,} of a CSV file) are held",
+    assert page.says(f"{trace_reader.STEPS // 2:,} cycles ({table._ROWS:,} of a CSV file) are held",
                      f"by itself, within {monitor._CHUNK} cycles of its end")
     assert trace._PATIENCE == 120
     assert page.says("makes no progress in two minutes")

@@ -15,7 +15,7 @@ from cyclebound.sim.run.job import Job, design, run_job
 from cyclebound.sim.run.observations import read_requests
 from cyclebound.sim.traces import trace
 from cyclebound.sim.traces.check import Check, _Run
-from cyclebound.sim.traces.trace import open_trace
+from cyclebound.sim.traces.files import open_trace
 
 START, END = "valid & ~past(valid & ~ready)", "valid & ready"
 
@@ -258,10 +258,17 @@ def test_a_table_with_a_clock(call, tmp_path):
 @pytest.mark.parametrize(("text", "says"), [
     ("", "there are none"), ("a,\n", "column 2 has no name"), ("a,a\n", "two columns are called"),
     ("a,b\n1\n", "line 2 has 1 values; the first line names 2 columns"),
-    ("a,b\n1,y\n", "'y' is no whole number"), ("a,b\n1,-1\n", "'-1' is no whole number from 0"),
+    ("a,b\n1,y\n", "'y' is no whole number"),
+    ("a,b\n1,-1\n", "nothing says of how many bits; name them, as in --radix b=signed8"),
     ("a,b\n1," + "9" * 5000 + "\n", "is no whole number"), ("a,b\n\0,1\n", "is no whole number"),
     ("time,a,b\n5,0,0\n5,0,0\n4,0,0\n", "line 4: time goes back from 5 to 4"),
-    ("time,a,b\n-1,0,0\n", "is no whole number from 0"), ("\xff\xfe", "there are \xff\xfe"),
+    ("time,a,b\n-1,0,0\n", "must be a whole number from 0, not '-1'"),
+    ("a,b\n1,1f\n", "column 'b': line 2: '1f' is no decimal number; name it with --radix b=hex"),
+    ("a,b\n1,010\n", "line 2: 010 may be decimal, hexadecimal or binary; name it with --radix"),
+    ("a,b\n1,1x\n1,11\n", "column 'b': 11 may be decimal, hexadecimal or binary"),
+    ("a,b[3:0]\n1,16\n", "line 2: '16' has more than 4 bits"),
+    ("Time [s],a,b\n0,1,1\n", "name the clock with --clock, or --clock every-step if each is"),
+    ("\xff\xfe", "there are \xff\xfe"),
 ])
 def test_a_table_that_is_none(call, tmp_path, text, says):
     path = tmp_path / "log.csv"

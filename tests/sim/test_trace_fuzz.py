@@ -26,7 +26,8 @@ import pytest
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.traces import reader as trace_reader
 from cyclebound.sim.traces.check import Check, bound_named, check
-from cyclebound.sim.traces.trace import Trace, _Table, _Waveform
+from cyclebound.sim.traces.table import Table
+from cyclebound.sim.traces.trace import Trace, Waveform
 from cyclebound.tb.probe import Probe
 
 from .test_check import TABLE, traffic, vcd
@@ -100,7 +101,7 @@ _OPERANDS = (*_NUMBERS, "valid", "ready", "id", "valid[0]", "id[1:3]", "id[-1]",
              "count(valid[i] for i in 999999999)", "clk.valid", "r")
 
 
-class Local(_Waveform):
+class Local(Waveform):
     """A waveform whose reader's words are in memory."""
 
     def __init__(self, path):
@@ -141,7 +142,7 @@ def looked_at(path, start=_START, end=_END, identity="", ends="1", formula="9"):
     except ValueError as error:  # as the command line has it
         raise UserError(str(error)) from None
     if path.suffix == ".csv":
-        opened = _Table(path)
+        opened = Table(path)
     else:
         try:
             opened = Local(path)
