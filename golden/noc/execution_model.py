@@ -241,6 +241,11 @@ class System:
         """All of them."""
         return tuple(dict.fromkeys(map(self.flow, self.transactions)))
 
+    @cached_property
+    def masters(self) -> int:
+        """Transactions that can be under way at a time: K, and no more than one of each flow."""
+        return min(self.hardware.masters, len(self.flows))
+
     def routers(self, transaction: Transaction) -> int:
         """N_R: routers on its path, the shortest."""
         tile, io = self.of[transaction.application].tile, self.hardware.io
@@ -472,7 +477,7 @@ def bound_of(system: System, transaction: Transaction, *, requesters: int, packe
                          f"requesters, since flits come one in a cycle, not {requesters}")
     claim = scheduled_write if transaction.write else scheduled_read
     return hardware.cycles(claim(
-        requesters=requesters, masters=masters or hardware.masters, met=meeting.met,
+        requesters=requesters, masters=masters or system.masters, met=meeting.met,
         mixed=int(meeting.mixed), nbytes=transaction.nbytes, window=packets * PACKET_FLITS,
         period=hardware.period, routers=system.routers(transaction), delta=hardware.delta,
         crossing=0, quarters=hardware.quarters, cap=hardware.cap, part=hardware.part))

@@ -122,7 +122,7 @@ def asked(system: System, allocation: Allocation) -> list[Asked]:
             met[name].update(names)
     return [_asked(system, allocation, t,
                    meets(system, t, (by_name[name] for name in met[t.full_name] - {t.full_name})),
-                   system.hardware.masters)
+                   system.masters)
             for t in system.transactions]
 
 

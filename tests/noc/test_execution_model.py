@@ -438,11 +438,26 @@ def test_a_smallest_conflict_is_named():
 
 
 def test_one_that_cannot_be():
-    """What it takes with others at DDR3 is more than alone: one transaction is the conflict."""
+    """What it takes beside another one at DDR3 is more than alone; without the other it has a
+    table."""
     system = parse_system(CROWDED + crowd(0, "write", 2050))
-    with pytest.raises(NoTable, match=r"^no table exists for c0\.t: with 2 masters it takes more "
-                                      r"than its deadline of 2050$"):
+    with pytest.raises(NoTable, match=r"^no table exists for fine\.t, c0\.t: with 2 masters of "
+                                      r"DDR3, c0\.t takes more than its deadline of 2050$"):
         optimum(system)
+    alone = CROWDED[:CROWDED.index("[[application]]")] + crowd(0, "write", 2050)
+    assert optimum(parse_system(alone)) is not None
+
+
+def test_masters_are_no_more_than_flows():
+    """Two flows are two masters of DDR3, however many are allowed."""
+    text = CROWDED + crowd(0, "write", 4096)
+    system = parse_system(text.replace("masters = 2", "masters = 8"))
+    assert (system.hardware.masters, system.masters) == (8, 2)
+    few = parse_system(text)
+    meeting = Meeting(1, True)
+    for t, same in zip(system.transactions, few.transactions, strict=True):
+        assert (bound_of(system, t, requesters=1, packets=2, meeting=meeting)
+                == bound_of(few, same, requesters=1, packets=2, meeting=meeting))
 
 
 def test_three_that_cannot_be():

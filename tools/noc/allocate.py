@@ -222,7 +222,7 @@ def _placed(system: System, banks: tuple[dict[str, int], dict[str, int]],
     needs = {t.full_name: requesters(system, places, t) for t in order}
     if any(not t.write and needs[t.full_name] > MOST_AT_SINK for t in order):
         return None
-    masters = system.hardware.masters
+    masters = system.masters
     for met in (0, masters - 1, 2 * masters, 4 * masters, 8 * masters):
         meeting = Meeting(met, met > 0 and system.hardware.directions == "preferred")
         lengths = {t.full_name: -(-bound_of(
@@ -357,12 +357,15 @@ def _named(system: System, some: Iterable[Transaction]) -> NoTable:
     some = list(some)
     names = [t.full_name for t in some]
     hardware = system.hardware
-    slots = {t: -(-_shortest(_only(system, [t]), t) // hardware.slot) for t in some}
+    part = _only(system, some)
+    slots = {t: -(-_shortest(part, t) // hardware.slot) for t in some}
     shortest = min(system.slots(t) for t in some)
     apart = all(not system.together(one, other) for one, other in combinations(some, 2))
-    if len(some) == 1:
-        why = (f"with {hardware.masters} masters it takes more than its deadline of "
-               f"{some[0].deadline}")
+    late = [t for t in some if _shortest(part, t) > t.deadline]
+    if late:
+        masters = f"{part.masters} master{'s' * (part.masters > 1)}"
+        why = (f"with {masters} of DDR3, {late[0].full_name} takes more than its deadline of "
+               f"{late[0].deadline}")
     elif apart and sum(slots[t] * shortest // min(shortest, system.slots(t)) for t in some
                        ) > shortest:
         why = (f"no two of them may be under way at a time, and they last "
@@ -421,7 +424,7 @@ class _Program:
         self.meets: dict[tuple[str, str], cp_model.IntVar] = {}
         for one, other in combinations(system.transactions, 2):
             self._pair(one, other)
-        if system.hardware.masters < len(system.flows):
+        if system.masters < len(system.flows):
             self._at_most()
 
     def _pair(self, one: Transaction, other: Transaction) -> None:
@@ -431,7 +434,7 @@ class _Program:
         apart = model.new_int_var(0, period - 1, f"apart {a} {b}")
         rounds = model.new_int_var(-(longest // period), longest // period, f"rounds {a} {b}")
         model.add(self.starts[b] - self.starts[a] == apart + period * rounds)
-        if system.together(one, other) and system.hardware.masters > 1:
+        if system.together(one, other) and system.masters > 1:
             both = self.meets[a, b] = model.new_bool_var(f"meet {a} {b}")
             model.add(apart >= self.lengths[a]).only_enforce_if(~both)
             model.add(apart + self.lengths[b] <= period).only_enforce_if(~both)
