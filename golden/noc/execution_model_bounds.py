@@ -46,6 +46,8 @@ _STORED = 1       # from a word's last flit out of the receiver to its offer at 
 Masters = Annotated[int, Range(1, 8, says="K: masters of the DRAM that may be under way at a time, "
                                           "this one included")]
 Met = Annotated[int, Range(0, says="rows that other transactions may open meanwhile")]
+Spread = Annotated[int, Range(1, says="banks of DDR3 over which the transaction's own requests are "
+                                      "spread: 1 unless addresses are interleaved")]
 Mixed = Annotated[int, Range(0, 1, says="1 where others may go in the other direction meanwhile")]
 Nbytes = Annotated[int, Range(PACKET_BYTES, says="bytes of the transaction, whole packets")]
 Window = Annotated[int, Range(1, says="length of the window, in cycles of the network")]
@@ -54,8 +56,9 @@ Routers = Annotated[int, Range(1, says="N_R: routers on the path")]
 Crossing = Annotated[int, Range(0, says="cycles that must be left of a window beside a packet's "
                                         "flits")]
 _TABLE = ("a table holds: at most K masters at a time, each in a bank of DDR3 of its own and there "
-          "in one row, which it opens once; they may ask in any cycle; a window of the flow has "
-          "opened since reset")
+          "in one row, which it opens once (or, with interleaved addresses, in any, all of which "
+          "are counted as rows that others open); they may ask in any cycle; a window of the flow "
+          "has opened since reset")
 
 
 def _hits(count: int, *, mixed: int, part: Part) -> int:
@@ -72,10 +75,15 @@ def _turns(part: Part) -> tuple[int, int]:
             max(part.nCCD_S, part.nCAS + part.nBURST + max(2, 1 + part.nWPRE) - part.nCWD))
 
 
-def conflict_free(*, requests: int, masters: int, met: int, mixed: int, own: bool, cap: int,
-                  part: Part) -> int:
+def _reopened(part: Part) -> int:
+    """From one decision to the next, where each opens a row of a bank that a refresh has closed."""
+    return max(part.nRCD + LOOKS, part.nRRD_S + LOOKS, part.nFAW - 3 * part.nRCD)
+
+
+def conflict_free(*, requests: int, masters: int, met: int, mixed: int, own: int, cap: int,
+                  part: Part, spread: int = 1) -> int:
     """DDR cycles from a grant that a request just missed to the decision on the last of
-    ``requests`` that then wait; ``own``: the first of them may have to open the row.
+    ``requests`` that then wait, of which ``own`` may have to open a row.
 
     Derivation: round robin grants the transaction each K-th time, so that the requests are granted
     within m K grants; the last one enters the queue at the next departure, leaves it within its
@@ -84,61 +92,76 @@ def conflict_free(*, requests: int, masters: int, met: int, mixed: int, own: boo
     is open, nCCD after the one before (where directions mix, each may turn the bus, as rule 4 is
     no promise for one request), but for
 
-    - ``met`` and, with ``own``, one, that open a row: t_conflict apart (`row_change`), since the
-      bank's transaction before had another row open. (In other banks the activate may wait for
-      nRRD and nFAW, too, but not for as long as that.)
+    - ``met`` and ``own`` that open a row: t_conflict apart (`row_change`), since the bank's
+      transaction before had another row open. (In other banks the activate may wait for nRRD and
+      nFAW, too, but not for as long as that.)
     - after a refresh: the first one comes t_conflict + nRFC after the one before, as banks are
-      closed and the row is opened again; the rows of the other K - 1 are opened again one after
-      the other, and a request looks at its bank two cycles after the decision before, so that each
-      of these is nRCD + 2 apart.
+      closed and the row is opened again; the rows of the other K - 1 (and of all other banks, if
+      each transaction is in ``spread`` of them) are opened again one after the other, and a
+      request looks at its bank two cycles after the decision before, so that each of these is
+      nRCD + 2 apart.
 
     As in `end_to_end.total`, the first of r refreshes is due when the missed grant's burst has
     begun, the last one before the last decision, so that (r - 1) nREFI is what the rest takes.
     """
     change = max(row_change(part), part.nFAW, *_turns(part))
-    again = max(part.nRCD + LOOKS, part.nRRD_S + LOOKS, part.nFAW - 3 * part.nRCD, *(
-        _turns(part) if mixed else ()))
+    again = max((_reopened(part), *(_turns(part) if mixed else ())))
+    rows = masters if spread == 1 else min(masters * spread, part.banks)
     count = requests * masters + cap + QUEUE + 1
     openings = min(count, met + own)
     cycles = _hits(count - openings, mixed=mixed, part=part) + openings * change
-    each = refresh_delay(part) + change + (masters - 1) * again - masters * part.nCCD_S
+    each = refresh_delay(part) + change + (rows - 1) * again - rows * part.nCCD_S
     refreshes = 1
     while refreshes * part.nREFI <= cycles + refreshes * each + change:
         refreshes += 1
     return cycles + refreshes * each
 
 
-def _alone(requests: int, *, own: bool, part: Part) -> int:
+def _alone(requests: int, *, own: int, spread: int, part: Part) -> int:
     """The same for a transaction that has DDR3 for itself, from the first request on offer to the
-    front end until the last one is on the pins.
+    front end until the last one is on the pins; ``own`` of the requests may have to open a row,
+    in one of ``spread`` banks each.
 
     Derivation: the first request passes the registers, and opens the row, where another one is
     open, once the write of the transaction before has recovered: its last beat was on the bus
     before the first request came. Decisions are nCCD apart from then on. One refresh delays them:
     if it is due before the first one, its precharge is that of the row; if between two, the second
-    comes t_conflict + nRFC after the first, as in `conflict_free`.
+    comes t_conflict + nRFC after the first, as in `conflict_free`. Spread over several banks, a
+    request that opens another row is t_conflict after the one before; a refresh has them opened
+    again one after the other, as there, and those that were not open yet as well.
     """
     passes = REGISTERS + LOOKS
     opens = part.nRP + part.nRCD
-    opened = own * (max(0, part.nWR - passes) + opens)
+    opened = (own > 0) * (max(0, part.nWR - passes) + opens)
     refreshed = max(opened, opens)
     if requests > 1:
         refreshed = max(refreshed, opened + row_change(part) - part.nCCD_S)
-    return passes + (requests - 1) * part.nCCD_S + refreshed + refresh_delay(part)
+    cycles = passes + (requests - 1) * part.nCCD_S
+    if spread == 1:
+        return cycles + refreshed + refresh_delay(part)
+    change = max(row_change(part), part.nFAW)
+    cycles += max(0, own - 1) * (change - part.nCCD_S)
+    again = min(spread, requests) * max(0, _reopened(part) - part.nCCD_S)
+    refreshes = 1
+    while refreshes * part.nREFI <= cycles + refreshed + refreshes * (
+            refresh_delay(part) + change + again):
+        refreshes += 1
+    return (cycles + refreshed + refreshes * (refresh_delay(part) + again)
+            + (refreshes - 1) * change)
 
 
 @lru_cache(maxsize=1 << 16)
-def decided(requests: int, *, masters: int, met: int, mixed: int, own: bool, cap: int,
-             part: Part) -> int:
+def decided(requests: int, *, masters: int, met: int, mixed: int, own: int, cap: int,
+            part: Part, spread: int = 1) -> int:
     """From ``requests`` on offer to the front end until the last one is on the pins, at most.
 
     In DDR cycles: `conflict_free`, and for a request that finds the queue empty the registers that
     it passes before it is looked at.
     """
     if masters == 1:
-        return _alone(requests, own=own, part=part)
+        return _alone(requests, own=min(own, requests), spread=spread, part=part)
     waits = conflict_free(requests=requests, masters=masters, met=met, mixed=mixed, own=own,
-                          cap=cap, part=part)
+                          cap=cap, part=part, spread=spread)
     return waits + REGISTERS + LOOKS - GRANTED
 
 
@@ -162,7 +185,8 @@ def latest(packets: int, requesters: int, fits: int, window: int, period: int,
        source="this project, from memory-composition, V and VI", environment=_TABLE)
 def scheduled_write(*, requesters: int, masters: Masters, met: Met, mixed: Mixed, nbytes: Nbytes,
                     window: Window, period: Period, routers: Routers, delta: int,
-                    crossing: Crossing, quarters: int, cap: int, part: Part | str) -> int:
+                    crossing: Crossing, quarters: int, cap: int, part: Part | str,
+                    spread: Spread = 1) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, in DDR cycles.
 
     ``crossing``: cycles that must be left of a window beside a packet's flits for it to begin; 0
@@ -173,7 +197,8 @@ def scheduled_write(*, requesters: int, masters: Masters, met: Met, mixed: Mixed
     `first_packet`), the window (`latest`, over each place in the period), the receiver. Let request
     i be the first since when some of the transaction's always wait for the front end. Then the last
     one is decided on within `conflict_free` of the N - i requests from i on. The row is opened by
-    request 0: where i was on offer before that must have happened, the opening counts, too.
+    request 0: where i was on offer before that must have happened, the opening counts, too. The
+    same is true of each of the first ``spread`` requests and its bank.
     """
     part = part_named(part)
     packets = -(-nbytes // PACKET_BYTES)
@@ -183,14 +208,17 @@ def scheduled_write(*, requesters: int, masters: Masters, met: Met, mixed: Mixed
     offers = [span(before + begin + rest + _WORDS * number, quarters) + ASKED
               for begin in begins for number in range(1, _REQUESTS + 1)]
 
-    def waits(requests: int, *, own: bool) -> int:
-        return decided(requests, masters=masters, met=met, mixed=mixed, own=own, cap=cap,
-                       part=part)
+    spread = min(spread, len(offers))
 
-    opened = waits(1, own=True)  # since the first one was on offer, at the earliest
+    def waits(requests: int, *, own: int) -> int:
+        return decided(requests, masters=masters, met=met, mixed=mixed, own=own, cap=cap,
+                       part=part, spread=spread)
+
+    opened = waits(spread, own=spread)  # since the last of them was on offer, at the earliest
     earliest = [_WORDS * number * 4 // quarters for number in range(len(offers))]
     return part.nCWD + part.nBURST - 1 + max(
-        offer + waits(len(offers) - number, own=earliest[number] <= opened)
+        offer + waits(len(offers) - number, own=min(spread, len(offers) - number) * (
+            number < spread or earliest[number] - earliest[spread - 1] <= opened))
         for number, offer in enumerate(offers))
 
 
@@ -200,7 +228,7 @@ def scheduled_write(*, requesters: int, masters: Masters, met: Met, mixed: Mixed
 def scheduled_read(*, requesters: Annotated[int, Range(1, MOST_AT_SINK)], masters: Masters,
                    met: Met, mixed: Mixed, nbytes: Nbytes, window: Window, period: Period,
                    routers: Routers, delta: int, crossing: Crossing, quarters: int, cap: int,
-                   part: Part | str) -> int:
+                   part: Part | str, spread: Spread = 1) -> int:
     """From a descriptor at the I/O tile's DMA to the last word in local memory, in DDR cycles.
 
     ``requesters`` are those of the bank at the sink: `MOST_AT_SINK` at most, since a word of 8
@@ -219,8 +247,9 @@ def scheduled_read(*, requesters: Annotated[int, Range(1, MOST_AT_SINK)], master
     whole = []
     for packet in range(1, packets + 1):
         beats = (_READ_ASKS + ASKED + decided(
-            packet * _REQUESTS, masters=masters, met=met, mixed=mixed, own=True, cap=cap,
-            part=part) + part.nCAS + part.nBURST - 1)
+            packet * _REQUESTS, masters=masters, met=met, mixed=mixed,
+            own=min(spread, packet * _REQUESTS), cap=cap, part=part, spread=spread)
+            + part.nCAS + part.nBURST - 1)
         whole.append(-(-beats * quarters // 4) + _CROSSES + _HEADER)
     slack = tuple(cycle - whole[0] for cycle in whole)
     if all(cycle <= PAYLOAD_FLITS * number for number, cycle in enumerate(slack)):

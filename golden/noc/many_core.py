@@ -10,6 +10,7 @@ Ref: memory-composition, section VI.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import tdma
 from cyclebound.golden.noc.end_to_end import PACKET_FLITS
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
@@ -142,19 +143,22 @@ def _asked(system: System, allocation: Allocation, t: Transaction, meeting: Meet
         where.address // WORD_BYTES, where.start * hardware.slot, t.period, claim)
 
 
-def at_once(system: System, allocation: Allocation, starts: Iterable[int], *, own_banks: bool
-            ) -> list[Asked]:
+def at_once(system: System, allocation: Allocation, starts: Iterable[int], *, own_banks: bool,
+            interleaved: bool = False) -> list[Asked]:
     """The same without a table of when: each transaction from any cycle on.
 
     All flows may be under way at a time. With ``own_banks`` of DDR3, as ``allocation`` must say,
     each other transaction opens its row when it begins, which it may do twice; without, each
     request of any of them may find another row, and so may each of the transaction's own.
+    With ``interleaved`` addresses each transaction is in all banks, so that none has its own.
     """
+    own_banks = own_banks and not interleaved
     result = []
     for t, start in zip(system.transactions, starts, strict=True):
         others = [other for other in system.transactions if system.flow(other) != system.flow(t)]
         met = sum(1 + -(-t.period // other.period) for other in others) if own_banks else ANY
         meeting = Meeting(met, any(other.write != t.write for other in others))
         one = _asked(system, allocation, t, meeting, len(system.flows))
-        result.append(replace(one, start=start))
+        spread = min(part_named(system.hardware.part).banks, one.bursts) if interleaved else 1
+        result.append(replace(one, start=start, claim={**one.claim, "spread": spread}))
     return result

@@ -3,13 +3,16 @@
 A packet's address header has 31 bits. To the I/O tile they say, from the lowest on, the word of a
 burst, the burst of a row, the row, the bank, and the number of the compute tile that sends. So of
 each bank as many rows can be written as bits are left.
+
+A row of a bank has contiguous addresses, and so have a bank's rows. With interleaving, bursts that
+follow each other are in banks that do (`interleaved`).
 """
 
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.golden.parameters import check_integer
 
-__all__ = ["ADDRESS_BITS", "place_bits", "row_bits", "tile_bits"]
+__all__ = ["ADDRESS_BITS", "interleaved", "place_bits", "row_bits", "tile_bits"]
 
 ADDRESS_BITS = 31
 WORD_BITS = (REQUEST_BYTES // 4 - 1).bit_length()
@@ -38,3 +41,15 @@ def row_bits(part: Part | str, tiles: int) -> int:
         raise ValueError(f"an address of {ADDRESS_BITS} bits must have room for a row, a bank of "
                          f"{dram.banks}, a burst of {dram.columns // 8} and one of {tiles} tiles")
     return min(left, (dram.rows - 1).bit_length())
+
+
+def interleaved(bank: int, row: int, column: int, part: Part | str) -> tuple[int, int, int]:
+    """Bank, row and burst of a row where an address is with interleaving, given where it would be
+    without: the lowest bits are the bank's, the next ones the burst's, the rest the row's.
+
+    Banks, rows and bursts of a row are numbers of ``part``, each a power of two.
+    """
+    dram = part_named(part)
+    bursts = dram.bursts_per_row
+    address = (bank * dram.rows + row) * bursts + column
+    return address % dram.banks, address // dram.banks // bursts, address // dram.banks % bursts

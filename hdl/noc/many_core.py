@@ -80,6 +80,8 @@ class ManyCore(wiring.Component):
         Age cap of the reorder core, at least 1: without one no read has a bound.
     part : Part or str
         The DRAM, or its name.
+    interleaved : int
+        1: bursts that follow each other are in different banks of DDR3, as of `SharedDram`.
 
     Members
     -------
@@ -113,7 +115,8 @@ class ManyCore(wiring.Component):
     """
 
     def __init__(self, *, rows=2, columns=3, io=2, banks=8, words=2048, requesters=12,
-                 slots=32, packets=2, delta=5, quarters=3, cap=9, part="ddr3-1600-module"):
+                 slots=32, packets=2, delta=5, quarters=3, cap=9, part="ddr3-1600-module",
+                 interleaved=0):
         check_integer("rows", rows, 1, 16)
         check_integer("columns", columns, 1, 16)
         check_integer("places of the mesh", rows * columns, 2, 9)
@@ -129,7 +132,9 @@ class ManyCore(wiring.Component):
         self.shape, self.part = Shape(rows, columns), part_named(part)
         self.io, self.banks, self.words = io, banks, words
         self.requesters, self.slots, self.packets = requesters, slots, packets
+        check_integer("interleaved", interleaved, 0, 1)
         self.delta, self.quarters, self.cap = delta, quarters, cap
+        self.interleaved = interleaved
         self.nodes = [number for number in range(rows * columns) if number != io]
         self.tiles = tiles = len(self.nodes)
         self._shared = {"masters": 2 * tiles, "rivals": 0, "slot_bits": (slots - 1).bit_length()}
@@ -156,7 +161,8 @@ class ManyCore(wiring.Component):
     @cached_property
     def dram(self):
         """Front end, reorder core and controller, made when first used."""
-        return SharedDram(**self._shared, cap=self.cap, part=self.part)
+        return SharedDram(**self._shared, cap=self.cap, part=self.part,
+                          interleaved=self.interleaved)
 
     def _headers(self, number):
         """The first flits from a compute tile to the I/O tile, and from there."""

@@ -17,7 +17,7 @@ from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.hdl.dram.page_controller import BusLayout, DeliverLayout, PageController
 from cyclebound.hdl.dram.reorder_core import ReorderCore, RequestLayout
-from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.parameters import check_integer, check_power_of_two
 
 __all__ = ["SharedDram", "tag_bits"]
 
@@ -48,6 +48,9 @@ class SharedDram(wiring.Component):
         Age cap of the reorder core.
     part : Part or str
         The DRAM, or its name.
+    interleaved : int
+        1: bursts of a master whose addresses follow each other are in banks that do
+        (`golden.noc.many_core_data.interleaved`); 0: in one row.
 
     Members
     -------
@@ -69,12 +72,17 @@ class SharedDram(wiring.Component):
         Width of such a tag: `tag_bits`.
     """
 
-    def __init__(self, *, masters, rivals, slot_bits, cap, part):
+    def __init__(self, *, masters, rivals, slot_bits, cap, part, interleaved=0):
         check_integer("masters", masters, 1)
         check_integer("rivals", rivals, 0, 7)
         check_integer("bits of a tag", slot_bits, 1)
         self.masters, self.rivals, self.slot_bits = masters, rivals, slot_bits
-        self.cap, self.part = cap, part_named(part)
+        check_integer("interleaved", interleaved, 0, 1)
+        self.cap, self.part, self.interleaved = cap, part_named(part), interleaved
+        if interleaved:
+            for what in ("rows", "banks", "bursts_per_row"):
+                check_power_of_two(f"{what} of {self.part.name}, whose addresses are interleaved,",
+                                   getattr(self.part, what), 2)
         self.beat_bits = 8 * REQUEST_BYTES // _BEATS
         self.tag_bits = tag_bits(masters=masters, rivals=rivals, slot_bits=slot_bits)
         self.request = RequestLayout(part=self.part, tag_bits=slot_bits)
@@ -106,7 +114,7 @@ class SharedDram(wiring.Component):
             m.submodules[name] = part
         front, reorder, pages = self.parts.values()
         for sink, port in zip(self.sinks, front.sinks, strict=False):
-            m.d.comb += [port.valid.eq(sink.valid), port.payload.eq(sink.payload),
+            m.d.comb += [port.valid.eq(sink.valid), port.payload.eq(self._placed(sink.payload)),
                          sink.ready.eq(port.ready)]
         self._rivals(m, front)
 
@@ -124,6 +132,16 @@ class SharedDram(wiring.Component):
             self.deliver.eq(pages.deliver),
         ]
         return m
+
+    def _placed(self, request):
+        """The request, at the place that its address has."""
+        if not self.interleaved:
+            return request
+        address, fields, low = Cat(request.column, request.row, request.bank), {}, 0
+        for name in ("bank", "column", "row"):  # from the lowest bits on
+            fields[name] = address[low:][:len(request[name])]
+            low += len(request[name])
+        return Cat(fields.get(name, request[name]) for name in self.request.members)
 
     def _rivals(self, m, front):
         """Requests of the masters that are inside."""

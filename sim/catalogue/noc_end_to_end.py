@@ -160,16 +160,25 @@ BLOCKS = (
             "small": Configuration({
                 "rows": 1, "columns": 3, "io": 1, "banks": 2, "words": 256, "requesters": 4,
                 "slots": 8, "packets": 2, "delta": 2, "quarters": 3, "cap": 9,
-                "part": "ddr3-1600-module"}),
+                "part": "ddr3-1600-module", "interleaved": 0}),
             "paper": Configuration({
                 "rows": 2, "columns": 3, "io": 2, "banks": 8, "words": 2048, "requesters": 12,
                 "slots": 32, "packets": 2, "delta": 5, "quarters": 3, "cap": 9,
-                "part": "ddr3-1600-module"}),
+                "part": "ddr3-1600-module", "interleaved": 0}),
+            "interleaved": Configuration({
+                "rows": 2, "columns": 3, "io": 2, "banks": 8, "words": 2048, "requesters": 12,
+                "slots": 32, "packets": 2, "delta": 5, "quarters": 3, "cap": 9,
+                "part": "ddr3-1600-module", "interleaved": 1}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.noc.many_core", quick=("small",), tests=(
+            Testbench("cycle", "cyclebound.tb.noc.many_core", configurations=("small", "paper"),
+                      quick=("small",), tests=(
                 "a_table_that_holds", "everywhere_at_once", "transactions_that_are_none")),
+            Testbench("interleaved", "cyclebound.tb.noc.many_core", thorough=True,
+                      configurations=("interleaved",), max_cycles=50_000_000,
+                      tests=("interleaved", "transactions_that_are_none")),
             Testbench("applications", "cyclebound.tb.noc.many_core", thorough=True,
+                      configurations=("small", "paper"),
                       max_cycles=50_000_000, tests=("many_tables", "from_two_to_eight")),
         ),
         bounds=(

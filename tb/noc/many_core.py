@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import tdma
 from cyclebound.golden.noc.end_to_end_data import SEED_BITS
 from cyclebound.golden.noc.execution_model import (
@@ -77,7 +78,7 @@ async def play(bench: Bench, transactions: Sequence[Asked],
         await scene.run(max(0, network_start(at, bench) - scene.now - _AHEAD))
         collect()
         if not one.write:
-            scene.dram.fill(one.bank, one.row, one.column, rng.randbytes(one.nbytes))
+            scene.fill_dram(one, rng.randbytes(one.nbytes))
         scene.declare(one)
         scene.begin(one, at, rng.getrandbits(SEED_BITS))
         flow = one.tile, one.write
@@ -158,8 +159,9 @@ def one_each(bench: Bench, flows: Sequence[Flow], nbytes: int, *, banks: Sequenc
     DDR3; windows of as many packets as fit, equal for all flows of a direction."""
     base = hardware(bench)
     period = 1 << 16
+    rows_apart = part_named(base.part).banks  # with interleaved addresses, too
     applications = tuple(Application(f"a{number}", tile, (Transaction(
-        f"a{number}", "t", nbytes, write, period, period, number + 1),))
+        f"a{number}", "t", nbytes, write, period, period, (number + 1) * rows_apart),))
         for number, (tile, write) in enumerate(flows))
     system = System(base, applications)
     local = {f"a{number}.t": int(not write) for number, (_, write) in enumerate(flows)}
@@ -179,7 +181,7 @@ async def without_table(bench: Bench, flows: Sequence[Flow], *, own_banks: bool,
     spread = system.hardware.period
     transactions, sharing = [], {}
     for one in at_once(system, allocation, [bench.rng.randrange(spread) for _ in flows],
-                       own_banks=own_banks):
+                       own_banks=own_banks, interleaved=bool(bench.parameters["interleaved"])):
         if one.write and requesters > 1:
             one = replace(one, claim={**one.claim, "requesters": requesters})
             sharing[one.tile, one.local] = requesters
@@ -190,7 +192,8 @@ async def without_table(bench: Bench, flows: Sequence[Flow], *, own_banks: bool,
     transactions = [replace(one, period=period) for one in transactions]
     took = await play(bench, transactions, windows(system, allocation), spread,
                       until=times * period, hammered=sharing)
-    keep("own banks" if own_banks else "one bank", requesters, transactions, took, where)
+    keep("interleaved" if bench.parameters["interleaved"] else
+         "own banks" if own_banks else "one bank", requesters, transactions, took, where)
     return took
 
 
@@ -201,8 +204,9 @@ def keep(how: str, requesters: int, transactions: Sequence[Asked], took: Took,
     before = json.loads(file.read_text()) if file.exists() else []
     row = {"flows": len(transactions), "banks": how, "requesters": requesters}
     for write, name in ((True, "write"), (False, "read")):
-        row[name] = [max(took.longest[one.name] for one in transactions if one.write == write),
-                     max(bound(one, where) for one in transactions if one.write == write)]
+        if some := [one for one in transactions if one.write == write]:
+            row[name] = [max(took.longest[one.name] for one in some),
+                         max(bound(one, where) for one in some)]
     file.write_text(json.dumps([*before, row]))
 
 
@@ -233,19 +237,29 @@ async def from_two_to_eight(bench: Bench) -> None:
 
 
 @testbench
+async def interleaved(bench: Bench) -> None:
+    """One to eight flows whose addresses are interleaved: all of them meet in all banks."""
+    nbytes = min(4096, 8 * bench.parameters["words"])
+    for count in (1, 2, 4, 6, 8):
+        await without_table(bench, flows_of(bench, count), own_banks=False, requesters=1,
+                            nbytes=nbytes, times=4)
+
+
+@testbench
 async def transactions_that_are_none(bench: Bench) -> None:
     """Refused, each by its flow, and the good ones after them arrive."""
     system, allocation = one_each(bench, flows_of(bench, 2), 256, banks=(0, 1))
     await bench.reset()
     bench.forget()
     scene = ManyCoreScene(bench, windows(system, allocation), system.hardware.period)
-    one, other = at_once(system, allocation, (0, 0), own_banks=True)
+    one, other = at_once(system, allocation, (0, 0), own_banks=True,
+                         interleaved=bool(bench.parameters["interleaved"]))
     p, burst_words = bench.parameters, 16
     wrong: list[dict[str, Any]] = [
         {"bursts": 0}, {"column": scene.part.bursts_per_row - 1, "bursts": 2},
         {"word": p["words"] - burst_words, "bursts": 2}]
     at = _AHEAD + network_cycle(scene.now, p["quarters"])
-    scene.dram.fill(other.bank, other.row, other.column, bench.rng.randbytes(other.nbytes))
+    scene.fill_dram(other, bench.rng.randbytes(other.nbytes))
     for changes in wrong:
         for each in (one, other):
             scene.try_bad(replace(each, **changes), at)

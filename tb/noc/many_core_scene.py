@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import tdma
-from cyclebound.golden.noc.end_to_end_data import WORD_BYTES, word
+from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES, word
 from cyclebound.golden.noc.many_core import Asked
+from cyclebound.golden.noc.many_core_data import interleaved
 from cyclebound.tb.bench import Bench
 from cyclebound.tb.noc.end_to_end import network_start
 from cyclebound.tb.noc.wide_dram import WideDram
@@ -31,7 +32,7 @@ class ManyCoreScene:
                  hammered: Mapping[Rival, int] | None = None) -> None:
         self.bench, p = bench, bench.parameters
         self.tiles = p["rows"] * p["columns"] - 1
-        self.words = p["words"]
+        self.words, self._interleaved = p["words"], p["interleaved"]
         self.part = part_named(p["part"])
         self.dram = WideDram(self.part, bench.outputs)
         self.start = bench.cycle
@@ -185,9 +186,19 @@ class ManyCoreScene:
         return b"".join(word(index, self.words, seed).to_bytes(WORD_BYTES, "little")
                         for index in range(one.nbytes // WORD_BYTES))
 
+    def _places(self, one: Asked) -> list[tuple[int, int, int]]:
+        """Bank, row and column of each of its bursts."""
+        places = [(one.bank, one.row, one.column + number) for number in range(one.bursts)]
+        return [interleaved(*place, self.part) for place in places] if self._interleaved else places
+
     def in_dram(self, one: Asked) -> bytes:
         """What DDR3 has where a transaction writes, or reads."""
-        return self.dram.read(one.bank, one.row, one.column, one.nbytes)
+        return b"".join(self.dram.burst(*place) for place in self._places(one))
+
+    def fill_dram(self, one: Asked, data: bytes) -> None:
+        """The same, before it is read."""
+        for number, place in enumerate(self._places(one)):
+            self.dram.fill(*place, data[number * REQUEST_BYTES:][:REQUEST_BYTES])
 
     async def in_local_memory(self, one: Asked) -> bytes:
         """What a core reads from a transaction's buffer; the others pause."""

@@ -36,6 +36,8 @@ class Master:
         How often it has a request on offer.
     bank : int
         Its bank.
+    anywhere : int
+        If not 0, each of its requests is to another row, of one of so many banks.
     """
 
     write: bool
@@ -43,17 +45,19 @@ class Master:
     asks: float = 1.0
     rows: list[int] = field(default_factory=list)
     row: int = 1
+    anywhere: int = 0
 
 
-def pins_after(masters, requests, start, write, rng):
-    """Cycles from ``requests`` requests of port 0 on offer in cycle ``start``, to a row that is not
-    open, until the last one is on the pins, and how many rows others have opened from then on."""
+def pins_after(masters, requests, start, write, rng, spread=1):
+    """Cycles from ``requests`` requests of port 0 on offer in cycle ``start``, to rows that are not
+    open, of ``spread`` banks in turn, until the last one is on the pins."""
     ports = 1 + len(masters)
     front = MultiPortFrontEndModel(priorities=[4] * ports, limits=[0] * ports)
     reorder = ReorderCoreModel(entries=8, cap=CAP, cycle=PART.nRC)
     pages = PageControllerModel(PART, close=False, postpone=1)
     offers, left, done, now = {}, requests, 0, 0
-    before = QueuedRequest(4, True, MINE, 7, 0, MINE)  # has opened another row of the bank
+    # have opened other rows of the banks
+    before = [QueuedRequest(4, True, MINE + bank, 7, 0, MINE) for bank in range(spread)]
     while done < requests:
         shown = reorder._shown
         taken, _, closed, _, _ = pages.step(shown)
@@ -68,11 +72,14 @@ def pins_after(masters, requests, start, write, rng):
         for port, master in enumerate(masters, 1):
             master.row += now in master.rows
             if port not in offers and rng.random() < master.asks:
-                offers[port] = QueuedRequest(4, master.write, master.bank, master.row, 0, port)
-        if now == start // 2:
-            offers[MINE] = before
+                master.row += master.anywhere > 0
+                bank = rng.randrange(master.anywhere) if master.anywhere else master.bank
+                offers[port] = QueuedRequest(4, master.write, bank, master.row, 0, port)
+        if start // 2 <= now and before and MINE not in offers:
+            offers[MINE] = before.pop()
         if now >= start and left:
-            offers[MINE] = QueuedRequest(4, write, MINE, 0, 0, MINE)
+            bank = MINE + (requests - left) % spread
+            offers[MINE] = QueuedRequest(4, write, bank, 0, 0, MINE)
     return now - start  # taken a cycle before it is on the pins, and counted one later
 
 
@@ -133,6 +140,41 @@ def test_alone_the_bound_is_what_the_models_take():
         allowed = decided(requests, masters=1, met=0, mixed=0, own=True, cap=CAP, part=PART)
         # 11: the write before, in the same bank, is over for long
         assert allowed - worst == 11
+
+
+@pytest.mark.unit
+def test_alone_in_several_banks():
+    """Interleaved addresses: each bank's row has to be opened, and again after a refresh."""
+    rng, shares = random.Random(1), []
+    for spread, several in ((2, (2, 3)), (8, (5, 8, 32))):
+        for requests in several:
+            for write in (True, False):
+                allowed = decided(requests, masters=1, met=0, mixed=0, own=spread, cap=CAP,
+                                  part=PART, spread=spread)
+                shares += [pins_after([], requests, start, write, rng, spread) / allowed
+                           for start in range(2 * PART.nREFI - 400, 2 * PART.nREFI + 20, 21)]
+    assert 0.8 < max(shares) <= 1
+
+
+def anywhere(rng):
+    """Others whose addresses are interleaved, too: cycles taken and allowed."""
+    count, requests = rng.randint(2, 8), rng.choice((1, 3, 8, 16))
+    write, start = rng.random() < 0.5, PART.nREFI * rng.choice((1, 2)) - rng.randrange(0, 250)
+    reads, banks = rng.choice((0, 0.5)), rng.choice((1, 1, PART.banks))
+    masters = [Master(rng.random() >= reads, 0, rng.choice((1.0, 1.0, 0.5)), anywhere=banks)
+               for _ in range(1, count)]
+    return (pins_after(masters, requests, start, write, rng, 8),
+            decided(requests, masters=count, met=1 << 16, mixed=1, own=8, cap=CAP, part=PART,
+                    spread=8))
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.thorough)
+                                       for part in range(1, 9))])
+def test_interleaved_masters_keep_the_bound(part):
+    shares = [took / allowed for took, allowed in (
+        anywhere(random.Random(1000 * part + seed)) for seed in range(400 if part else 15))]
+    assert 0.3 < max(shares) <= 1
 
 
 @pytest.mark.unit

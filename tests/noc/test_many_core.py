@@ -11,7 +11,7 @@ from cyclebound.golden.dram.timing import DDR3_1600_MODULE
 from cyclebound.golden.noc import many_core as golden
 from cyclebound.golden.noc.end_to_end_data import word
 from cyclebound.golden.noc.execution_model import Hardware
-from cyclebound.golden.noc.many_core_data import row_bits, tile_bits
+from cyclebound.golden.noc.many_core_data import interleaved, row_bits, tile_bits
 from cyclebound.golden.noc.routes import Mesh
 from cyclebound.hdl.noc.many_core import ManyCore
 from cyclebound.sim import catalogue
@@ -22,7 +22,8 @@ from cyclebound.tools.noc.system_file import SYSTEM_EXAMPLE, parse_system, syste
 
 unit = pytest.mark.unit
 TINY = {"rows": 1, "columns": 2, "io": 0, "banks": 2, "words": 64, "requesters": 3, "slots": 2,
-        "packets": 2, "delta": 2, "quarters": 3, "cap": 9, "part": "ddr3-1600-module"}
+        "packets": 2, "delta": 2, "quarters": 3, "cap": 9, "part": "ddr3-1600-module",
+        "interleaved": 0}
 
 
 @unit
@@ -39,6 +40,7 @@ TINY = {"rows": 1, "columns": 2, "io": 0, "banks": 2, "words": 64, "requesters":
     ({"packets": 1}, ValueError, "packets must be at least 2, not 1"),
     ({"quarters": 0}, ValueError, "quarters must be from 1 to 4, not 0"),
     ({"cap": 0}, ValueError, "cap must be at least 1, not 0"),
+    ({"interleaved": 2}, ValueError, "interleaved must be from 0 to 1, not 2"),
     ({"delta": "5"}, TypeError, "delta must be an integer, not '5'")])
 def test_refuses(changes, kind, message):
     with pytest.raises(kind, match=f"^{message}$"):
@@ -60,6 +62,34 @@ def test_an_address_has_room_for_rows():
     with pytest.raises(ValueError, match="must have room for a row"):
         row_bits(replace(DDR3_1600_MODULE, columns=1 << 27), 4)
     assert [tile_bits(tiles) for tiles in (1, 2, 3, 5, 8)] == [1, 1, 2, 3, 3]
+
+
+@unit
+def test_interleaved_addresses_are_in_all_banks_by_turns():
+    """Each place is another one, bursts that follow each other are in banks that do, and as many
+    as a row of each bank has share these rows."""
+    dram = replace(DDR3_1600_MODULE, rows=4, columns=32)
+    bursts, rows = dram.bursts_per_row, dram.rows
+    places = [interleaved(bank, row, column, dram) for bank in range(dram.banks)
+              for row in range(rows) for column in range(bursts)]
+    assert len(set(places)) == len(places) == dram.banks * rows * bursts
+    assert [bank for bank, _, _ in places] == [number % dram.banks for number in range(len(places))]
+    for first in range(0, len(places), dram.banks * bursts):
+        assert {row for _, row, _ in places[first:first + dram.banks * bursts]} == {
+            first // (dram.banks * bursts)}
+
+
+@unit
+def test_interleaved_a_transaction_is_in_all_banks():
+    system = parse_system(SYSTEM_EXAMPLE)
+    allocation = greedy(system)
+    spread, one_bank = (golden.at_once(system, allocation, range(7), own_banks=True, interleaved=on)
+                        for on in (True, False))
+    assert [one.claim["spread"] for one in spread] == [min(8, one.bursts) for one in spread]
+    assert {one.claim["spread"] for one in one_bank} == {1}
+    assert {one.claim["met"] for one in spread} == {golden.ANY}
+    assert all(golden.bound(one, system.hardware) > golden.bound(other, system.hardware)
+               for one, other in zip(spread, one_bank, strict=True))
 
 
 @unit
@@ -108,10 +138,10 @@ def test_without_a_table_all_flows_are_masters():
                for one, other in zip(own, any_bank, strict=True))
 
 
-def _simulated(component, tmp_path, tests=("everywhere_at_once",)):
+def _simulated(component, tmp_path, tests=("everywhere_at_once",), **changes):
     named = catalogue.load().find("noc.many_core")
     block = Block(name="noc.many_core", summary="", component=component,
-                  configurations={"own": Configuration(TINY)},
+                  configurations={"own": Configuration({**TINY, **changes})},
                   testbenches=(Testbench("t", "cyclebound.tb.noc.many_core", tests=tests),),
                   bounds=named.bounds, fpga=None, signals=())
     return simulate(block, Job("noc.many_core", "own", "t", 1, str(tmp_path)))
@@ -129,6 +159,29 @@ class WrongRow(ManyCore):
 def test_a_tiny_one_moves_all_data(tmp_path):
     outcome = _simulated(ManyCore, tmp_path)
     assert outcome.passed, outcome.reason
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_a_tiny_one_with_interleaved_addresses(tmp_path):
+    outcome = _simulated(ManyCore, tmp_path, ("interleaved",), interleaved=1)
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == {"scheduled_write", "scheduled_read"}
+
+
+class Contiguous(ManyCore):
+    """Its addresses are not interleaved."""
+
+    def __init__(self, *, interleaved, **parameters):
+        super().__init__(interleaved=0, **parameters)
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_contiguous_addresses_are_no_interleaved_ones(tmp_path):
+    outcome = _simulated(Contiguous, tmp_path, ("interleaved",), interleaved=1)
+    assert not outcome.passed
+    assert "wrote" in outcome.reason
 
 
 @pytest.mark.thorough
