@@ -27,10 +27,10 @@ from cyclebound.golden.noc.end_to_end import (
     span,
 )
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
-from cyclebound.golden.noc.packet import PAYLOAD_FLITS
+from cyclebound.golden.noc.packet import HEADER_FLITS, PAYLOAD_FLITS
 
-__all__ = ["MOST_AT_SINK", "PACKET_BYTES", "QUEUE", "conflict_free", "decided", "latest",
-           "scheduled_read", "scheduled_write"]
+__all__ = ["MOST_AT_SINK", "PACKET_BYTES", "QUEUE", "commanded_read", "conflict_free", "decided",
+           "latest", "scheduled_read", "scheduled_write"]
 
 PACKET_BYTES = 4 * PAYLOAD_FLITS
 QUEUE = 8         # n: places of the reorder core
@@ -41,11 +41,14 @@ _READ_ASKS = 4    # DDR cycles from a descriptor to its first burst on offer to 
 _CROSSES = 1      # from there to the network's cycle that follows
 _HEADER = 71      # from a packet's last beat to its first flit: its 64 words into the sender, as in
                   # `first_packet`, and two cycles out of its buffer
+_TAKES = 4        # from a transaction on offer to an idle network interface to its first word
 _STORED = 1       # from a word's last flit out of the receiver to its offer at the bank
 
 Masters = Annotated[int, Range(1, 8, says="K: masters of the DRAM that may be under way at a time, "
                                           "this one included")]
 Met = Annotated[int, Range(0, says="rows that other transactions may open meanwhile")]
+Command = Annotated[int, Range(0, says="words of a command that its tile may send before the "
+                                       "write; 0: none are sent")]
 Spread = Annotated[int, Range(1, says="banks of DDR3 over which the transaction's own requests are "
                                       "spread: 1 unless addresses are interleaved")]
 Mixed = Annotated[int, Range(0, 1, says="1 where others may go in the other direction meanwhile")]
@@ -178,6 +181,13 @@ def latest(packets: int, requesters: int, fits: int, window: int, period: int,
     return tuple(int((begin - ready).max()) for begin in begun)
 
 
+def _command_sent(words: int, crossing: int, window: int, period: int) -> int:
+    """Cycles from a command on offer to a network interface that is idle until that takes the next
+    transaction: its words into the interface, the window, its flits, and a cycle back."""
+    flits = words + HEADER_FLITS
+    return _TAKES + words + 1 + latest(1, 1, flits + crossing, window, period)[0] + flits + 1
+
+
 @bound(formula="max over requests i of span(t_1 + t_2 + read + begin_i + lambda + 66 + 2 + 32 "
                "(1 or 2)) + 5 + nCWD + nBURST + B nCCD + (o + own) (t_conflict - nCCD) + r (nRFC + "
                "t_conflict + (K - 1) (nRCD + 2) - K nCCD), B = (N - i) K + cap + n + 1; mixed: "
@@ -186,7 +196,7 @@ def latest(packets: int, requesters: int, fits: int, window: int, period: int,
 def scheduled_write(*, requesters: int, masters: Masters, met: Met, mixed: Mixed, nbytes: Nbytes,
                     window: Window, period: Period, routers: Routers, delta: int,
                     crossing: Crossing, quarters: int, cap: int, part: Part | str,
-                    spread: Spread = 1) -> int:
+                    spread: Spread = 1, command: Command = 0) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, in DDR cycles.
 
     ``crossing``: cycles that must be left of a window beside a packet's flits for it to begin; 0
@@ -198,12 +208,16 @@ def scheduled_write(*, requesters: int, masters: Masters, met: Met, mixed: Mixed
     i be the first since when some of the transaction's always wait for the front end. Then the last
     one is decided on within `conflict_free` of the N - i requests from i on. The row is opened by
     request 0: where i was on offer before that must have happened, the opening counts, too. The
-    same is true of each of the first ``spread`` requests and its bank.
+    same is true of each of the first ``spread`` requests and its bank. A ``command`` that was on
+    offer to the network interface first has left within `_command_sent`, and there is one at most,
+    as a tile has one read under way.
     """
     part = part_named(part)
     packets = -(-nbytes // PACKET_BYTES)
     begins = latest(packets, requesters, PACKET_FLITS + crossing, window, period)
     before = fill(nbytes=nbytes, requesters=requesters) + first_packet(requesters=requesters)
+    if command:
+        before += _command_sent(command, crossing, window, period)
     rest = routers * (delta + 1) + PACKET_FLITS + RECEIVED
     offers = [span(before + begin + rest + _WORDS * number, quarters) + ASKED
               for begin in begins for number in range(1, _REQUESTS + 1)]
@@ -257,3 +271,47 @@ def scheduled_read(*, requesters: Annotated[int, Range(1, MOST_AT_SINK)], master
     last = whole[0] + latest(packets, 1, PACKET_FLITS + crossing, window, period, slack)[-1]
     arrived = last + routers * (delta + 1) + PACKET_FLITS
     return span(arrived + RECEIVED + PAYLOAD_FLITS + _STORED + requesters, quarters)
+
+
+@bound(formula="span(1 + write under way + 4 + w + 1 + window + w + 3 + lambda + 2 + 65 + w) "
+               "+ core + 1 + scheduled_read, w: words of a command",
+       source="this project, from memory-composition, II, Example 2", environment=_TABLE + "; a "
+       "tile has one write and one read under way at most")
+def commanded_read(*, io_core: Annotated[int, Range(1, says="DDR cycles of the I/O core, from "
+                                                            "a command's last word until the DMA "
+                                                            "is told")],
+                   command: Annotated[int, Range(1, says="words of a command")],
+                   write_window: Window, write_nbytes: Annotated[int, Range(0, says=(
+                       "bytes of the longest write of the tile that may be under way; 0: none"))],
+                   write_requesters: Annotated[int, Range(1, says=(
+                       "requesters of that write's bank"))],
+                   requesters: Annotated[int, Range(1, MOST_AT_SINK)], masters: Masters, met: Met,
+                   mixed: Mixed, nbytes: Nbytes, window: Window, period: Period, routers: Routers,
+                   delta: int, crossing: Crossing, quarters: int, cap: int, part: Part | str,
+                   spread: Spread = 1) -> int:
+    """From a compute tile's core that asks for a read to the read's last word in local memory, in
+    DDR cycles.
+
+    The command is a packet of the tile's writes' flow, whose window is ``write_window``. The other
+    parameters are those of `scheduled_read`.
+
+    Derivation: at worst a write of the tile has been offered to the network interface one cycle
+    before. The interface takes no other transaction until the last flit of that is loaded: its
+    first packet can begin within `first_packet`, all have begun within `latest`, and 66 flits and a
+    cycle follow. Then the command goes in, waits for its window and is sent, as in `_command_sent`;
+    it arrives lambda after its last flit. In the I/O tile's receiver there is one packet at most
+    before it: one of n entries takes n + 1 cycles to arrive, so that never more than 65 entries of
+    whole packets wait. Its words come out one in a cycle, and the core has the DMA told ``io_core``
+    cycles after the last one. The DMA is idle, as the tile has no other read.
+    """
+    sent = _command_sent(command, crossing, write_window, period)
+    busy = 0
+    if write_nbytes:
+        begins = latest(-(-write_nbytes // PACKET_BYTES), write_requesters, PACKET_FLITS + crossing,
+                        write_window, period)
+        busy = first_packet(requesters=write_requesters) + begins[-1] + PACKET_FLITS + 1
+    cycles = (1 + busy + sent + routers * (delta + 1) + RECEIVED + PAYLOAD_FLITS + 1 + command)
+    return span(cycles, quarters) + io_core + 1 + scheduled_read(
+        requesters=requesters, masters=masters, met=met, mixed=mixed, nbytes=nbytes, window=window,
+        period=period, routers=routers, delta=delta, crossing=crossing, quarters=quarters, cap=cap,
+        part=part, spread=spread)

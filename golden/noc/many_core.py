@@ -23,9 +23,13 @@ from cyclebound.golden.noc.execution_model import (
     Transaction,
     meets,
 )
-from cyclebound.golden.noc.execution_model_bounds import scheduled_read, scheduled_write
+from cyclebound.golden.noc.execution_model_bounds import (
+    commanded_read,
+    scheduled_read,
+    scheduled_write,
+)
 from cyclebound.golden.noc.execution_model_check import requesters
-from cyclebound.golden.noc.many_core_data import row_bits
+from cyclebound.golden.noc.many_core_data import command_bits, command_words, row_bits
 from cyclebound.golden.noc.routes import Mesh, Tile
 
 __all__ = ["ANY", "Asked", "asked", "at_once", "bound", "compute_tiles", "hardware_of", "misfits",
@@ -54,7 +58,7 @@ class Asked:
     start, period : int
         Cycles of the network until it first begins, and from then on until it does again.
     claim : Mapping[str, int]
-        Parameters of its bound, `scheduled_write` or `scheduled_read`.
+        Parameters of its bound, `bound_named`.
     """
 
     name: str
@@ -75,10 +79,17 @@ class Asked:
         """Bytes that it moves."""
         return self.bursts * REQUEST_BYTES
 
+    @property
+    def bound_named(self) -> str:
+        """Its bound's name."""
+        return ("scheduled_write" if self.write else
+                "commanded_read" if "io_core" in self.claim else "scheduled_read")
+
 
 def bound(one: Asked, hardware: Hardware) -> int:
     """DDR cycles that it takes at most."""
-    claim = scheduled_write if one.write else scheduled_read
+    claim = {claim.name: claim for claim in (scheduled_write, scheduled_read, commanded_read)}[
+        one.bound_named]
     return claim(**one.claim, delta=hardware.delta, quarters=hardware.quarters, cap=hardware.cap,
                  part=hardware.part)
 
@@ -144,13 +155,14 @@ def _asked(system: System, allocation: Allocation, t: Transaction, meeting: Meet
 
 
 def at_once(system: System, allocation: Allocation, starts: Iterable[int], *, own_banks: bool,
-            interleaved: bool = False) -> list[Asked]:
+            interleaved: bool = False, io_core: int = 0) -> list[Asked]:
     """The same without a table of when: each transaction from any cycle on.
 
     All flows may be under way at a time. With ``own_banks`` of DDR3, as ``allocation`` must say,
     each other transaction opens its row when it begins, which it may do twice; without, each
     request of any of them may find another row, and so may each of the transaction's own.
-    With ``interleaved`` addresses each transaction is in all banks, so that none has its own.
+    With ``interleaved`` addresses each transaction is in all banks, so that none has its own. With
+    an ``io_core``, of so many DDR cycles, compute tiles ask for their reads.
     """
     own_banks = own_banks and not interleaved
     result = []
@@ -161,4 +173,27 @@ def at_once(system: System, allocation: Allocation, starts: Iterable[int], *, ow
         one = _asked(system, allocation, t, meeting, len(system.flows))
         spread = min(part_named(system.hardware.part).banks, one.bursts) if interleaved else 1
         result.append(replace(one, start=start, claim={**one.claim, "spread": spread}))
+    return _commanded(result, system, io_core) if io_core else result
+
+
+def _commanded(transactions: Iterable[Asked], system: System, io_core: int) -> list[Asked]:
+    """The same, where each read is asked for by a command between its tile's writes."""
+    hardware = system.hardware
+    tiles = len(compute_tiles(hardware.mesh, hardware.io))
+    command = command_words(command_bits(hardware.part, tiles, hardware.banks,
+                                         hardware.bank_bytes // WORD_BYTES))
+    every = list(transactions)
+    writes = {one.tile: one for one in every if one.write}
+    reads = {one.tile for one in every if not one.write}
+    result = []
+    for one in every:
+        extra = {"command": command if one.tile in reads else 0}
+        if not one.write:
+            if one.tile not in writes:
+                raise ValueError(f"{one.name} needs a write of its tile, in whose window commands "
+                                 f"are sent")
+            write = writes[one.tile]
+            extra |= {"io_core": io_core, "write_window": write.claim["window"],
+                      "write_nbytes": write.nbytes, "write_requesters": write.claim["requesters"]}
+        result.append(replace(one, claim={**one.claim, **extra}))
     return result

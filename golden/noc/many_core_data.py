@@ -2,7 +2,8 @@
 
 A packet's address header has 31 bits. To the I/O tile they say, from the lowest on, the word of a
 burst, the burst of a row, the row, the bank, and the number of the compute tile that sends. So of
-each bank as many rows can be written as bits are left.
+each bank as many rows can be written as bits are left. A command has the number that follows those
+of the tiles' writes, tile by tile, and all else 0.
 
 A row of a bank has contiguous addresses, and so have a bank's rows. With interleaving, bursts that
 follow each other are in banks that do (`interleaved`).
@@ -12,14 +13,28 @@ from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.golden.parameters import check_integer
 
-__all__ = ["ADDRESS_BITS", "interleaved", "place_bits", "row_bits", "tile_bits"]
+__all__ = ["ADDRESS_BITS", "command_bits", "command_words", "interleaved", "place_bits", "row_bits",
+           "tile_bits"]
 
 ADDRESS_BITS = 31
 WORD_BITS = (REQUEST_BYTES // 4 - 1).bit_length()
 
 
+def command_words(bits: int, width: int = 32) -> int:
+    """Words of a command of so many bits, the lowest ones first."""
+    return -(-bits // width)
+
+
+def command_bits(part: Part | str, tiles: int, banks: int, words: int) -> int:
+    """Bits of a command: bank, row, burst of the row, number of bursts; and the place in one of
+    ``banks`` of ``words`` of local memory."""
+    column, bank = place_bits(part)
+    return (bank + row_bits(part, 2 * tiles) + 2 * column + 1 + (banks - 1).bit_length()
+            + (words - 1).bit_length())
+
+
 def tile_bits(tiles: int) -> int:
-    """Bits of a compute tile's number."""
+    """Bits of a number of so many compute tiles; of twice as many, if they send commands."""
     check_integer("compute tiles", tiles, 1)
     return max(1, (tiles - 1).bit_length())
 

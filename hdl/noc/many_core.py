@@ -5,7 +5,7 @@ Ref: memory-composition, section II (Figures 1, 2 and 5) and section VI.
 
 from functools import cached_property
 
-from amaranth.hdl import Array, Cat, EnableInserter, Module, Signal
+from amaranth.hdl import Array, Cat, Const, EnableInserter, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -18,6 +18,7 @@ from cyclebound.golden.noc.routes import ports, xy_route
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.page_controller import BusLayout
 from cyclebound.hdl.noc.bank_writer import BankWriter
+from cyclebound.hdl.noc.command_packets import CommandReceiver, CommandSender
 from cyclebound.hdl.noc.compute_tile import ComputeTile
 from cyclebound.hdl.noc.dma_rx import DmaRx
 from cyclebound.hdl.noc.dma_tx import DmaTx
@@ -82,6 +83,10 @@ class ManyCore(wiring.Component):
         The DRAM, or its name.
     interleaved : int
         1: bursts that follow each other are in different banks of DDR3, as of `SharedDram`.
+    io_core : int
+        0: the I/O tile has been told what to read, and ``reads`` are its own. Else a compute tile
+        asks for its reads, with a packet in its window, and so many DDR cycles after that packet's
+        last word, at least 1, the I/O tile's core has told the DMA.
 
     Members
     -------
@@ -116,7 +121,7 @@ class ManyCore(wiring.Component):
 
     def __init__(self, *, rows=2, columns=3, io=2, banks=8, words=2048, requesters=12,
                  slots=32, packets=2, delta=5, quarters=3, cap=9, part="ddr3-1600-module",
-                 interleaved=0):
+                 interleaved=0, io_core=0):
         check_integer("rows", rows, 1, 16)
         check_integer("columns", columns, 1, 16)
         check_integer("places of the mesh", rows * columns, 2, 9)
@@ -134,11 +139,13 @@ class ManyCore(wiring.Component):
         self.requesters, self.slots, self.packets = requesters, slots, packets
         check_integer("interleaved", interleaved, 0, 1)
         self.delta, self.quarters, self.cap = delta, quarters, cap
-        self.interleaved = interleaved
+        check_integer("io_core", io_core, 0, 1 << 16)
+        self.interleaved, self.io_core = interleaved, io_core
         self.nodes = [number for number in range(rows * columns) if number != io]
         self.tiles = tiles = len(self.nodes)
+        self._senders = 2 * tiles if io_core else tiles  # numbers in an address
         self._shared = {"masters": 2 * tiles, "rivals": 0, "slot_bits": (slots - 1).bit_length()}
-        write, read = (PlaceLayout(part=self.part, tiles=tiles, banks=banks, words=words,
+        write, read = (PlaceLayout(part=self.part, tiles=self._senders, banks=banks, words=words,
                                    writes=writes) for writes in (True, False))
         bank, word = range(banks), range(words)
         super().__init__({
@@ -163,6 +170,12 @@ class ManyCore(wiring.Component):
         """Front end, reorder core and controller, made when first used."""
         return SharedDram(**self._shared, cap=self.cap, part=self.part,
                           interleaved=self.interleaved)
+
+    @cached_property
+    def _cores(self):
+        """The I/O tile's core, for each compute tile that sends it commands."""
+        return [CommandReceiver(shape=read.payload.shape(), latency=self.io_core, width=_WIDTH)
+                for read in self.reads if self.io_core]
 
     def _headers(self, number):
         """The first flits from a compute tile to the I/O tile, and from there."""
@@ -223,12 +236,47 @@ class ManyCore(wiring.Component):
             tile.at, self.at[number], strict=True)]
         with m.If(tile.seen.valid & goes):
             m.d.comb += self.seen.eq(tile.seen)
-        wiring.connect(m, tile.transactions, sender.transactions)
-        wiring.connect(m, tile.source, sender.words)
+        if self.io_core:
+            self._commands(m, number, tile, sender, goes)
+        else:
+            wiring.connect(m, tile.transactions, sender.transactions)
+            wiring.connect(m, tile.source, sender.words)
         wiring.connect(m, sender.source, mesh.sinks[node])
         wiring.connect(m, mesh.sources[node], receiver.sink)
         wiring.connect(m, receiver.received, writer.received)
         wiring.connect(m, writer.bank, tile.store)
+
+    def _commands(self, m, number, tile, sender, goes):
+        """A core's reads go to the I/O tile between its writes; one is under way at a time."""
+        asked, port = self.reads[number], self.tiles + number
+        commands = CommandSender(shape=asked.payload.shape(), width=_WIDTH)
+        m.submodules[f"commands_{number}"] = EnableInserter(goes)(commands)
+        place, good = asked.payload, self._fits(asked.payload)
+        left = Signal(range(self.words + 1), name=f"reading_{number}")  # words not stored yet
+        free = Signal(name=f"free_{number}")
+        m.d.comb += [
+            free.eq(goes & commands.commands.ready & (left == 0)),
+            commands.commands.valid.eq(asked.valid & good & (left == 0)),
+            commands.commands.payload.eq(place), asked.ready.eq(free),
+            commands.route.eq(next(iter(self._headers(number)))),
+            commands.address.eq(Cat(Signal(self._low_bits, name=f"none_{number}"), Const(port))),
+        ]
+        m.d.sync += left.eq(left - self.stored[number])
+        with m.If(self.refused[port]):  # it has no window to come back in
+            m.d.sync += left.eq(0)
+        with m.If(asked.valid & free & good):
+            m.d.sync += left.eq(place.bursts * _BURST_WORDS)
+        for theirs, mine in ((commands.transactions, tile.transactions),
+                             (commands.words, tile.source)):
+            wiring.connect(m, mine, theirs)
+        wiring.connect(m, commands.sent_transactions, sender.transactions)
+        wiring.connect(m, commands.sent_words, sender.words)
+
+    @property
+    def _low_bits(self):
+        """Bits of an address below the sender's number."""
+        word = (REQUEST_BYTES * 8 // _WIDTH - 1).bit_length()
+        return word + sum(place_bits(self.part)) + row_bits(self.part, self._senders)
 
     def _fits(self, place):
         """Whether a transaction has bursts, and ends in its row and in its bank."""
@@ -240,7 +288,7 @@ class ManyCore(wiring.Component):
         """Of a write, in words of a flit, as `many_core_data` says."""
         word = Signal((REQUEST_BYTES * 8 // _WIDTH - 1).bit_length(), name=f"word_{number}")
         return Cat(word, place.column, place.row, place.bank,
-                   Signal(tile_bits(self.tiles), init=number, name=f"number_{number}"))
+                   Signal(tile_bits(self._senders), init=number, name=f"number_{number}"))
 
     # -- the I/O tile ----------------------------------------------------------------------------
 
@@ -250,16 +298,15 @@ class ManyCore(wiring.Component):
         m.submodules.io_receiver = EnableInserter(goes)(receiver)
         wiring.connect(m, mesh.sources[self.io], receiver.sink)
         received, fetch, ready = receiver.received, self.dram.fetch, 0
-        column, bank = place_bits(self.part)
-        row = row_bits(self.part, self.tiles)
+        column = place_bits(self.part)[0]
+        row = row_bits(self.part, self._senders)
+        sender = received.payload.address[self._low_bits:][:tile_bits(self._senders)]
         feeds = []
         for number in range(self.tiles):
             dma = DmaRx(slots=self.slots)
             m.submodules[f"dma_rx_{number}"] = dma
             place, sink = dma.request.payload.place, self.dram.sinks[number]
-            mine = place[column + row + bank:][:tile_bits(self.tiles)]
-            address = received.payload.address[dma.word_bits:]
-            here = address[column + row + bank:][:len(mine)] == number
+            here = sender == number
             m.d.comb += [
                 dma.words.valid.eq(received.valid & goes & here),
                 dma.words.payload.eq(received.payload),
@@ -272,6 +319,12 @@ class ManyCore(wiring.Component):
             ]
             ready |= dma.words.ready & here
             feeds.append(dma.data)
+        for number, core in enumerate(self._cores):
+            m.submodules[f"io_core_{number}"] = core
+            here = sender == self.tiles + number
+            m.d.comb += [core.words.valid.eq(received.valid & goes & here),
+                         core.words.payload.eq(received.payload)]
+            ready |= core.words.ready & here
         port, feeding = Signal(range(2 * self.tiles)), Signal(range(2 * self.tiles))
         m.d.sync += [port.eq(self._port(fetch)), feeding.eq(port)]  # as many cycles as a fetch
         m.d.comb += [
@@ -292,14 +345,16 @@ class ManyCore(wiring.Component):
         for number in range(self.tiles):
             dma = DmaTx(part=self.part, slots=self.slots)
             m.submodules[f"dma_tx_{number}"] = dma
-            port, asked = self.tiles + number, self.reads[number]
+            port = self.tiles + number
+            asked = self._cores[number].commands if self.io_core else self.reads[number]
             place, descriptor = asked.payload, dma.descriptors.payload
-            good = self._fits(place)
+            good, bad = self._fits(place), self.reads[number].valid & ~self._fits(
+                self.reads[number].payload)
             m.d.comb += [
+                self.refused[port].eq(bad & self.reads[number].ready | dma.refused
+                                      | goes & senders.refused[number]),
                 dma.descriptors.valid.eq(asked.valid & good),
                 asked.ready.eq(dma.descriptors.ready | ~good),
-                self.refused[port].eq(asked.valid & ~good | dma.refused
-                                      | goes & senders.refused[number]),
                 descriptor.bank.eq(place.bank), descriptor.row.eq(place.row),
                 descriptor.column.eq(place.column), descriptor.bursts.eq(place.bursts),
                 descriptor.address.eq(Cat(place.word, place.local) << 1),

@@ -160,15 +160,19 @@ BLOCKS = (
             "small": Configuration({
                 "rows": 1, "columns": 3, "io": 1, "banks": 2, "words": 256, "requesters": 4,
                 "slots": 8, "packets": 2, "delta": 2, "quarters": 3, "cap": 9,
-                "part": "ddr3-1600-module", "interleaved": 0}),
+                "part": "ddr3-1600-module", "interleaved": 0, "io_core": 0}),
             "paper": Configuration({
                 "rows": 2, "columns": 3, "io": 2, "banks": 8, "words": 2048, "requesters": 12,
                 "slots": 32, "packets": 2, "delta": 5, "quarters": 3, "cap": 9,
-                "part": "ddr3-1600-module", "interleaved": 0}),
+                "part": "ddr3-1600-module", "interleaved": 0, "io_core": 0}),
             "interleaved": Configuration({
                 "rows": 2, "columns": 3, "io": 2, "banks": 8, "words": 2048, "requesters": 12,
                 "slots": 32, "packets": 2, "delta": 5, "quarters": 3, "cap": 9,
-                "part": "ddr3-1600-module", "interleaved": 1}),
+                "part": "ddr3-1600-module", "interleaved": 1, "io_core": 0}),
+            "commands": Configuration({
+                "rows": 2, "columns": 3, "io": 2, "banks": 8, "words": 2048, "requesters": 12,
+                "slots": 32, "packets": 2, "delta": 5, "quarters": 3, "cap": 9,
+                "part": "ddr3-1600-module", "interleaved": 0, "io_core": 40}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.many_core", configurations=("small", "paper"),
@@ -177,6 +181,9 @@ BLOCKS = (
             Testbench("interleaved", "cyclebound.tb.noc.many_core", thorough=True,
                       configurations=("interleaved",), max_cycles=50_000_000,
                       tests=("interleaved", "transactions_that_are_none")),
+            Testbench("commands", "cyclebound.tb.noc.many_core", thorough=True,
+                      configurations=("commands",), max_cycles=50_000_000,
+                      tests=("commanded", "transactions_that_are_none")),
             Testbench("applications", "cyclebound.tb.noc.many_core", thorough=True,
                       configurations=("small", "paper"),
                       max_cycles=50_000_000, tests=("many_tables", "from_two_to_eight")),
@@ -186,9 +193,10 @@ BLOCKS = (
                 start=f"network & first(network & writing[t], {taken('writes[t]')})",
                 end="bus.valid & bus.write & (bus.beat == 3) & (port == t)",
                 ends="writes[t].payload.bursts", over={"t": "tiles"}, classed=True)),
-            BoundBinding("scheduled_read", scheduled.scheduled_read, probe=Probe(
+            *(BoundBinding(claim.name, claim, probe=Probe(
                 start=taken("reads[t]"), end="stored[t]", ends="declared.words",
-                over={"t": "tiles"}, classed=True)),
+                over={"t": "tiles"}, classed=True))
+              for claim in (scheduled.scheduled_read, scheduled.commanded_read)),
         ),
         properties=(_commands(ManyCore, lambda system: system.dram.parts["pages"], {
             "rows": 1, "columns": 2, "io": 1, "banks": 2, "words": 64, "requesters": 4, "slots": 2,

@@ -9,6 +9,7 @@ from typing import Any
 
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import tdma
+from cyclebound.golden.noc.end_to_end import PACKET_FLITS
 from cyclebound.golden.noc.end_to_end_data import SEED_BITS
 from cyclebound.golden.noc.execution_model import (
     Allocation,
@@ -172,6 +173,11 @@ def one_each(bench: Bench, flows: Sequence[Flow], nbytes: int, *, banks: Sequenc
         {flow: most[flow[1]] for flow in system.flows}, dict.fromkeys(local, 0)))
 
 
+def _how(bench: Bench) -> dict[str, Any]:
+    return {"interleaved": bool(bench.parameters["interleaved"]),
+            "io_core": bench.parameters["io_core"]}
+
+
 async def without_table(bench: Bench, flows: Sequence[Flow], *, own_banks: bool, requesters: int,
                         nbytes: int, times: int) -> Took:
     """All of them, each a few times, from starts near each other; ``requesters`` at each writing
@@ -181,7 +187,7 @@ async def without_table(bench: Bench, flows: Sequence[Flow], *, own_banks: bool,
     spread = system.hardware.period
     transactions, sharing = [], {}
     for one in at_once(system, allocation, [bench.rng.randrange(spread) for _ in flows],
-                       own_banks=own_banks, interleaved=bool(bench.parameters["interleaved"])):
+                       own_banks=own_banks, **_how(bench)):
         if one.write and requesters > 1:
             one = replace(one, claim={**one.claim, "requesters": requesters})
             sharing[one.tile, one.local] = requesters
@@ -246,14 +252,44 @@ async def interleaved(bench: Bench) -> None:
 
 
 @testbench
+async def commanded(bench: Bench) -> None:
+    """Compute tiles ask for their reads, while they write."""
+    most, nbytes = bench.parameters["requesters"] - 1, min(4096, 8 * bench.parameters["words"])
+    tiles = len(compute_tiles(hardware(bench).mesh, hardware(bench).io))
+    for count in range(2, 2 * min(tiles, 4) + 1, 2):
+        for own_banks, requesters in ((True, 1), (True, most), (False, 1)):
+            await without_table(bench, flows_of(bench, count), own_banks=own_banks,
+                                requesters=requesters, nbytes=nbytes, times=4)
+
+
+@testbench
+async def commanded_alone(bench: Bench) -> None:
+    """One read, asked for in any cycle of the period, and nothing else; its command waits for its
+    tile's window."""
+    nbytes = min(256, 8 * bench.parameters["words"])
+    system, allocation = one_each(bench, flows_of(bench, 2), nbytes, banks=(0, 1))
+    period, length = system.hardware.period, 70  # of a window: one packet, and as little as that
+    _, read = at_once(system, allocation, (0, 0), own_banks=True, **_how(bench))
+    claim = {"masters": 1, "met": 0, "mixed": 0, "write_nbytes": 0, "window": PACKET_FLITS,
+             "write_window": length}
+    read = replace(read, claim={**read.claim, **claim})
+    apart = (network_cycle(bound(read, system.hardware), bench.parameters["quarters"])
+             // period + 2) * period
+    for offset in range(0, period, period // 8):  # of one window to the other
+        read = replace(read, start=offset // 8, period=apart + 31)
+        given = {(tile, write): replace(slot, offset=0 if write else offset, length=length)
+                 for (tile, write), slot in windows(system, allocation).items()}
+        await play(bench, [read], given, period, until=34 * read.period)
+
+
+@testbench
 async def transactions_that_are_none(bench: Bench) -> None:
     """Refused, each by its flow, and the good ones after them arrive."""
     system, allocation = one_each(bench, flows_of(bench, 2), 256, banks=(0, 1))
     await bench.reset()
     bench.forget()
     scene = ManyCoreScene(bench, windows(system, allocation), system.hardware.period)
-    one, other = at_once(system, allocation, (0, 0), own_banks=True,
-                         interleaved=bool(bench.parameters["interleaved"]))
+    one, other = at_once(system, allocation, (0, 0), own_banks=True, **_how(bench))
     p, burst_words = bench.parameters, 16
     wrong: list[dict[str, Any]] = [
         {"bursts": 0}, {"column": scene.part.bursts_per_row - 1, "bursts": 2},

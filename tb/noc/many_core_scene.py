@@ -95,9 +95,8 @@ class ManyCoreScene:
 
     def declare(self, one: Asked) -> None:
         """Its bound, until the flow's next one."""
-        what, claim = ("write", one.claim) if one.write else (
-            "read", {**one.claim, "words": one.nbytes // WORD_BYTES})
-        self.bench.declare(f"scheduled_{what}", {"t": one.tile}, **claim)
+        claim = one.claim if one.write else {**one.claim, "words": one.nbytes // WORD_BYTES}
+        self.bench.declare(one.bound_named, {"t": one.tile}, **claim)
 
     # -- cycles -----------------------------------------------------------------------------------
 

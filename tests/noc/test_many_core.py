@@ -3,16 +3,19 @@
 
 import json
 from dataclasses import replace
+from functools import cached_property
 
 import pytest
 from amaranth.back import rtlil
 
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE
+from cyclebound.golden.noc import execution_model_bounds as scheduled
 from cyclebound.golden.noc import many_core as golden
 from cyclebound.golden.noc.end_to_end_data import word
 from cyclebound.golden.noc.execution_model import Hardware
-from cyclebound.golden.noc.many_core_data import interleaved, row_bits, tile_bits
+from cyclebound.golden.noc.many_core_data import command_bits, interleaved, row_bits, tile_bits
 from cyclebound.golden.noc.routes import Mesh
+from cyclebound.hdl.noc.command_packets import CommandReceiver
 from cyclebound.hdl.noc.many_core import ManyCore
 from cyclebound.sim import catalogue
 from cyclebound.sim.describe.block import Block, Configuration, Testbench
@@ -23,7 +26,7 @@ from cyclebound.tools.noc.system_file import SYSTEM_EXAMPLE, parse_system, syste
 unit = pytest.mark.unit
 TINY = {"rows": 1, "columns": 2, "io": 0, "banks": 2, "words": 64, "requesters": 3, "slots": 2,
         "packets": 2, "delta": 2, "quarters": 3, "cap": 9, "part": "ddr3-1600-module",
-        "interleaved": 0}
+        "interleaved": 0, "io_core": 0}
 
 
 @unit
@@ -40,6 +43,7 @@ TINY = {"rows": 1, "columns": 2, "io": 0, "banks": 2, "words": 64, "requesters":
     ({"packets": 1}, ValueError, "packets must be at least 2, not 1"),
     ({"quarters": 0}, ValueError, "quarters must be from 1 to 4, not 0"),
     ({"cap": 0}, ValueError, "cap must be at least 1, not 0"),
+    ({"io_core": -1}, ValueError, "io_core must be from 0 to 65536, not -1"),
     ({"interleaved": 2}, ValueError, "interleaved must be from 0 to 1, not 2"),
     ({"delta": "5"}, TypeError, "delta must be an integer, not '5'")])
 def test_refuses(changes, kind, message):
@@ -90,6 +94,36 @@ def test_interleaved_a_transaction_is_in_all_banks():
     assert {one.claim["met"] for one in spread} == {golden.ANY}
     assert all(golden.bound(one, system.hardware) > golden.bound(other, system.hardware)
                for one, other in zip(spread, one_bank, strict=True))
+
+
+@unit
+@pytest.mark.parametrize("changes", [{}, {"banks": 3, "words": 32}, {"columns": 5, "slots": 8}])
+def test_a_command_is_as_long_as_its_fields(changes):
+    parameters = {**TINY, **changes, "io_core": 3}
+    system = ManyCore(**parameters)
+    assert len(system.reads[0].payload.as_value()) == command_bits(
+        system.part, system.tiles, parameters["banks"], parameters["words"])
+
+
+@unit
+def test_who_sends_commands():
+    """A read of a tile waits for its writes, and these for its command; a tile without a write has
+    no window for commands."""
+    system = parse_system(SYSTEM_EXAMPLE)
+    allocation = greedy(system)
+    told = golden.at_once(system, allocation, range(7), own_banks=True)
+    writes = {one.tile for one in told if one.write}
+    reads = [one for one in told if not one.write]
+    with pytest.raises(ValueError, match=f"^{reads[0].name} needs a write of its tile, in whose "
+                                         "window commands are sent$"):
+        golden._commanded(reads, system, 9)
+
+    pair = golden._commanded([one for one in told if one.tile in writes], system, 9)
+    for one, before in zip(pair, [one for one in told if one.tile in writes], strict=True):
+        more = golden.bound(one, system.hardware) - golden.bound(before, system.hardware)
+        asks = not one.write or any(other.tile == one.tile and not other.write for other in pair)
+        assert (more > 0) == asks
+        assert one.bound_named == ("scheduled_write" if one.write else "commanded_read")
 
 
 @unit
@@ -167,6 +201,38 @@ def test_a_tiny_one_with_interleaved_addresses(tmp_path):
     outcome = _simulated(ManyCore, tmp_path, ("interleaved",), interleaved=1)
     assert outcome.passed, outcome.reason
     assert {group.what for group in outcome.groups} == {"scheduled_write", "scheduled_read"}
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_a_tiny_one_that_asks_for_its_reads(tmp_path):
+    outcome = _simulated(ManyCore, tmp_path, ("commanded",), io_core=1)
+    assert outcome.passed, outcome.reason
+    assert {group.what for group in outcome.groups} == {"scheduled_write", "commanded_read"}
+
+
+class SlowCore(ManyCore):
+    """The I/O tile's core takes longer than it says."""
+
+    @cached_property
+    def _cores(self):
+        return [CommandReceiver(shape=read.payload.shape(), latency=self.io_core + 4000)
+                for read in self.reads]
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_a_slow_core_breaks_the_bound(tmp_path):
+    outcome = _simulated(SlowCore, tmp_path, ("commanded",), io_core=1)
+    longest = {group.latency for group in outcome.groups if group.what == "commanded_read"}
+    assert max(longest) > 4000
+    assert any(group.latency > scheduled.commanded_read(**_claim(group))
+               for group in outcome.groups if group.what == "commanded_read")
+
+
+def _claim(group):
+    return {**{name: value for name, value in group.parameters.items() if name != "words"},
+            **{name: TINY[name] for name in ("delta", "quarters", "cap", "part")}}
 
 
 class Contiguous(ManyCore):
