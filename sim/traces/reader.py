@@ -1,4 +1,4 @@
-"""Reads an FST, VCD or GHW file in its own process: ``python -m cyclebound.sim.traces.reader``.
+"""Reads an FST or VCD file in its own process: ``python -m cyclebound.sim.traces.reader``.
 
 A broken file can make the library allocate all memory or abort the process, which no exception
 handler survives; here it takes only this process with it, and `cyclebound.sim.traces.trace` says
@@ -65,6 +65,10 @@ def serve(path: str, say: Callable, write: Callable, read: Callable) -> None:
         raise FileNotFoundError(f"there is no file {path}")
     if not Path(path).stat().st_size:
         raise ValueError("it is empty")
+    with Path(path).open("rb") as file:
+        if file.read(8) == b"GHDLwave":  # the library reads them whole only, without their times
+            raise ValueError("it is a GHW file, which is not read; GHDL writes what is, with "
+                             "--fst=FILE or --vcd=FILE in place of --wave=FILE")
     with tempfile.TemporaryDirectory() as folder:
         _serve(_Pieces(Path(path), Path(folder)), say, write, read)
 

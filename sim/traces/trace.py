@@ -1,4 +1,4 @@
-"""Recorded signals, cycle by cycle: any FST, VCD or GHW file, or CSV.
+"""Recorded signals, cycle by cycle: any FST or VCD file, or CSV.
 
 A cycle ends with a rising edge of the clock, and a signal has in it the value just before that
 edge: what a flip-flop would take. Cycle 0 is that before the first edge. Files are streamed: memory

@@ -1,7 +1,10 @@
 """`cyclebound check`: any trace against a bound."""
 
+import base64
 import json
 import re
+import shutil
+import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 
@@ -392,16 +395,56 @@ def test_what_is_no_formula(text):
         formula_bound(text)
 
 
+# -- files of other programs -----------------------------------------------------------------------
+
+# requests of 3, 1, 5 and 2 cycles in VHDL, with std_logic, unsigned, integer and boolean
+_GHDL = """
+/gAAAAAAAAFVAAAAAAAAAnsfiwgAAAAAAAADY2AAA0ZPCA0Bgg8XM2SGi3Rz7Wd1APE5kCUhgA2NZvzo7uHio+AWHKJQZgBT
+RFfgVpSp4JdfpmBkrmBoYmVkaGVkqmBkYGTGha6QuoARxoAF0gyYAAiAQhIK0nm52SriVq9wYGLQ2somyWZia8/AxsLEoBTA
+wgaEDAx8ElwcXBpcAgwMchxcHFocQiAT2ZgFGDlYJZiA0kpCBsyyoqLi1VAD2SpuJVsY5Cpf9jjEsE+iShYq/BFK80NpW2Yo
+Qw5Kw6OOkZGRg5ERxq2A0p1/Of4wMBWXpMTn5KdnJjO0cbAyJOdkAz0qzmBflFoozsConJisx/BJsjSvODM9LzWFoR2oJCc1
+L9rcyiAWGA5A7Zl5JanpqUUMXRyMDHmuDB9YkvLzc1IT8xgagUpT8vNSgcYBAD7jr417AgAA
+"""
+
+
+@pytest.mark.unit
+def test_an_fst_file_of_ghdl(call, tmp_path):
+    (tmp_path / "t.fst").write_bytes(base64.b64decode(_GHDL))
+    found = json.loads(call("check", "t.fst", "--start", "req & ~past(req & ~ack)", "--end",
+                            "req & ack & done", "--bound", "len", "--request", "len=len",
+                            "--json").stdout)
+    assert (found["verdict"], found["histogram"]) == ("exact", [[1, 1], [2, 1], [3, 1], [5, 1]])
+
+
+@pytest.mark.unit
+@pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")
+@pytest.mark.parametrize("kind", ["vcd", "fst", "lxt2"])
+def test_files_that_icarus_writes(call, tmp_path, kind):
+    (tmp_path / "t.v").write_text("""module t; reg clk = 0, req = 0; reg [7:0] len = 3;
+        always #5 clk = ~clk;
+        initial begin $dumpfile("t.out"); $dumpvars(0, t); #12 req = 1; #30 req = 0; #20 $finish;
+        end endmodule""")
+    subprocess.run(["iverilog", "-o", "t", "t.v"], cwd=tmp_path, check=True)
+    subprocess.run(["vvp", "t", f"-{kind}"], cwd=tmp_path, check=True, capture_output=True)
+    done = call("check", "t.out", "--start", "req & ~past(req)", "--end", "req & (len == 3) & "
+                "past(past(req))", "--bound", "3")
+    assert done.returncode == (2 if kind == "lxt2" else 0), done.stdout + done.stderr
+    assert ("cannot read the trace t.out: " in done.stderr) == (kind == "lxt2")
+
+
 # -- broken traces ---------------------------------------------------------------------------------
 
 @pytest.mark.unit
 def test_a_file_that_is_none(call, tmp_path):
-    for name, data in (("a.fst", b"\0"), ("b.vcd", b"nothing"), ("c.ghw", b"GHDLwave\n"),
+    for name, data in (("a.fst", b"\0"), ("b.vcd", b"nothing"),
+                       ("c.ghw", b"GHDLwave\n\x10\0\x01\x01\x04\x01\0"),
                        ("d.vcd", b"")):
         (tmp_path / name).write_bytes(data)
         done = call("check", tmp_path / name, "--start", "a", "--end", "b", "--bound", "1")
         assert done.returncode in (1, 2)
         assert "Traceback" not in done.stderr
+        assert ("it is a GHW file, which is not read; GHDL writes what is, with --fst=FILE"
+                in done.stderr) == name.endswith("ghw")
     assert done.stderr.endswith("d.vcd: it is empty\n")
     done = call("check", "none.fst", "--start", "a", "--end", "b", "--bound", "1")
     assert done.stderr == "cyclebound: there is no trace none.fst\n"
