@@ -1,7 +1,7 @@
 """Golden model of the multi-port front end (memory-composition, section IV.C.3)."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cyclebound.golden.dram.queued_request import HIGHEST
 from cyclebound.golden.noc.arbiter import RoundRobinModel
@@ -10,11 +10,11 @@ __all__ = ["Forwarded", "MultiPortFrontEndModel"]
 
 
 class Forwarded(NamedTuple):
-    """A request on its way to the reorder core."""
+    """A request on its way to the reorder core; ``data`` are whatever was on offer."""
 
     port: int
     priority: int
-    data: int
+    data: Any
 
 
 class MultiPortFrontEndModel:
@@ -44,7 +44,7 @@ class MultiPortFrontEndModel:
         """Whether the port's request has waited for its limit."""
         return 0 < self._limits[port] <= self._waited[port]
 
-    def step(self, offers: Mapping[int, int], ready: bool) -> tuple[int | None, Forwarded | None]:
+    def step(self, offers: Mapping[int, Any], ready: bool) -> tuple[int | None, Forwarded | None]:
         """One cycle: the port whose offer is taken, and what is offered to the reorder core."""
         shown, granted = self._register, None
         if shown is None or ready:
@@ -54,7 +54,7 @@ class MultiPortFrontEndModel:
             self._waited[port] = self._waited[port] + 1 if waits else 0
         return granted, shown
 
-    def _choose(self, offers: Mapping[int, int]) -> tuple[int | None, Forwarded | None]:
+    def _choose(self, offers: Mapping[int, Any]) -> tuple[int | None, Forwarded | None]:
         starved = tuple(port for port in offers if self.starved(port))
         for level, ports in ((None, self._starving), *self._levels):
             pool = starved if level is None else offers

@@ -26,6 +26,7 @@ from cyclebound.golden.noc.end_to_end import (
     Period,
 )
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
+from cyclebound.golden.noc.packet import PAYLOAD_FLITS
 
 if TYPE_CHECKING:  # imported by what uses it: who loads a block's page needs none
     import numpy as np
@@ -42,10 +43,12 @@ _PAIRED = 2     # from there until two words of a flit, one word of the bank, as
 _QUEUE = 8      # places in the reorder core
 
 
-def path_of(*, delta: int, window: int, period: int, quarters: int) -> Path:
-    """The four routers, with these clocks."""
+def path_of(*, delta: int, window: int, period: int, quarters: int,
+            payload: int = PAYLOAD_FLITS) -> Path:
+    """The four routers, with these clocks, and packets of up to ``payload`` words."""
     mhz = DDR_MHZ * quarters // 4
-    return Path(memory_mhz=mhz, noc_mhz=mhz, router_cycles=delta, window=window, period=period)
+    return Path(memory_mhz=mhz, noc_mhz=mhz, router_cycles=delta, window=window, period=period,
+                payload_flits=payload)
 
 
 def _network(cycle: int, quarters: int) -> int:
@@ -211,7 +214,7 @@ def _lags(path: Path, packets: int, requesters: int) -> list[int]:
     pairs = path.payload_flits * path.flit_bytes // WORD_BYTES
     lags: list[int] = []
     stored: np.ndarray | None = None
-    for number in range(_in_a_row(path, packets)):
+    for number in range(packets):
         arrived = np.array(number * path.packet_flits)
         stored = _after(arrived, stored, requesters, pairs)
         lags.append(int(stored - arrived))
@@ -219,22 +222,27 @@ def _lags(path: Path, packets: int, requesters: int) -> list[int]:
 
 
 def receiver_keeps_up(*, requesters: int, packets: int, delta: int, window: int,
-                      period: int) -> bool:
+                      period: int, payload: int = PAYLOAD_FLITS) -> bool:
     """Whether the receiver never lets its link wait, whatever arrives in such windows.
 
-    ``packets`` are those for which it has room. The rule: with the bank's N_req cycles a word, (1)
-    of the packets of one window, no flit comes before there is room for it; (2) all are in the bank
-    before the next window brings its first word. Then each window finds the receiver empty.
+    ``packets`` of ``payload`` words are those for which it has room. The rule: with the bank's
+    N_req cycles a word, (1) of the packets of one window, no flit comes before there is room for
+    it; (2) all are in the bank before the next window brings its first word. Then each window finds
+    the receiver empty.
 
     A word leaves the receiver when the one before it of its flit's pair is taken, N_req cycles
     before the grant of the word of the bank that is last, at least, and a cycle more; the flit that
     takes its place may come in the cycle after.
     """
-    path = path_of(delta=delta, window=window, period=period, quarters=4)
+    path = path_of(delta=delta, window=window, period=period, quarters=4, payload=payload)
     if window == period and pair_cycles(requesters) > 2:
         return False
-    row = _in_a_row(path, packets + 1)
-    many = max(row, path.packets_by_network) if window < period else row
+    many, rest = packets + 1, 0
+    if window < period:
+        rest = (window - int(path.packet_crossing.amount)) % path.packet_flits
+        burst = path.header_flits + payload // path.requests_per_packet
+        many = path.packets_by_network + (rest >= burst)
+        rest *= rest < burst
     lags = _lags(path, many, requesters)
     ends = [number * path.packet_flits + lag for number, lag in enumerate(lags)]
     for number in range(packets, len(ends)):
@@ -242,7 +250,7 @@ def receiver_keeps_up(*, requesters: int, packets: int, delta: int, window: int,
         if ends[number - packets] - requesters >= begins:
             return False
     begins = period - path.payload_flits  # of the next window's first packet
-    return window == period or ends[-1] - requesters < begins
+    return window == period or ends[-1] + rest - requesters < begins
 
 
 def longest_window(*, requesters: int, packets: int, delta: int, period: int,
@@ -401,7 +409,7 @@ def read_stored(*, requesters: int, nbytes: int, delta: int, window: Length, per
     """
     path = path_of(delta=delta, window=window, period=period, quarters=4)
     _check(requesters, packets, path, nbytes)
-    return max(_lags(path, nbytes // path.packet_bytes, requesters))
+    return max(_lags(path, _in_a_row(path, nbytes // path.packet_bytes), requesters))
 
 
 @bound(formula="max over the places in the period, the descriptor's phase and refreshes of the "

@@ -30,7 +30,7 @@ from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
 from cyclebound.golden.noc.packet import HEADER_FLITS, PAYLOAD_FLITS
 
 __all__ = ["MOST_AT_SINK", "PACKET_BYTES", "QUEUE", "commanded_read", "conflict_free", "decided",
-           "latest", "scheduled_read", "scheduled_write"]
+           "hits", "latest", "scheduled_read", "scheduled_write"]
 
 PACKET_BYTES = 4 * PAYLOAD_FLITS
 QUEUE = 8         # n: places of the reorder core
@@ -64,7 +64,7 @@ _TABLE = ("a table holds: at most K masters at a time, each in a bank of DDR3 of
           "has opened since reset")
 
 
-def _hits(count: int, *, mixed: int, part: Part) -> int:
+def hits(count: int, *, mixed: int, part: Part) -> int:
     """DDR cycles that ``count`` decisions on open rows are apart, at most."""
     if not mixed:
         return count * part.nCCD_S
@@ -112,7 +112,7 @@ def conflict_free(*, requests: int, masters: int, met: int, mixed: int, own: int
     rows = masters if spread == 1 else min(masters * spread, part.banks)
     count = requests * masters + cap + QUEUE + 1
     openings = min(count, met + own)
-    cycles = _hits(count - openings, mixed=mixed, part=part) + openings * change
+    cycles = hits(count - openings, mixed=mixed, part=part) + openings * change
     each = refresh_delay(part) + change + (rows - 1) * again - rows * part.nCCD_S
     refreshes = 1
     while refreshes * part.nREFI <= cycles + refreshes * each + change:

@@ -40,6 +40,11 @@ class BankWriter(wiring.Component):
         From the network interface.
     bank : Out(MemoryPort)
         To the bank, as one of its requesters.
+
+    Attributes
+    ----------
+    waits : Signal
+        A lower half waits for its other one.
     """
 
     def __init__(self, *, words, width=32):
@@ -48,13 +53,14 @@ class BankWriter(wiring.Component):
             "received": In(stream.Signature(ReceivedLayout(width))),
             "bank": Out(MemoryPort(words=words, word_bytes=WORD_BYTES)),
         })
+        self.waits = Signal()
 
     def elaborate(self, platform):
         m = Module()
         word, write = self.received.payload, self.bank.request
         half = WORD_BYTES // 2
         even = Signal(self.received.payload.shape())  # a lower half that waits for its other one
-        waits = Signal()
+        waits = self.waits
         free, pairs, alone = Signal(), Signal(), Signal()
         place = word.address[1:]
         m.d.comb += [

@@ -15,21 +15,19 @@ from cyclebound.golden.noc.packet import PAYLOAD_FLITS, source_header
 from cyclebound.golden.noc.routes import Port
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.page_controller import BusLayout
-from cyclebound.hdl.noc.bank_writer import BankWriter
 from cyclebound.hdl.noc.dma_tx import DmaTx
 from cyclebound.hdl.noc.mesh import Mesh
-from cyclebound.hdl.noc.packet_receiver import PacketReceiver
 from cyclebound.hdl.noc.packet_sender import PacketSender, WindowLayout
+from cyclebound.hdl.noc.read_sink import ReadSink
 from cyclebound.hdl.noc.shared_dram import SharedDram, tag_bits
 from cyclebound.hdl.parameters import check_integer, check_power_of_two
-from cyclebound.hdl.sram.banked_memory import SramBank
 
 __all__ = ["EndToEndRead", "ReadLayout"]
 
 _ROUTERS = 4
 _WIDTH = 32    # bits of a flit
 _PACKET_BYTES = PAYLOAD_FLITS * _WIDTH // 8
-_OF_NETWORK = "sender", "mesh", "receiver", "writer", "bank"  # with the network's cycles
+_OF_NETWORK = "sender", "mesh", "sink"  # with the network's cycles
 
 
 class ReadLayout(data.StructLayout):
@@ -141,12 +139,10 @@ class EndToEndRead(wiring.Component):
         return {
             "dram": SharedDram(**self._shared, cap=self.cap, part=self.part),
             "dma": DmaTx(part=self.part, slots=self.slots),
-            # the halves of a network interface
             "sender": PacketSender(width=_WIDTH, payload=PAYLOAD_FLITS),
-            "receiver": PacketReceiver(width=_WIDTH, payload=PAYLOAD_FLITS, packets=self.packets),
             "mesh": Mesh(rows=1, columns=_ROUTERS, depth=self.delta + 1, delta=self.delta),
-            "writer": BankWriter(words=self.words),
-            "bank": SramBank(requesters=self.requesters, words=self.words, word_bytes=WORD_BYTES),
+            "sink": ReadSink(requesters=self.requesters, words=self.words, payload=PAYLOAD_FLITS,
+                             packets=self.packets),
         }
 
     def elaborate(self, platform):
@@ -185,14 +181,13 @@ class EndToEndRead(wiring.Component):
 
     def _network(self, m, goes):
         """From the DMA to the compute tile; what the DMA passes on is taken in network's cycles."""
-        dma, sender, mesh, receiver = (self.parts[name] for name in (
-            "dma", "sender", "mesh", "receiver"))
+        dma, sender, mesh, end = (self.parts[name] for name in ("dma", "sender", "mesh", "sink"))
         for theirs, mine in ((sender.transactions, dma.transactions), (sender.words, dma.words)):
             m.d.comb += [theirs.valid.eq(mine.valid), theirs.payload.eq(mine.payload),
                          mine.ready.eq(theirs.ready & goes)]
         wiring.connect(m, sender.source, mesh.sinks[0])
-        wiring.connect(m, mesh.sources[_ROUTERS - 1], receiver.sink)
-        injected, arriving = sender.source, receiver.sink
+        wiring.connect(m, mesh.sources[_ROUTERS - 1], end.sink)
+        injected, arriving = sender.source, end.sink
         m.d.comb += [
             sender.window.eq(self.window), self.overrun.eq(goes & sender.overrun),
             self.passed.eq(goes & sender.words.valid & sender.words.ready),
@@ -203,12 +198,10 @@ class EndToEndRead(wiring.Component):
 
     def _local_memory(self, m, goes):
         """The bank: a core that looks at it, the DMA that writes, and other cores."""
-        writer, bank = self.parts["writer"], self.parts["bank"]
-        wiring.connect(m, self.parts["receiver"].received, writer.received)
-        core, dma, *others = bank.ports
+        end = self.parts["sink"]
+        core, *others = end.others
         saturate = Signal(self.requesters)
         m.d.sync += saturate.eq(self.saturate)  # a setting; a request on offer is not withdrawn
-        wiring.connect(m, writer.bank, dma)
         for who, port in enumerate(others, 2):
             m.d.comb += port.request.valid.eq(saturate[who])
         m.d.comb += [
@@ -216,5 +209,5 @@ class EndToEndRead(wiring.Component):
             core.request.payload.address.eq(self.look.word),
             self.seen.valid.eq(goes & core.response.valid),
             self.seen.data.eq(core.response.data),
-            self.stored.eq(goes & dma.request.valid & dma.request.ready),
+            self.stored.eq(goes & end.stored),
         ]

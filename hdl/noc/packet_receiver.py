@@ -36,6 +36,18 @@ class PacketReceiver(wiring.Component):
         Bits of a word, and words in the longest packet.
     packets : int
         Packets of that size that it has room for, at least 2.
+
+    Attributes
+    ----------
+    between, address, words : Signal
+        The state, of which a proof has to speak: no packet arrives; its address comes; its words
+        do.
+    whole, part : Signal
+        Entries of whole packets, and of the packet that arrives.
+    begin, tail, head : Signal
+        Where that packet begins, where its next entry goes, and the oldest entry.
+    inside : Signal
+        The oldest entry is a word.
     """
 
     def __init__(self, *, width, payload, packets=2):
@@ -52,15 +64,19 @@ class PacketReceiver(wiring.Component):
                              depth=self.room, init=[])
         self._write = self.memory.write_port()
         self._read = self.memory.read_port()
+        self.between, self.address, self.words = (Signal(name=name) for name in (
+            "between", "address", "words"))
+        self.whole, self.part = Signal(range(self.room + 1)), Signal(range(payload + 2))
+        self.begin, self.tail, self.head = (Signal(range(self.room), name=name) for name in (
+            "begin", "tail", "head"))
+        self.inside = Signal()
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.memory = self.memory
         sink, write = self.sink, self._write
         flit = sink.payload
-        # `whole`: entries of whole packets; `part`: of the packet that arrives
-        whole, part = Signal(range(self.room + 1)), Signal(range(self.payload + 2))
-        begin, tail = Signal(range(self.room)), Signal(range(self.room))  # of that packet
+        whole, part, begin, tail = self.whole, self.part, self.begin, self.tail
         moved, push, keep, forget, pop = (Signal(name=name) for name in (
             "moved", "push", "keep", "forget", "pop"))
         m.d.comb += [
@@ -79,7 +95,10 @@ class PacketReceiver(wiring.Component):
             m.d.sync += part.eq(part + 1)
         m.d.sync += whole.eq(whole + Mux(keep, part + 1, 0) - pop)
 
-        with m.FSM():
+        with m.FSM() as fsm:
+            m.d.comb += [self.between.eq(fsm.ongoing("BETWEEN")),
+                         self.address.eq(fsm.ongoing("ADDRESS")),
+                         self.words.eq(fsm.ongoing("WORDS"))]
             with m.State("BETWEEN"):
                 with m.If(moved):
                     m.d.comb += self.malformed.eq(flit.last | ~flit.first)
@@ -121,8 +140,8 @@ class PacketReceiver(wiring.Component):
     def _deliver(self, m, whole, pop):
         """Entries of whole packets, the oldest one read ahead, become words."""
         read, received = self._read, self.received
-        head, following = Signal(range(self.room)), Signal(range(self.room))
-        address, end, inside = Signal(self.width - 1), Signal(), Signal()
+        head, inside = self.head, self.inside
+        following, address, end = Signal.like(head), Signal(self.width - 1), Signal()
         m.d.comb += [
             following.eq(Mux(pop, Mux(head == self.room - 1, 0, head + 1), head)),
             read.addr.eq(following), read.en.eq(1),

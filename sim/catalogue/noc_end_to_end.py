@@ -12,6 +12,7 @@ from cyclebound.golden.noc import execution_model_bounds as scheduled
 from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.hdl.noc.end_to_end_read import EndToEndRead
 from cyclebound.hdl.noc.many_core import ManyCore
+from cyclebound.hdl.noc.read_sink import ReadSink
 from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
@@ -22,6 +23,7 @@ from cyclebound.sim.describe.block import (
 )
 from cyclebound.tb.dram.page_controller_properties import SystemPagesProof
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
+from cyclebound.tb.noc.read_sink_properties import ReadSinkProof
 from cyclebound.tb.probe import Probe, taken
 
 _PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters": 3,
@@ -70,6 +72,27 @@ def _commands(make: Callable[..., wiring.Component],
         depth=16,
         induction=2,
         top=on_small_part(make),
+    )
+
+
+def _keeps_up(name: str, row: int, *requesters: int, rest: int = 0) -> Property:
+    """That the sink of reads never lets its link wait, in windows of ``row`` packets and ``rest``
+    cycles more."""
+    return Property(
+        name=name,
+        quick=0,
+        says=f"the receiver and its bank take each flit in the cycle in which it comes, with "
+             f"windows of {row} packets{f' and {rest} cycles more' * (rest > 0)} and room for 2, "
+             "in the shortest period that "
+             "`receiver_keeps_up` allows, whatever packets these windows bring, and whenever all "
+             "other requesters ask",
+        checker=functools.partial(ReadSinkProof, row=row, rest=rest),
+        instances=tuple({"requesters": many, "words": 4, "payload": 4, "packets": 2}
+                        for many in requesters),
+        depth=31,
+        induction=31,
+        top=ReadSink,
+        flat=True,
     )
 
 
@@ -146,7 +169,9 @@ BLOCKS = (
                 start=_TAKEN, end="stored & nth(stored, words)", classed=True)),
         ),
         properties=(_commands(EndToEndRead, lambda system: system.parts["dram"].parts["pages"], {
-            "requesters": 2, "nbytes": 256, "rivals": 1, "packets": 2, **_SMALL}),),
+            "requesters": 2, "nbytes": 256, "rivals": 1, "packets": 2, **_SMALL}),
+            _keeps_up("keeps_up", 2, 3, 5), _keeps_up("has_room", 3, 3),
+            _keeps_up("shorter", 2, 5, rest=3)),
         checker=dram_timing_check,
         signals=("top.dut.reads__valid", "top.dut.reads__ready", "top.dut.asked",
                  "top.dut.passed", "top.dut.header", "top.dut.arrived", "top.dut.stalled",

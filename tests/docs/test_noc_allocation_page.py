@@ -6,6 +6,7 @@ import pytest
 
 from cyclebound.golden.noc.end_to_end import total
 from cyclebound.golden.noc.execution_model_bounds import scheduled_write
+from cyclebound.tools.noc.ddr3_attack import Attack, allowed
 from kit.pages import Page
 
 pytestmark = pytest.mark.unit
@@ -53,3 +54,17 @@ def test_what_it_gains():
         f"with N_req = 11 and K = 8 the bound is {total(requesters=11, competitors=8, **WRITE):,}",
         f"make it {private[8]:,}, one for two buffers of an application (N_req = 2) "
         f"{scheduled(8, 2):,}")
+
+
+def test_the_worst_alternations_that_were_found():
+    rows = [[int(cell.replace(",", "")) for cell in row] for row in PAGE.rows(
+        "| K | m | allowed, each decision turns the bus | allowed, one direction |")]
+    assert [row[:2] for row in rows] == [[k, m] for k in MASTERS[1:] for m in (1, 8, 32)]
+    for masters, requests, mixed, one, with_rule, without, alike in rows:
+        assert mixed == allowed(masters, requests, 9, mixed=1) >= without > with_rule > one
+        assert one == allowed(masters, requests, 9, mixed=0) >= alike
+        if requests == 1:
+            assert alike == max(Attack(way, ((way,),) * (masters - 1)).cycles(requests, 9)
+                                for way in (False, True))
+    assert with_rule / mixed < 0.46
+    assert without / mixed > 0.95
