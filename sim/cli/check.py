@@ -151,16 +151,39 @@ def check(
 @app.command()
 def new(
     name: Annotated[str, typer.Argument(
-        metavar="NAME", help="The block's name: small letters, digits and _.")],
+        metavar="NAME", help="The block's name: small letters, digits and _. With --verilog, the "
+        "module's if it is left out.")] = "",
     output: Annotated[Path, typer.Option(
         "--output", "-o", metavar="DIR", help="Where its files go.")] = Path("."),
+    verilog: Annotated[list[str] | None, typer.Option(
+        metavar="FILE", help="Its hardware is this source in Verilog, SystemVerilog or VHDL, or "
+        "this list of files (.f). May be repeated.")] = None,
+    top: Annotated[str, typer.Option(
+        metavar="MODULE", help="The module; the default is the one that no other places.")] = "",
+    start: Annotated[str, typer.Option(
+        metavar="EXPR", help="True in the first cycle of a request, e.g. 'in_valid & in_ready'; "
+        "the default is what the ports' names say.")] = "",
+    end: Annotated[str, typer.Option(metavar="EXPR", help="True in its last cycle.")] = "",
+    within: Annotated[int | None, typer.Option(
+        metavar="CYCLES", min=1, help="Its bound; the default is a limit of 1000 to begin with.")
+    ] = None,
 ) -> None:
     """Write the four files of a small block that passes, as a start for a block of your own.
 
     NAME.py is the hardware, NAME_model.py its golden model and bound, NAME_tb.py the testbench and
-    NAME_page.py the catalogue page. docs/your-own-block.md explains such files one by one.
+    NAME_page.py the catalogue page. docs/your-own-block.md explains such files one by one. With
+    --verilog the hardware is a module that there is already, and the others are made for its ports.
     """
-    for path in new_blocks.new_block(name, output):
+    if verilog:
+        paths = new_blocks.new_verilog(name, output, verilog, top=top, start=start, end=end,
+                                       within=within)
+        name = paths[0].stem.removesuffix("_model")
+    elif top or start or end or within or not name:
+        raise UserError("a new block has a NAME, or a source with --verilog, of which --top, "
+                        "--start, --end and --within speak")
+    else:
+        paths = new_blocks.new_block(name, output)
+    for path in paths:
         print(path)
     where = "" if output == Path(".") else f"cd {shlex.quote(str(output))}; "
     console().print(f"next: {where}cyclebound --catalogue {name}_page regress own.{name}",

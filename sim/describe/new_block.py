@@ -4,12 +4,13 @@ import importlib.machinery
 import keyword
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.describe import new_verilog as of_verilog
 
-__all__ = ["new_block"]
+__all__ = ["new_block", "new_verilog"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,60}", re.ASCII)
 
@@ -161,22 +162,42 @@ BLOCKS = (
 
 def new_block(name: str, folder: Path) -> list[Path]:
     """Write the four files of a block of that name. Raises `UserError`."""
+    words = {"NAME": name, "CLASS": "".join(part.capitalize() for part in name.split("_"))}
+    if any(re.search(rf"\b{words['CLASS']}\b", text) for text in _FILES.values()):
+        raise UserError(f"the component would be called {words['CLASS']}, which its files need for "
+                        "something else; name the block otherwise")
+    return _written(name, folder, _FILES, words)
+
+
+def new_verilog(name: str, folder: Path, sources: Sequence[str], *, top: str = "", start: str = "",
+                end: str = "", within: int | None = None) -> list[Path]:
+    """Write what a block needs besides its sources in Verilog. Raises `UserError`.
+
+    ``top`` is the module, ``start`` and ``end`` are the probe's expressions, and ``within`` is the
+    bound; without them, the module that no other places, what its ports' names say, and
+    `new_verilog.LIMIT`. An empty name stands for the module's.
+    """
+    words = of_verilog.words_for(name, sources, folder, top=top, start=start, end=end,
+                                 within=within)
+    name = name or re.sub(r"[^a-z0-9]+", "_", words["TOP"].lower()).strip("_")
+    return _written(name, folder, of_verilog.FILES, {**words, "NAME": name})
+
+
+def _written(name: str, folder: Path, files: Mapping[str, str], words: Mapping[str, str]
+             ) -> list[Path]:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UserError("the name of a new block must be up to 61 small letters, digits and _, the "
                         f"first a letter, and no word of Python, not {name!r}")
     outside = [path for path in sys.path if path and Path(path).resolve() not in (
         folder.resolve(), Path.cwd())]
-    for module in (path.removesuffix(".py").replace("NAME", name) for path in _FILES):
+    for module in (path.removesuffix(".py").replace("NAME", name) for path in files):
         if module in sys.builtin_module_names or importlib.machinery.PathFinder.find_spec(
                 module, outside):
             raise UserError(f"there is a Python module {module} already, which would be read "
                             "instead; name the block otherwise")
-    words = {"NAME": name, "CLASS": "".join(part.capitalize() for part in name.split("_"))}
-    if any(re.search(rf"\b{words['CLASS']}\b", text) for text in _FILES.values()):
-        raise UserError(f"the component would be called {words['CLASS']}, which its files need for "
-                        "something else; name the block otherwise")
-    texts = {folder / path.replace("NAME", name): re.sub(
-        "NAME|CLASS", lambda match: words[match[0]], text) for path, text in _FILES.items()}
+    stands_for = re.compile("|".join(sorted(words, key=len, reverse=True)))
+    texts = {folder / path.replace("NAME", name): stands_for.sub(
+        lambda match: words[match[0]], text) for path, text in files.items()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in texts:

@@ -83,17 +83,18 @@ class VerilogModule:
             if name not in defined:
                 raise ValueError(f"{self.top} has no parameter {name}; it has "
                                  f"{', '.join(defined) or 'none'}")
-        ports, clock, reset = self._found(parameters)
+        ports, clock, reset = self.interface(parameters)
         return VerilogComponent(self.top, files, ports, own, parameters, clock=clock, reset=reset)
 
     def tell(self, parameters: Mapping[str, int | str]) -> None:
         """Print yosys' warnings about the sources, such as of a name that is not declared, and
         which clock and reset are taken; nothing if these cannot be found."""
         with contextlib.suppress(UserError, ValueError):
-            self._found(parameters)
+            self.interface(parameters)
 
-    def _found(self, parameters: Mapping[str, int | str]) -> tuple[dict[str, tuple], str, str]:
-        """Ports, clock and reset, which is told. Raises `UserError` and `ValueError`."""
+    def interface(self, parameters: Mapping[str, int | str]) -> tuple[dict[str, tuple], str, str]:
+        """Ports (direction, width, whether signed), the clock, and the reset, with ``~`` if it is
+        active low; clock and reset are told. Raises `UserError` and `ValueError`."""
         described = self._described(parameters)
         clock, reset = self._clock_of(described), self._reset_of(described)
         _tell([f"{self.top}: {f'clock {clock}' if clock else 'no clock'}, " + (

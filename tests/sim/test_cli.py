@@ -102,7 +102,7 @@ COMMANDS = {
     "baseline": ["--accept", "--json"],
     "attest": ["--verify", "--signers", "--sample", "--seed"],
     "check": ["--start", "--end", "--bound", "--clock", "--reset", "--request", "--in-flight"],
-    "new": ["--output", "-o"],
+    "new": ["--end", "--output", "--start", "--top", "--verilog", "--within", "-o"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
     "report": ["--output", "--since"],
     "dataflow": [],
