@@ -12,7 +12,12 @@ names with fields and indexes (``x[4:8]`` and ``x[-8:]`` are elements, or bits, 
 - ``first(x, y)``: x, for the first time since an earlier cycle in which y was true, or since reset;
 - ``held(x, y)``: x as it was when y was true for the last time, this cycle included;
 - ``nth(x, n)``: true where the sum of x since reset reaches n, 2n, 3n and so on; x is at most n;
-- ``every(n)``: true in the cycles n, 2n, 3n and so on after reset, the first of which is 0.
+- ``every(n)``: true in the cycles n, 2n, 3n and so on after reset, the first of which is 0;
+- ``rose(x)``, ``fell(x)``: the lowest bit of x is 1, or 0, and was not a cycle ago.
+
+What Verilog writes for these is understood, too: ``&&``, ``||`` and ``!`` (whether a bit is set),
+``8'h1f``, and ``$past``, ``$rose``, ``$fell``, ``$countones``. Where the two read a text without
+parentheses in different ways, as ``a & b == 3``, it is refused.
 """
 
 import ast
@@ -32,10 +37,14 @@ _BINARY = {ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: opera
            ast.Add: operator.add, ast.Sub: operator.sub}
 _COMPARED = {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
              ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
-_CUT_OFF = re.compile(r"([&|^~+=<>(,-]|\b(for|in))$")
+_CUT_OFF = re.compile(r"([&|^~!+=<>(,-]|\b(for|in))$")
 _MOST = 1 << 16  # indexes that a ``for`` goes through
 # by the number of their arguments
-_FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "nth": 2, "every": 1}
+_FUNCTIONS = {"past": 1, "any": 1, "count": 1, "first": 2, "held": 2, "nth": 2, "every": 1,
+              "rose": 1, "fell": 1}
+_VERILOG = re.compile(r"&&|\|\||!(?!=)|\$(?:past|rose|fell|countones)\b|"
+                      r"(?<![\w'])\d*'s?[hbdoHBDO][0-9a-zA-Z_?]+")
+_BASES = {"h": 16, "b": 2, "d": 10, "o": 8}
 
 
 class ExpressionError(ValueError):
@@ -73,11 +82,17 @@ class Expression:
     text : str
         As it was written.
     tree : ast.expr
-        Its syntax, of nothing but the constructs that are known.
+        Its syntax, of nothing but the constructs that are known; ``-x`` is Verilog's ``!x``.
+    places : tuple of int
+        Where each character that was parsed stands in the text.
+    parsed : str
+        The text that was parsed.
     """
 
     text: str
     tree: ast.expr
+    places: tuple[int, ...] = ()
+    parsed: str = ""
 
     def value(self, resolve: Callable[[tuple[Step, ...]], Any],
               functions: Mapping[str, Callable[..., Any]],
@@ -108,8 +123,14 @@ class Expression:
                     return node.value
                 case ast.BinOp():
                     return _BINARY[type(node.op)](within(node.left), within(node.right))
+                case ast.UnaryOp(op=ast.USub()):
+                    return ~functions["any"](within(node.operand))
                 case ast.UnaryOp():
                     return ~within(node.operand)
+                case ast.BoolOp():
+                    together = operator.and_ if isinstance(node.op, ast.And) else operator.or_
+                    return functools.reduce(together, (functions["any"](within(part))
+                                                       for part in node.values))
                 case ast.Compare():
                     return _COMPARED[type(node.ops[0])](within(node.left),
                                                         within(node.comparators[0]))
@@ -152,9 +173,18 @@ class Expression:
                 and isinstance(node.value, ast.Name) and node.value.id == name]
 
     def _error(self, node: ast.expr, what: str) -> ExpressionError:
-        # what Python counts are bytes
-        before = self.text.encode()[:node.col_offset].decode(errors="replace")
-        return ExpressionError(what, self.text, len(before) + 1)
+        return ExpressionError(what, self.text, self.column(node.col_offset))
+
+    def column(self, offset: int) -> int:
+        """The column in the text of a place in what was parsed, which Python counts in bytes."""
+        at = len(self.parsed.encode()[:offset].decode(errors="replace"))
+        return (self.places[at] if at < len(self.places) else len(self.text)) + 1
+
+    def bare(self, node: ast.expr) -> bool:
+        """Whether it stands without parentheses around it."""
+        text = self.parsed.encode()
+        before, after = text[:node.col_offset].rstrip(), text[node.end_col_offset:].lstrip()
+        return not (before.endswith(b"(") and after.startswith(b")"))
 
 
 def _path(node: ast.expr, numbers: Mapping[str, int]) -> list[Step]:
@@ -186,21 +216,59 @@ def _number(node: ast.expr | None) -> int | None:
 @functools.cache
 def parse(text: str) -> Expression:
     """Parse an expression. Raises `ExpressionError` with the column of the error."""
+    parsed, places = _translated(text.strip())
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(parsed, mode="eval").body
     except SyntaxError as error:
         if _CUT_OFF.search(text.strip()):  # where Python names the beginning
             raise ExpressionError("the expression ends too early", text.strip(),
                                   len(text.strip()) + 1) from None
-        raise ExpressionError(error.msg, text.strip(), error.offset or 1) from None
+        at = (error.offset or 1) - 1
+        raise ExpressionError(error.msg, text.strip(), (
+            places[at] if at < len(places) else len(text.strip())) + 1) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"{text[:60]!r}: {error}") from None
-    expression = Expression(text.strip(), tree)
+    expression = Expression(text.strip(), tree, tuple(places), parsed)
     try:
         _check(expression, tree)
     except RecursionError:
         raise ExpressionError(f"{text[:60]!r}: nested too deeply") from None
     return expression
+
+
+def _translated(text: str) -> tuple[str, list[int]]:
+    """Verilog's signs as Python parses them, and where each character of the result stood."""
+    parsed, places, at = "", [], 0
+    for found in _VERILOG.finditer(text):
+        word = found[0]
+        if word in ("&&", "||"):
+            new = " and " if word == "&&" else " or "
+        elif word == "!":
+            new = "-"  # binds as tightly
+        elif word[0] == "$":
+            new = word[1:].replace("countones", "count")
+        else:
+            new = _sized(text, found)
+        parsed += text[at:found.start()] + new
+        places += [*range(at, found.start()), *[found.start()] * len(new)]
+        at = found.end()
+    return parsed + text[at:], places + list(range(at, len(text)))
+
+
+def _sized(text: str, found: re.Match[str]) -> str:
+    """A number as Verilog writes it. Raises `ExpressionError`."""
+    width, _, digits = found[0].replace("_", "").lower().partition("'")
+    digits = digits.removeprefix("s")
+    column = found.start() + 1
+    if text[:found.start()].rstrip().endswith("~"):  # a number here has no more bits than it needs
+        raise ExpressionError(f"~ of {found[0]}: write the number itself", text, column)
+    try:
+        value = int(digits[1:], _BASES[digits[0]])
+    except ValueError:
+        raise ExpressionError(f"{found[0]} is no known number", text, column) from None
+    if width and value.bit_length() > int(width):
+        raise ExpressionError(f"{found[0]} has more than {width} bits", text, column)
+    return str(value)
 
 
 def _check(whole: Expression, node: ast.expr) -> None:
@@ -211,8 +279,17 @@ def _check(whole: Expression, node: ast.expr) -> None:
             inner = [node.left, node.right]
         case ast.UnaryOp(op=ast.Invert()):
             inner = [node.operand]
+        case ast.UnaryOp(op=ast.USub()) if whole.text[whole.column(node.col_offset) - 1] == "!":
+            inner = [node.operand]
+        case ast.BoolOp() if not re.search(r"\b(and|or)\b", whole.text):
+            inner = node.values
         case ast.Compare() if len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
             inner = [node.left, *node.comparators]
+            for part in inner:  # in Verilog, these bind less tightly than a comparison
+                if isinstance(part, ast.BinOp) and isinstance(
+                        part.op, ast.BitAnd | ast.BitOr | ast.BitXor) and whole.bare(part):
+                    raise whole._error(part, "a comparison beside & | ^ needs parentheses, as in "
+                                             "a & (b == 3)")
         case ast.Call(func=ast.Name(id="any" | "count"), keywords=[], args=[ast.GeneratorExp(
                 elt=one, generators=[ast.comprehension(
                     target=ast.Name(), iter=ast.Name() | ast.Constant(value=int()), ifs=[],
@@ -235,7 +312,7 @@ def _check(whole: Expression, node: ast.expr) -> None:
             _only_names(whole, node.value)
         case _:
             raise whole._error(node, f"{ast.unparse(node)[:40]!r} is none of names, fields, "
-                                     "indexes, whole numbers, & | ^ ~ + -, a comparison, "
+                                     "indexes, whole numbers, & | ^ ~ && || ! + -, a comparison, "
                                      f"and {', '.join(_FUNCTIONS)}")
     for child in inner:
         _check(whole, child)

@@ -660,7 +660,9 @@ def _value(m, text, target, index, declared, label, kept, observer=None):
     functions: dict[str, Callable[..., Value]] = {
                  "past": past, "any": lambda x: Value.cast(x).any(),
                  "count": lambda x: sum(Value.cast(x)), "first": first, "held": held, "nth": nth,
-                 "every": lambda x: every(Value.cast(x))}
+                 "every": lambda x: every(Value.cast(x)),
+                 "rose": lambda x: Value.cast(x)[0] & ~past(Value.cast(x)[0]),
+                 "fell": lambda x: ~Value.cast(x)[0] & past(Value.cast(x)[0])}
     return Value.cast(parse(text).value(resolve, functions, index,
                                         lambda name: _many(getattr(target, name))))
 

@@ -85,6 +85,9 @@ class SampledProbe:
         Index letters with their values.
     midway : bool
         The trace begins while requests are under way: ends before the first start are theirs.
+    in_time : bool
+        The latency is in the unit of times, from the edge with which the first cycle begins to that
+        with which the last one ends.
 
     Attributes
     ----------
@@ -98,10 +101,12 @@ class SampledProbe:
 
     def __init__(self, probe: Probe, find: Callable[[tuple[Step, ...]], Found],
                  index: Mapping[str, int] | None = None,
-                 counts: Callable[[str], int] | None = None, *, midway: bool = False) -> None:
+                 counts: Callable[[str], int] | None = None, *, midway: bool = False,
+                 in_time: bool = False) -> None:
         if not isinstance(probe.in_flight, int) or probe.in_flight < 1:
             raise ValueError(f"in_flight must be at least 1, not {probe.in_flight!r}")
         self._probe, self._midway, self.index = probe, midway, dict(index or {})
+        self._in_time = in_time
         self._in_flight = probe.in_flight
         self.names: dict[str, int] = {}
 
@@ -197,7 +202,11 @@ class SampledProbe:
             self._unsure = False
             self._problem(chunk.first + int(wrong[0]), "nothing says of which request an end is "
                           f"(that takes a reset, or an id) after a gap of the record, {self._gap}")
-        if self._ticks is None:
+        if self._in_time:
+            # of the very first cycle of a trace, only the end is known
+            upto = chunk.times
+            before = np.concatenate((upto[:1] if chunk.began is None else [chunk.began], upto[:-1]))
+        elif self._ticks is None:
             upto = self._ticked + np.arange(1, length + 1)
             before = upto - 1
         else:

@@ -230,12 +230,15 @@ class Chunk:
     gaps : dict of int to str
         Cycles, counted from the first, of which the record misses a part, with its place in words:
         there may have been any number of cycles.
+    began : int or None
+        When the first cycle began, if that is known.
     """
 
     first: int
     lanes: Mapping[str, Lane]
     times: np.ndarray
     gaps: Mapping[int, str] = field(default_factory=dict)
+    began: int | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -248,7 +251,8 @@ class Chunk:
             name: Lane(lane.values[start:stop], lane.like,
                        None if lane.unknown is None else lane.unknown[start:stop])
             for name, lane in self.lanes.items()}, self.times[start:stop],
-            {at - start: place for at, place in self.gaps.items() if start <= at < stop})
+            {at - start: place for at, place in self.gaps.items() if start <= at < stop},
+            self.began if not start else int(self.times[start - 1]))
 
 
 @dataclass
@@ -302,7 +306,7 @@ class SampledExpression:
     def _evaluate(self, length: int) -> Lane:
         self._length, self._call = length, 0
         functions = {name: getattr(self, f"_{name}") for name in
-                     ("past", "any", "count", "first", "held", "nth", "every")}
+                     ("past", "any", "count", "first", "held", "nth", "every", "rose", "fell")}
         try:
             value = constant(self._parsed.value(self._resolve, functions, self._numbers,
                                                 self._counts), length)
@@ -369,6 +373,14 @@ class SampledExpression:
             unknown = shifted(before[1], np.zeros(len(lane), kind) if lane.unknown is None
                               else lane.unknown)
         return Lane(shifted(before[0], lane.values), lane.like, unknown)
+
+    def _rose(self, value: Lane | int) -> Lane:
+        bit = self._lane(value).bits(0)
+        return bit & ~self._past(bit)
+
+    def _fell(self, value: Lane | int) -> Lane:
+        bit = self._lane(value).bits(0)
+        return ~bit & self._past(bit)
 
     def _first(self, event: Lane | int, again: Lane | int) -> Lane:
         kept = self._keeps()

@@ -181,10 +181,16 @@ class Tally:
     names : sequence of str
         The arguments that differ from request to request, in the order of
         `EndedRequests.parameters`.
+    unit : str
+        What latencies count.
+    scale : tuple of int
+        The bound times the first of these numbers, divided by the second, is in that unit.
     """
 
     def __init__(self, name: str, bound: Bound, fixed: Mapping[str, int],
-                 names: Iterable[str] = ()) -> None:
+                 names: Iterable[str] = (), *, unit: str = "cycles",
+                 scale: tuple[int, int] = (1, 1)) -> None:
+        self._unit, self._scale = unit, scale
         self.name, self.bound, self.fixed, self.names = name, bound, dict(fixed), tuple(names)
         self._kinds: dict[tuple[int, ...], _Kind] = {}
         self._unfinished = self._cut_off = 0
@@ -239,7 +245,7 @@ class Tally:
         value = self.bound.of({**self.fixed, **dict(zip(self.names, parameters, strict=True))})
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise TypeError(f"bound {self.bound.name} gives {value!r}, no whole number of cycles")
-        return int(value)
+        return int(value) * self._scale[0] // self._scale[1]
 
     def finding(self, problems: Iterable[str] = ()) -> Finding:
         """The verdict; ``problems`` say why there can be none."""
@@ -299,7 +305,7 @@ class Tally:
         self._show(row, overall.closest, worst, allowed)
         if row.failed:
             said = "predicted" if row.kind == "prediction" else "bound"
-            row.detail = (f"{self.name}{_with(row.parameters)} took {worst[0]:,} cycles, "
+            row.detail = (f"{self.name}{_with(row.parameters)} took {worst[0]:,} {self._unit}, "
                           f"{said} {allowed:,}: cycles {worst[1]:,} to {worst[2]:,}")
 
     def _show_longest(self, row: Finding) -> None:

@@ -35,11 +35,12 @@ def check(
     end: Annotated[str, typer.Option(metavar="EXPR", help="True in the last cycle of a request.")],
     bound: Annotated[str, typer.Option(
         metavar="BOUND", help="FILE:FUNCTION (with @bound, or any function that gives cycles), "
-        "module:function, a number, or a formula such as '(n - 1) * burst + 5'.")],
-    clock: Annotated[str, typer.Option(
-        metavar="SIGNAL", help="The clock; the default is the outermost signal called clk or the "
-        "like; every-step: each step of time is a cycle. In a .csv file the default is that each "
-        "line is a cycle.")] = "",
+        "module:function, a number, or a formula such as '(n - 1) * burst + 5'; in cycles, or "
+        "with a unit: '120 ns'.")],
+    clock: Annotated[list[str] | None, typer.Option(
+        metavar="SIGNAL", help="The clock (~clk: its falling edge); the default is the outermost "
+        "signal called clk or the like; every-step: each step of time is a cycle. In a .csv file "
+        "the default is that each line is a cycle.")] = None,
     reset: Annotated[str, typer.Option(
         metavar="EXPR", help="True in cycles of reset, which end all requests under way.")] = "",
     stops: Annotated[bool, typer.Option(
@@ -100,8 +101,8 @@ def check(
 
     Expressions have signals by path (its beginning may be left out if that is unambiguous), bits
     (data[4:8] is what Verilog calls data[7:4]), whole numbers, & | ^ ~ + -, one comparison,
-    past(x), any(x), count(x), first(x, y), held(x, y), nth(x, n), every(n), and
-    any(port[p].valid for p in 4).
+    past(x), any(x), count(x), first(x, y), held(x, y), nth(x, n), every(n), rose(x), fell(x) and
+    any(port[p].valid for p in 4); also && || ! and 8'h1f as in Verilog.
 
         cyclebound check dump.fst --start 'req & ~past(req & ~ack)' \\
             --end 'req & ack' --reset rst --bound 12
@@ -110,13 +111,19 @@ def check(
     the signals are no sequence of requests. 2: a mistake in the call, or a broken trace.
     """
     fixed = {name: _whole(name, text) for name, text in _pairs("--set", settings)}
+    several = [name for given in clock or () for name in given.split(",")]
+    if len(several) > 1:
+        raise UserError(f"--clock takes one clock, not {' and '.join(several)}: a request that "
+                        "crosses from one to another has no latency in cycles of one; check each "
+                        "side by itself, or both in cycles of the faster clock with a bound in ns")
+    number, unit = checks.unit_of(bound)
     wanted = checks.Check(
         _probe(start=start, end=end, request=dict(_pairs("--request", request)), starts=starts,
                ends=ends, in_flight=in_flight, id=identity, end_id=end_identity, ticks=ticks,
                over={letter: int(many) if many.isdecimal() else many
                      for letter, many in _pairs("--over", over)},
                in_turn=in_turn, ahead=ahead),
-        checks.bound_named(bound), fixed, clock, reset, midway, stops)
+        checks.bound_named(number), fixed, "".join(several), reset, midway, stops, unit)
     radixes = dict(_pairs("--radix", radix, column=True))
     if picture is not None and picture.suffix != ".svg":
         raise UserError(f"--picture takes a file that ends in .svg, not {str(picture)!r}")
@@ -255,6 +262,8 @@ def _print(trace: Path, checked: "checks.Checked", when: Callable[[int], str]) -
     out.print(f"{trace}: {checked.cycles:,} cycles{clock}, {checked.changes:,} changes of the "
               f"{len(checked.signals)} signals read", soft_wrap=True)
     printing.print_table(tallies.table([row]), out)
+    if checked.unit:
+        out.print(f"latencies and bound are in {checked.unit}")
     for said, shown in _requests(row):
         out.print(f"{said}: cycles {shown['first']:,} to {shown['last']:,}, which end at "
                   f"{' to '.join(map(when, shown['times']))}", soft_wrap=True)

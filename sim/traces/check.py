@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from cyclebound.golden.formula import FormulaError, as_bound
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.shape import shown
 from cyclebound.sim.drawing.waveform import render
-from cyclebound.sim.traces.trace import Trace
+from cyclebound.sim.traces.trace import EXPONENTS, Trace
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.requests import (
@@ -27,7 +28,8 @@ from cyclebound.tb.requests import (
 from cyclebound.tb.sampled import Chunk, Found, SampledExpression
 from cyclebound.tb.tally import Finding, Tally, misnamed
 
-__all__ = ["Check", "Checked", "bound_named", "check", "fitting", "picture", "pointed"]
+__all__ = ["Check", "Checked", "bound_named", "check", "fitting", "picture", "pointed",
+           "unit_of"]
 
 _GAPS = 10  # that are named
 _BESIDE = 100  # cycles from each end of a long request that a picture may show
@@ -51,6 +53,8 @@ class Check:
         Requests were under way when the trace begins, or goes on after a gap: they are left out.
     stops : bool
         The clock stops on purpose: where it does, there is no gap.
+    unit : str
+        Of the bound, such as ``ns``; empty: cycles.
     """
 
     probe: Probe
@@ -60,6 +64,7 @@ class Check:
     reset: str = ""
     midway: bool = False
     stops: bool = False
+    unit: str = ""
 
 
 @dataclass
@@ -78,6 +83,8 @@ class Checked:
         Why the signals are no sequence of requests.
     signals : list of str
         The full names of the signals that the expressions read.
+    unit : str
+        Of latencies and bound; empty: cycles.
     many_gaps : int
         Gaps of the record.
     gaps : list of str
@@ -91,6 +98,7 @@ class Checked:
     cut_off: int
     problems: list[str]
     signals: list[str]
+    unit: str = ""
     many_gaps: int = 0
     gaps: list[str] = field(default_factory=list)
 
@@ -104,6 +112,21 @@ def pointed(error: ExpressionError | FormulaError) -> UserError:
         return UserError(f"{where}: {error.what}")
     return UserError(f"{where}, column {error.column}: {error.what}\n    {error.text}\n    "
                      f"{' ' * (error.column - 1)}^")
+
+
+def unit_of(text: str) -> tuple[str, str]:
+    """A bound without its unit of time, and the unit; empty if it has none: ``12 ns``."""
+    found = re.fullmatch(rf"(.*[\d)\s])({'|'.join(EXPONENTS)})\s*", text)
+    if not found or ":" in text or found[1].rstrip()[-1:] in "+-*/%,(":
+        return text, ""
+    number, unit = found[1].strip(), found[2]
+    while decimal := re.fullmatch(r"(\d+)\.(\d+)", number):  # 7.5 ns is 7500 ps
+        smaller = next((name for name, exponent in EXPONENTS.items()
+                        if exponent == EXPONENTS[unit] - 3), None)
+        if smaller is None or len(decimal[2]) > 3:
+            break
+        number, unit = str(int(decimal[1]) * 1000 + int(decimal[2].ljust(3, "0"))), smaller
+    return number, unit
 
 
 def bound_named(text: str) -> Bound:
@@ -154,13 +177,22 @@ def _module(source: str) -> object:
         raise UserError(f"--bound {source}: {type(error).__name__}: {error}") from error
 
 
-def _tally(wanted: Check) -> Tally:
+def _tally(trace: Trace, wanted: Check) -> Tally:
     """The tally for it. Raises `UserError` for missing or unknown parameters of the bound."""
     given = {*wanted.fixed, *wanted.probe.request}
     if missing := sorted(wanted.bound.required() - given):
         raise UserError(f"bound {wanted.bound.name} needs {', '.join(missing)}: give each with "
                         "--set NAME=VALUE, or with --request NAME=EXPR where signals show it")
-    return Tally("request", wanted.bound, wanted.fixed, wanted.probe.request)
+    if not wanted.unit:
+        return Tally("request", wanted.bound, wanted.fixed, wanted.probe.request)
+    if not trace.unit or wanted.probe.ticks:
+        raise UserError(f"a bound in {wanted.unit} needs times with a unit, which {trace.path} has "
+                        "not" if not trace.unit else "a bound in time has no --ticks")
+    factor, _, name = trace.unit.partition(" ")
+    more = EXPONENTS[wanted.unit] - EXPONENTS[name]
+    return Tally("request", wanted.bound, wanted.fixed, wanted.probe.request,
+                 unit=trace.unit.removeprefix("1 "),
+                 scale=(10 ** max(0, more), int(factor) * 10 ** max(0, -more)))
 
 
 def check(trace: Trace, wanted: Check) -> Checked:
@@ -170,7 +202,7 @@ def check(trace: Trace, wanted: Check) -> Checked:
         raise UserError("--midway with several requests under way needs an --id, and one request "
                         "under way with each (no --in-flight): in order, nothing "
                         "in a trace that begins in the middle says of which request an end is")
-    tally, run = _tally(wanted), _Run(trace, wanted)
+    tally, run = _tally(trace, wanted), _Run(trace, wanted)
     if wrong := misnamed(wanted.bound, wanted.fixed, wanted.probe.request, run.read,
                          ("--set", "--request")):
         raise UserError(wrong)
@@ -182,7 +214,7 @@ def check(trace: Trace, wanted: Check) -> Checked:
     finding = tally.finding(problems)
     return Checked(finding, run.clock, run.cycles, trace.changes,
                    sum(probe.cut_off for probe in run.probes), problems, sorted(run.names),
-                   run.many_gaps, run.gaps)
+                   trace.unit if wanted.unit else "", run.many_gaps, run.gaps)
 
 
 def fitting(trace: Trace, wanted: Check) -> Probe | None:
@@ -245,7 +277,8 @@ class _Run:
 
         try:
             self.clock = trace.clock(wanted.clock)
-            self.probes = [SampledProbe(wanted.probe, find, index, many, midway=wanted.midway)
+            self.probes = [SampledProbe(wanted.probe, find, index, many, midway=wanted.midway,
+                                        in_time=bool(wanted.unit))
                            for index in places(wanted.probe, many)]
             self.names = {name: width for probe in self.probes
                           for name, width in probe.names.items()}

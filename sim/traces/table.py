@@ -270,12 +270,14 @@ class Table(Trace):
 
     def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
         names = [name for name in dict.fromkeys(names) if name]
+        edge, clock = int(not clock.startswith("~")), clock.removeprefix("~")
         for name in dict.fromkeys([*names, *[clock] * bool(clock)]):
             self._readable(name)
         columns = {name: self._columns[name] for name in names}
         gaps = Gaps(self.said, stops=stops or not clock or self._moment is None)
         first, held, before, seen = 0, None, None, False
         latest: int | None = None
+        ended: int | None = None  # the cycle before the chunk
         kept: list[tuple[int, list[str]]] = []
         unknown: list[int] = []
         places: dict[int, str] = {}
@@ -286,7 +288,7 @@ class Table(Trace):
             found = gaps.among(times, np.array(unknown, dtype=np.int64)) if clock else {}
             lanes = {name: column([one.value(row[one.at]) for _, row in kept], self.widths[name])
                      for name, one in columns.items()}
-            return Chunk(first, lanes, times, found | places)
+            return Chunk(first, lanes, times, found | places, ended)
 
         with _table_errors(self.path):
             for number, (line, row) in enumerate(self._rows(self.path)):
@@ -302,7 +304,7 @@ class Table(Trace):
                     level = self._columns[clock].value(row[self._columns[clock].at])
                     if not isinstance(level, int) and seen:
                         unknown.append(time)
-                    if held is not None and level == 1 and before != 1 and (
+                    if held is not None and level == edge and before != edge and (
                             isinstance(before, int) or not seen):
                         kept.append((time, held))
                     held, before, seen = row, level, seen or isinstance(level, int)
@@ -310,7 +312,7 @@ class Table(Trace):
                     kept.append((time, row))
                 if len(kept) >= _ROWS:
                     yield chunk()
-                    first += len(kept)
+                    first, ended = first + len(kept), kept[-1][0]
                     kept, unknown, places = [], [], {}
             yield chunk()
 

@@ -30,7 +30,10 @@ from cyclebound.tb.sampled import Chunk, Lane, Part, column
 
 _Values = np.ndarray | Sequence[int | str | None]
 
-__all__ = ["EVERY_STEP", "Gaps", "Trace", "Waveform"]
+__all__ = ["EVERY_STEP", "EXPONENTS", "Gaps", "Trace", "Waveform"]
+
+EXPONENTS = {"s": 0, "ms": -3, "us": -6, "ns": -9, "ps": -12, "fs": -15}
+"""Units of time, as powers of ten of a second."""
 
 EVERY_STEP = "every-step"
 """In place of a clock: each step of time is a cycle, each line of a CSV file."""
@@ -82,6 +85,8 @@ class Trace(ABC):
 
     def clock(self, named: str = "") -> str:
         """The full name of the clock: as it is named, or the outermost that is called like one."""
+        if named[:1] in ("~", "!") and named[1:]:  # its negative edge
+            return f"~{self.find_name(named[1:].strip())}"
         if named:
             return named if named == EVERY_STEP else self.find_name(named)
         clocks = sorted((name for name in self.widths if _steps(name)[-1].lower() in CLOCKS),
@@ -261,7 +266,8 @@ class Waveform(Trace):
         return len({self._ids[name][1] for name in names}) == 1
 
     def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
-        every = clock == EVERY_STEP
+        every, falls = clock == EVERY_STEP, clock.startswith("~")
+        clock = clock.removeprefix("~")
         names = list(dict.fromkeys([*[clock] * (not every), *names])) or list(self.widths)[:1]
         numbers = [*[None] * every, *(self._ids[name][0] for name in names)]
         self._requests.write(json.dumps(numbers).encode() + b"\n")
@@ -269,7 +275,7 @@ class Waveform(Trace):
         steps = self._line(self.path)["steps"] if every else None
         sampler = _Sampler("" if every else self._ids[clock][1],
                            {name: (self._ids[name][1], self.widths[name]) for name in names},
-                           Gaps(self.said, stops=stops))
+                           Gaps(self.said, stops=stops), falls=falls)
         while True:
             head = self._line(self.path)
             if head.get("end"):
@@ -319,7 +325,7 @@ class Waveform(Trace):
 
 
 def _unit(factor: int, exponent: int | None) -> str:
-    names = {0: "s", -3: "ms", -6: "us", -9: "ns", -12: "ps", -15: "fs"}
+    names = {number: name for name, number in EXPONENTS.items()}
     return f"{factor} {names[exponent]}" if exponent in names else ""
 
 
@@ -334,11 +340,16 @@ class _Sampler:
         By full name, whose changes are whose.
     gaps : Gaps
         Finds where the clock was not recorded.
+    falls : bool
+        A cycle ends where the clock falls.
     """
 
-    def __init__(self, clock: str, signals: dict[str, tuple[str, int]], gaps: "Gaps") -> None:
+    def __init__(self, clock: str, signals: dict[str, tuple[str, int]], gaps: "Gaps", *,
+                 falls: bool = False) -> None:
+        self._level = int(not falls)  # of the clock after an edge that ends a cycle
         self._clock, self._signals, self._gaps = clock, signals, gaps
         self._known = False  # the clock has been
+        self._edge: int | None = None  # the latest
         self._last: dict[str, object] = {}  # the value of each at the end of the last chunk
         self._cycle = 0
 
@@ -365,7 +376,8 @@ class _Sampler:
                side: Literal["left", "right"], gaps: dict[int, str]) -> Chunk:
         lanes = {name: self._sampled(*changes[key], edges, width, self._last.get(key), side)
                  for name, (key, width) in self._signals.items()}
-        chunk = Chunk(self._cycle, lanes, edges, gaps)
+        chunk = Chunk(self._cycle, lanes, edges, gaps, self._edge)
+        self._edge = int(edges[-1]) if len(edges) else self._edge
         self._cycle += len(edges)
         return chunk
 
@@ -383,19 +395,19 @@ class _Sampler:
         if not len(times):
             return times, times
         if isinstance(values, np.ndarray):
-            high, unknown = values == 1, np.zeros(len(times), bool)
+            high, unknown = values == self._level, np.zeros(len(times), bool)
         else:
-            high = np.array([value == 1 for value in values], dtype=bool)
+            high = np.array([value == self._level for value in values], dtype=bool)
             unknown = np.array([not isinstance(value, int) for value in values], dtype=bool)
         final = np.append(times[1:] != times[:-1], True)  # of several changes at a time
         times, high, unknown = times[final], high[final], unknown[final]
         # without a value before this chunk, there is nothing that it could have risen from
-        last = self._last.get(self._clock, 1)
+        last = self._last.get(self._clock, self._level)
         stopped = self._known and not isinstance(last, int | np.integer)
         if not self._known:
             known = np.logical_or.accumulate(~unknown)
             unknown, self._known = unknown & known, bool(known[-1])
-        before = np.concatenate(([last == 1 or stopped], (high | unknown)[:-1]))
+        before = np.concatenate(([last == self._level or stopped], (high | unknown)[:-1]))
         return times[high & ~before], times[unknown]
 
     def _sampled(self, times: np.ndarray, values: _Values, edges: np.ndarray, width: int,

@@ -295,6 +295,77 @@ def test_reads_of_axi_with_one_id(call, tmp_path):
         "cycle 1: a request with id 1 begins while 1 are under way with it, and 1 may be")
 
 
+# -- clocks and time -------------------------------------------------------------------------------
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("bound", "verdict", "says"), [
+    ("50 ns", "exact", ""), ("60 ns", "held", ""), ("size * 10 ns", "exact", ""),
+    ("50000ps", "exact", ""), ("49.9 ns", "violated", "took 50 ns, bound 49: cycles 8 to 12"),
+    ("0.05 us", "exact", ""), ("1 s", "held", "")])
+def test_a_bound_in_time(call, dump, bound, verdict, says):
+    words = ["--request", "size=size"] if "size" in bound else []
+    done = checked(call, dump, "--bound", bound, *words)
+    assert verdict in done.stdout
+    assert says in done.stdout
+    assert "latencies and bound are in 1 ns" in done.stdout
+
+
+@pytest.mark.unit
+def test_a_bound_in_time_where_the_period_varies(call, tmp_path):
+    edges = [5, 15, 25, 37, 51, 60, 72, 80, 92]
+    lines = ["$timescale 10ps $end", "$var wire 1 ! clk $end", "$var wire 1 % req $end",
+             "$enddefinitions $end", "#0", "0!", "0%"]
+    for number, edge in enumerate(edges):
+        lines += [f"#{edge}", "1!", f"#{edge + 1}", "0!", f"{int(2 <= number < 5)}%"]
+    (tmp_path / "t.vcd").write_text("\n".join([*lines, ""]))
+    words = ["check", "t.vcd", "--start", "rose(req)", "--end", "req & past(past(req))", "--json"]
+    found = json.loads(call(*words, "--bound", "350 ps").stdout)  # 25 to 60
+    assert (found["worst"], found["allowed"], found["verdict"]) == (35, 35, "exact")
+    assert json.loads(call(*words, "--bound", "349 ps").stdout)["verdict"] == "violated"
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("words", "says"), [
+    (["--clock", "wclk", "--clock", "rclk"], "--clock takes one clock, not wclk and rclk: a "),
+    (["--clock", "wclk,rclk"], "--clock takes one clock, not wclk and rclk: a "),
+    (["--clock", "~none"], "no signal 'none'")])
+def test_clocks_that_are_refused(call, dump, words, says):
+    done = checked(call, dump, "--bound", "9", *words)
+    assert done.returncode == 2
+    assert says in done.stderr
+
+
+@pytest.mark.unit
+def test_a_bound_in_time_needs_times(call, tmp_path):
+    (tmp_path / "a.csv").write_text("time,a\n0,1\n")
+    done = call("check", "a.csv", "--start", "a", "--end", "a", "--bound", "9 ns")
+    assert done.returncode == 2
+    assert "a bound in ns needs times with a unit, which a.csv has not" in done.stderr
+
+
+@pytest.mark.unit
+def test_the_falling_edge(call, tmp_path):
+    """What is 1 around the rising edges only is never seen at the falling ones."""
+    lines = ["$timescale 1ns $end", "$var wire 1 ! clk $end", "$var wire 1 % a $end",
+             "$var wire 1 & b $end", "$enddefinitions $end", "#0", "0!", "0%", "0&"]
+    for number in range(20):
+        lines += [f"#{10 * number + 4}", "1%", "0&", f"#{10 * number + 5}", "1!",
+                  f"#{10 * number + 8}", "0%", "1&", f"#{10 * number + 10}", "0!"]
+    (tmp_path / "t.vcd").write_text("\n".join([*lines, ""]))
+    (tmp_path / "t.csv").write_text("clk,a,b\n" + "0,0,1\n1,0,1\n1,1,0\n0,1,0\n" * 20)
+    for clock, signal in (("clk", "a"), ("~clk", "b"), ("!clk", "b")):
+        found = json.loads(call("check", "t.vcd", "--clock", clock, "--start", signal, "--end",
+                                signal, "--bound", "1", "--json").stdout)
+        assert (found["verdict"], found["requests"]) == ("exact", 20)
+        for column in "ab":
+            found = json.loads(call("check", "t.csv", "--clock", clock, "--start", column, "--end",
+                                    column, "--bound", "1", "--json").stdout)
+            assert found["requests"] == 20 * (column == ("b" if clock == "clk" else "a"))
+    found = json.loads(call("check", "t.vcd", "--clock", "~clk", "--start", "a", "--end", "a",
+                            "--bound", "1", "--json").stdout)
+    assert found["verdict"] == "unobserved"
+
+
 # -- expressions that do not fit ---------------------------------------------------------------
 
 @pytest.mark.unit

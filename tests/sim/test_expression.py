@@ -1,11 +1,17 @@
 import functools
 import operator
+import random
+import shutil
+import subprocess
 
+import numpy as np
 import pytest
+from amaranth.hdl import Signal
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cyclebound.tb.expression import ExpressionError, parse
+from cyclebound.tb.sampled import Chunk, Lane, SampledExpression
 
 pytestmark = pytest.mark.unit
 
@@ -36,6 +42,61 @@ def test_says_what_it_says(text, expected):
     known = {"a": 12, "b": 7, "p": [{"x": 7}, {"x": 8}], "q": {"x": [{"y": 9}]},
              "bits": [2, 3, 4, 5]}
     assert value(text, known, {"r": 0}) == expected
+
+
+VERILOG = (
+    "a && b", "a || b", "!a", "!a == b", "a == 4'd3 && b", "!(a & b) || c", "a & b && c | a",
+    "a || b && !c", "a[3] && !a[0]", "(a & b) == 4'b0011", "a & (b == 8'h03)", "!a && !b || !c",
+    "a + b == 5'h1_2", "a != 4'hf && !b[1]", "!a & b", "~a & b",
+    "a == 3 || b == 2 && c == 1", "(a | b) > c && a <= b")
+
+
+@pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")
+def test_verilog_is_read_as_verilog(tmp_path):
+    """Icarus finds the same expressions true, over random values."""
+    chance = random.Random("verilog")
+    values = [[chance.choice((0, 1, 3, 15, chance.randrange(16))) for _ in "abc"]
+              for _ in range(300)]
+    (tmp_path / "t.v").write_text("module t; reg [3:0] a, b, c; initial begin\n" + "".join(
+        f"a = {a}; b = {b}; c = {c}; #1 $display(\"" + "%b" * len(VERILOG) + "\", "
+        + ", ".join(f"|({text})" for text in VERILOG) + ");\n" for a, b, c in values)
+        + "end endmodule\n")
+    subprocess.run(["iverilog", "-o", "t", "t.v"], cwd=tmp_path, check=True)
+    said = subprocess.run(["vvp", "t"], cwd=tmp_path, check=True, capture_output=True,
+                          text=True).stdout.split()
+    chunk = Chunk(0, {name: Lane(np.array([row[n] for row in values]), Signal(4))
+                      for n, name in enumerate("abc")}, np.arange(300))
+    for number, text in enumerate(VERILOG):
+        lane = SampledExpression(text, lambda path: (path[0], 4, path[1:])).of(chunk)
+        assert [str(int(bool(value))) for value in lane.values] == [row[number] for row in said], (
+            text)
+
+
+@pytest.mark.parametrize(("text", "values"), [
+    ("rose(a)", [0, 1, 0, 0, 1]), ("$fell(a)", [0, 0, 0, 1, 0]), ("$rose(a) || $fell(a)", [
+        0, 1, 0, 1, 1]), ("$past(a)", [0, 0, 3, 1, 0]), ("$countones(a)", [0, 2, 1, 0, 1])])
+def test_what_changes(text, values):
+    chunk = Chunk(0, {"a": Lane(np.array([0, 3, 1, 0, 1]), Signal(2))}, np.arange(5))
+    expression = SampledExpression(text, lambda path: (path[0], 2, path[1:]))
+    assert expression.of(chunk).values.tolist() == values
+
+
+@pytest.mark.parametrize(("text", "column", "what"), [
+    ("a && c && nothing.x", 11, "there is no nothing.x"), ("a && (b ||", 11, "ends too early"),
+    ("a && 8'hfff", 6, "8'hfff has more than 8 bits"), ("a == 8'h0x", 6, "is no known number"),
+    ("~8'h3 & a", 2, "~ of 8'h3: write the number itself"), ("a && -b", 6, "is none of"),
+    ("a || b == c & 3", 11, "a comparison beside & | ^ needs parentheses"),
+    ("$past(a, 2)", 1, "is none of"), ("$onehot(a)", 1, "invalid syntax"),
+    ("a & b == c", 1, "a comparison beside & | ^ needs parentheses"), ("a &&", 5, "too early"),
+    ("x !", 4, "ends too early"), ("!", 2, "ends too early"), ("a not b", 7, "invalid syntax"),
+    ("any(a & b == 3)", 5, "needs parentheses"),
+])
+def test_where_verilog_is_wrong(text, column, what):
+    with pytest.raises(ExpressionError) as raised:
+        SampledExpression(text, lambda path: ({"a": "a", "b": "b", "c": "c", "x": "x"}[path[0]], 4,
+                                              path[1:]))
+    assert what in str(raised.value)
+    assert raised.value.column == column
 
 
 @pytest.mark.parametrize(("text", "column", "what"), [

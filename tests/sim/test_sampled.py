@@ -73,6 +73,7 @@ def grown(chance, depth):
         lambda: f"{chance.choice(('first', 'held'))}({inner()}, {inner()})",
         lambda: f"nth({inner()} & 3, {chance.choice(('3', '4', 'byte[0:3] | 3', 'interval'))})",
         lambda: f"every({chance.choice(('1', '2', 'interval'))})",
+        lambda: f"rose({chance.choice(('y', 'byte'))})", lambda: "fell(y)",
         lambda: f"any(lanes[k].on & {inner()} for k in many)",
         lambda: f"count(lanes[k].size > {inner()} for k in lanes)"))()
 
