@@ -10,7 +10,6 @@ one netlist.
 """
 
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,10 +18,10 @@ from cyclebound.sim.base.cache import find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.installed import package
 from cyclebound.sim.netlist import system_verilog
-from cyclebound.sim.netlist.source_files import VERILOG, is_name, options_in
+from cyclebound.sim.netlist.source_files import VERILOG, is_name, options_in, write
 from cyclebound.sim.netlist.yosys import PACKAGE, yosys_command
 
-__all__ = ["Sources", "from_vhdl", "link", "read_sources", "run_in", "undefined",
+__all__ = ["Sources", "link", "read_sources", "run_in", "undefined",
            "write_sources"]
 
 _OWN = "cyclebound_own"  # the top of the design while the user's modules are read
@@ -169,25 +168,6 @@ def run_in(folder: Path, script: str) -> tuple[int, str]:
 
 def write_sources(files: Mapping[str, str], shells: str, folder: Path) -> None:
     """Write the files into ``folder``, with what the commands that read them name besides."""
-    for name, text in {**files, system_verilog.SHELLS: shells, **system_verilog.options(files),
-                       _DEFINES: "".join(f"`define {macro} {text}\n" for macro, text
-                                         in options_in(files).defines.items())}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-
-
-def from_vhdl(files: Mapping[str, str], top: str, parameters: Mapping[str, object],
-              folder: Path) -> str:
-    """VHDL as Verilog, by GHDL's own synthesis. Raises `UserError`."""
-    ghdl = shutil.which("ghdl")
-    if ghdl is None:
-        raise UserError(f"{', '.join(files)}: VHDL is read by GHDL, and there is no ghdl on PATH; "
-                        "install it, e.g. `apt-get install ghdl`")
-    write_sources(files, "", folder)
-    generics = [f"-g{name}={value}" for name, value in parameters.items()]
-    done = subprocess.run([ghdl, "synth", "--std=08", *generics, "--out=verilog", *files, "-e",
-                           top], cwd=folder, capture_output=True, text=True)
-    if done.returncode:
-        raise UserError(f"GHDL cannot read {', '.join(files)}: "
-                        f"{(done.stderr.strip().splitlines() or ['it says nothing'])[0]}")
-    return done.stdout
+    write({**files, system_verilog.SHELLS: shells, **system_verilog.options(files),
+           _DEFINES: "".join(f"`define {macro} {text}\n" for macro, text
+                             in options_in(files).defines.items())}, folder)

@@ -16,7 +16,8 @@ from pathlib import Path
 from cyclebound.golden.user_files import text_in
 from cyclebound.sim.base.errors import UserError
 
-__all__ = ["OPTIONS", "VERILOG", "VHDL", "Options", "gather", "is_name", "options_in", "quoted"]
+__all__ = ["OPTIONS", "VERILOG", "VHDL", "Options", "gather", "is_name", "options_in", "quoted",
+           "write"]
 
 VERILOG = (".v", ".sv")
 """Endings of the files that are compiled as Verilog; others are included or read by these."""
@@ -45,12 +46,15 @@ class Options:
         Folders in which includes are looked for.
     defines : dict of str to str
         Macros and their texts.
+    libraries : dict of str to str
+        Of files in VHDL that are not of the library ``work``, which they are of.
     """
 
     files: list[str] = field(default_factory=list)
     lists: list[str] = field(default_factory=list)
     include: list[str] = field(default_factory=list)
     defines: dict[str, str] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
 
     def define(self, macro: str, text: object, where: str) -> None:
         """Raises `UserError` for what is no macro, and for another text than before."""
@@ -82,24 +86,28 @@ def options_in(files: Mapping[str, str]) -> Options:
 
 
 def gather(sources: Sequence[str], called: str, include: Sequence[str] = (),
-           defines: Mapping[str, object] | None = None) -> dict[str, str]:
+           defines: Mapping[str, object] | None = None,
+           libraries: Mapping[str, Sequence[str]] | None = None) -> dict[str, str]:
     """The texts of sources, of the files that their lists name, and of those that they include.
 
     Paths are from the current folder or from one on ``sys.path``; those in a list may also be
-    from the list's folder. Where folders for includes or macros are given, a list among the result
-    has them, ``called`` so. Raises `UserError`.
+    from the list's folder. Where folders for includes, macros or libraries are given, a list among
+    the result has them, ``called`` so. Raises `UserError`.
     """
     options, given, lists = Options(), [], set()
+    of_library: dict[Path, str] = {}
     for macro, text in (defines or {}).items():
         options.define(macro, text, "defines")
     folders = [_found(folder, (), "folder for includes", Path.is_dir) for folder in include]
 
     def take(names: Iterable[str], beside: tuple[Path, ...], what: str,
-             listed: Sequence[str] = ()) -> None:
+             listed: Sequence[str] = (), works: Mapping[str, str] | None = None) -> None:
         for name in names:
             path = _found(name, beside, what)
             if path.suffix != OPTIONS and name not in listed:
                 given.append(path)
+                if name in (works or {}):
+                    of_library[path] = (works or {})[name]
             elif path.resolve() not in lists:
                 lists.add(path.resolve())
                 said = Options()
@@ -108,8 +116,10 @@ def gather(sources: Sequence[str], called: str, include: Sequence[str] = (),
                                       Path.is_dir) for folder in said.include)
                 for macro, text in said.defines.items():
                     options.define(macro, text, str(path))
-                take(said.files, (path.parent,), f"{path}: source", said.lists)
+                take(said.files, (path.parent,), f"{path}: source", said.lists, said.libraries)
 
+    for library, names in (libraries or {}).items():
+        take(names, (), "source", works=dict.fromkeys(names, library))
     take(sources, (), "source")
     folders += [path.parent for path in given if path.suffix not in (*VERILOG, *VHDL)]
     texts = {path: _read(path) for path in given}
@@ -121,7 +131,7 @@ def gather(sources: Sequence[str], called: str, include: Sequence[str] = (),
                 texts[place] = _read(place)
                 pending.append(place)
             texts.setdefault(known_as, texts[place])
-    return _named(texts, folders, options, called)
+    return _named(texts, folders, options, of_library, called)
 
 
 def _found(name: str, beside: tuple[Path, ...], what: str, fits: object = Path.is_file) -> Path:
@@ -160,7 +170,7 @@ def _words(text: str, where: str) -> list[str]:
 
 def _add(options: Options, words: Sequence[str], where: str) -> None:
     """Take over what the words of a list say. Raises `UserError` for what is not understood."""
-    rest = iter(words)
+    rest, library = iter(words), "work"
     for word in rest:
         if word.startswith("+incdir+"):
             options.include += filter(None, word.split("+")[2:])
@@ -168,6 +178,10 @@ def _add(options: Options, words: Sequence[str], where: str) -> None:
             for part in filter(None, word.split("+")[2:]):
                 macro, _, text = part.partition("=")
                 options.define(macro, text, where)
+        elif word == "-work":
+            library = next(rest, "")
+            if not _MACRO.fullmatch(library):
+                raise UserError(f"{where}: -work takes a library's name, not {library!r}")
         elif word[:2] in ("-I", "-D", "-f", "-F", "-v"):
             text = word[2:] or next(rest, "")
             if word[:2] == "-I":
@@ -181,9 +195,11 @@ def _add(options: Options, words: Sequence[str], where: str) -> None:
         elif word.startswith(("-", "+")):
             if not _IGNORED.fullmatch(word):
                 raise UserError(f"{where}: {word} is not understood; a list has files, +incdir+, "
-                                "+define+, -I, -D, -f, -F and -v")
+                                "+define+, -I, -D, -f, -F, -v and -work")
         else:
             options.files.append(word)
+            if library != "work" and word.endswith(VHDL):
+                options.libraries[word] = library
 
 
 def _referred(path: Path, text: str, folders: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
@@ -198,8 +214,8 @@ def _referred(path: Path, text: str, folders: Sequence[Path]) -> Iterator[tuple[
                 break
 
 
-def _named(texts: Mapping[Path, str], folders: Sequence[Path], options: Options, called: str
-           ) -> dict[str, str]:
+def _named(texts: Mapping[Path, str], folders: Sequence[Path], options: Options,
+           of_library: Mapping[Path, str], called: str) -> dict[str, str]:
     """The texts by their paths from the folder that holds all of them."""
     used = [folder for folder in dict.fromkeys(folders)
             if any(path.is_relative_to(folder) for path in texts)]
@@ -214,6 +230,15 @@ def _named(texts: Mapping[Path, str], folders: Sequence[Path], options: Options,
     lines = [f"+incdir+{folder.relative_to(root).as_posix()}" for folder in used if folder != root]
     lines += [f"-D {quoted(f'{macro}={text}' if text else macro)}"
               for macro, text in options.defines.items()]
+    lines += [f"-work {library} {path.relative_to(root).as_posix()}"
+              for path, library in of_library.items()]
     if lines:
         files[f"{called}{OPTIONS}"] = "\n".join(lines) + "\n"
     return files
+
+
+def write(files: Mapping[str, str], folder: Path) -> None:
+    """The files of these names, into ``folder``."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)

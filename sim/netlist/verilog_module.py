@@ -20,8 +20,9 @@ from cyclebound.sim.base.installed import package
 from cyclebound.sim.base.shape import cleaned
 from cyclebound.sim.netlist import system_verilog
 from cyclebound.sim.netlist.clocking import use_of
-from cyclebound.sim.netlist.link import from_vhdl, read_sources, run_in, write_sources
+from cyclebound.sim.netlist.link import read_sources, run_in, write_sources
 from cyclebound.sim.netlist.source_files import VERILOG, VHDL, gather
+from cyclebound.sim.netlist.vhdl import from_vhdl, generics
 from cyclebound.sim.netlist.yosys import PACKAGE
 from cyclebound.tb.requests import CLOCKS
 
@@ -55,20 +56,27 @@ class VerilogModule:
         Folders in which includes are looked for, too.
     defines : mapping
         Macros and their texts.
+    libraries : mapping
+        Names of libraries and their sources, in VHDL: ``{"utilities": ("lib/fifo_pkg.vhd",)}``.
     """
 
     def __init__(self, sources: Sequence[str], top: str, *, clock: str = "", reset: str = "",
                  include: Sequence[str] = (), defines: Mapping[str, object] | None = None,
-                 ) -> None:
+                 libraries: Mapping[str, Sequence[str]] | None = None) -> None:
         self._sources, self.top, self._clock, self._reset = tuple(sources), top, clock, reset
         self._include, self._defines = tuple(include), dict(defines or {})
+        self._libraries = dict(libraries or {})
 
     @property
     def __signature__(self) -> inspect.Signature:
         """The module's parameters, with their defaults."""
+        files = self.files()
+        known = (generics(files, self.top) if self._vhdl(files)
+                 else self._described({})["parameters"])
         return inspect.Signature([
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value)
-            for name, value in self._described({})["parameters"].items() if name.isidentifier()])
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=(
+                inspect.Parameter.empty if value is None else value))
+            for name, value in known.items() if name.isidentifier()])
 
     def __call__(self, **parameters: int | str) -> "VerilogComponent":
         for name, value in parameters.items():
@@ -104,7 +112,7 @@ class VerilogModule:
 
     def files(self) -> dict[str, str]:
         """The texts of the sources, and of all that they include, by path."""
-        return gather(self._sources, self.top, self._include, self._defines)
+        return gather(self._sources, self.top, self._include, self._defines, self._libraries)
 
     @staticmethod
     def _vhdl(files: Mapping[str, str]) -> bool:
@@ -112,11 +120,10 @@ class VerilogModule:
 
     def _as_verilog(self, files: Mapping[str, str], parameters: Mapping[str, object]
                     ) -> dict[str, str]:
-        vhdl = {name: text for name, text in files.items() if name.endswith(VHDL)}
         with tempfile.TemporaryDirectory() as folder:
-            text = from_vhdl(vhdl, self.top, parameters, Path(folder))
+            text = from_vhdl(files, self.top, parameters, Path(folder))
         return {f"{self.top}_vhdl.v": text,
-                **{name: text for name, text in files.items() if name not in vhdl}}
+                **{name: text for name, text in files.items() if not name.endswith(VHDL)}}
 
     def _described(self, parameters: Mapping[str, object]) -> dict[str, dict]:
         """The module's ports and parameters, as yosys sees them. Raises `UserError`."""

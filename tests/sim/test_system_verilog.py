@@ -9,6 +9,7 @@ from amaranth.lib.wiring import Out
 
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.build.elaborate import to_rtlil
+from cyclebound.sim.netlist import verilog_module
 from cyclebound.sim.netlist.verilog_module import VerilogModule
 from kit.own_files import OwnFiles
 
@@ -96,7 +97,8 @@ def test_a_macro_for_the_files_after_it(folder):
     assert "8'00000111" in to_rtlil(VerilogModule(("one.sv", "two.sv"), "two")(), name="top")
 
 
-def test_an_assertion_that_is_left_out_is_told(folder, capsys):
+def test_an_assertion_that_is_left_out_is_told(folder, capsys, monkeypatch):
+    monkeypatch.setattr(verilog_module, "_told", set())
     (folder / "m.sv").write_text("module m(input logic clk, d, output logic q);\n"
                                  "assert property (@(posedge clk) d |=> q);\n"
                                  "always_ff @(posedge clk) q <= d; endmodule\n")

@@ -12,6 +12,7 @@ from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.build.elaborate import SharedModules, fields_json, leave_unused, to_rtlil
 from cyclebound.sim.describe.block import Block, Configuration, Testbench
 from cyclebound.sim.describe.block_check import check_block
+from cyclebound.sim.netlist import verilog_module
 from cyclebound.sim.netlist.link import Sources
 from cyclebound.sim.netlist.verilog_module import VerilogModule
 
@@ -82,7 +83,8 @@ def test_a_module_of_the_user_s_that_is_called_top(sources, place):
     assert re.search(r"cell \$not .*\n(.*\n)*?    connect \\A \\go", text)
 
 
-def test_a_name_that_is_not_declared_is_told_once(sources, capsys):
+def test_a_name_that_is_not_declared_is_told_once(sources, capsys, monkeypatch):
+    monkeypatch.setattr(verilog_module, "_told", set())
     (sources / "counter.v").write_text(COUNTER.replace("value + STEP", "value + STPE"))
     make = VerilogModule(("counter.v",), "counter")
     make.tell({})
