@@ -15,6 +15,7 @@ from pathlib import Path
 
 from cyclebound.golden.user_files import text_in
 from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.netlist.fusesoc import CORE, read_core
 
 __all__ = ["OPTIONS", "VERILOG", "VHDL", "Options", "gather", "is_name", "options_in", "quoted",
            "write"]
@@ -96,6 +97,8 @@ def gather(sources: Sequence[str], called: str, include: Sequence[str] = (),
     """
     options, given, lists = Options(), [], set()
     of_library: dict[Path, str] = {}
+    cores: set[str] = set()
+    needs: list[tuple[str, Path]] = []
     for macro, text in (defines or {}).items():
         options.define(macro, text, "defines")
     folders = [_found(folder, (), "folder for includes", Path.is_dir) for folder in include]
@@ -104,14 +107,20 @@ def gather(sources: Sequence[str], called: str, include: Sequence[str] = (),
              listed: Sequence[str] = (), works: Mapping[str, str] | None = None) -> None:
         for name in names:
             path = _found(name, beside, what)
-            if path.suffix != OPTIONS and name not in listed:
+            if path.suffix not in (OPTIONS, CORE) and name not in listed:
                 given.append(path)
                 if name in (works or {}):
                     of_library[path] = (works or {})[name]
             elif path.resolve() not in lists:
                 lists.add(path.resolve())
-                said = Options()
-                _add(said, _words(_read(path), str(path)), str(path))
+                said, text = Options(), _read(path)
+                if path.suffix == CORE:
+                    core, needed, words = read_core(text, path)
+                    cores.add(core)
+                    needs.extend((other, path) for other in needed)
+                else:
+                    words = _words(text, str(path))
+                _add(said, words, str(path))
                 folders.extend(_found(folder, (path.parent,), f"{path}: folder for includes",
                                       Path.is_dir) for folder in said.include)
                 for macro, text in said.defines.items():
@@ -121,6 +130,9 @@ def gather(sources: Sequence[str], called: str, include: Sequence[str] = (),
     for library, names in (libraries or {}).items():
         take(names, (), "source", works=dict.fromkeys(names, library))
     take(sources, (), "source")
+    for core, path in needs:
+        if core not in cores:
+            raise UserError(f"{path}: it depends on {core}: name that core's file as a source, too")
     folders += [path.parent for path in given if path.suffix not in (*VERILOG, *VHDL)]
     texts = {path: _read(path) for path in given}
     pending = list(texts)

@@ -45,8 +45,8 @@ class VerilogModule:
     ----------
     sources : sequence of str
         Files, as paths from the current folder or from one on ``sys.path``; .v and .sv are read by
-        yosys, .vhd by GHDL, a .f is a list of files and options, and others are there to be
-        included. What these include is found beside them.
+        yosys, .vhd by GHDL, a .f is a list of files and options, a .core one of FuseSoC, and
+        others are there to be included. What these include is found beside them.
     top : str
         The module.
     clock, reset : str
