@@ -27,8 +27,8 @@ with lazily():
 @app.command()
 def check(
     trace: Annotated[Path, typer.Argument(
-        metavar="TRACE", help="A .vcd or .fst file of any simulator or logic analyser; or a "
-        ".csv file, whose first line names the signals and each further line is a cycle.")],
+        metavar="TRACE", help="A .vcd, .vcd.gz or .fst file of any simulator or logic analyser; or "
+        "a .csv file, whose first line names the signals and each further line is a cycle.")],
     start: Annotated[str, typer.Option(
         metavar="EXPR", help="True in the first cycle of a request, e.g. 'req.valid & req.ready'.")
     ],

@@ -11,6 +11,8 @@ that says how many changes each signal has, and for each signal its times and it
 values with unknown bits, or wider than 63 bits, are in the line itself.
 """
 
+import gzip
+import itertools
 import json
 import math
 import mmap
@@ -20,13 +22,15 @@ import resource
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 STEPS = 1 << 16  # changes of the first signal named, the clock, in a chunk
+_PIECE = 1 << 25  # bytes of a VCD file that are read at a time
+_GZIP = b"\x1f\x8b"
 _STREAMS = 4  # each holds the times of all steps in its piece of the file, 8 bytes each
 _TIMES = 256 << 20  # bytes: fewer streams, so that their times take no more
 _VALUES = 1, 5, 8  # blocks of an FST file that hold changes
@@ -76,9 +80,10 @@ def serve(path: str, say: Callable, write: Callable, read: Callable) -> None:
 def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) -> None:
     import pywellen
 
-    file = pywellen.WaveformStream(pieces.path(0))
+    path, _ = next(iter(pieces))
+    file = pywellen.WaveformStream(path)
     if file.file_format == "VCD":
-        _begins_on_a_line(pieces.path(0))
+        _begins_on_a_line(path)
     variables = list(file.all_vars())
     unit = file.timescale
     signals, letters = [], 0
@@ -106,9 +111,8 @@ def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) ->
     del file  # it holds the times, too
     keys = list(chosen)
     last: dict[str, object] = {}
-    for number in range(len(pieces)):
-        path = pieces.path(number)
-        many = max(1, min(_STREAMS, _TIMES // max(1, 8 * pieces.steps(number)))) if apart else 1
+    for path, steps in pieces:
+        many = max(1, min(_STREAMS, _TIMES // max(1, 8 * steps))) if apart else 1
         groups = [*([key] for key in keys[:many - 1]),
                   *([keys[many - 1:]] if keys[many - 1:] else [])]
         streams = [_Stream(path, [chosen[key] for key in group]) for group in groups]
@@ -117,6 +121,8 @@ def _serve(pieces: "_Pieces", say: Callable, write: Callable, read: Callable) ->
         finally:
             for stream in streams:
                 stream.close()
+    if numbers[0] is None:  # what follows the last change
+        say(until=None, order=keys, lengths=[0] * (2 * len(keys)), wide={})
     say(end=True)
 
 
@@ -134,8 +140,8 @@ def _steps(pieces: "_Pieces") -> list[int]:
             step = math.gcd(step or 0, time - last)
         last = time
 
-    for number in range(len(pieces)):
-        file = pywellen.WaveformStream(pieces.path(number))
+    for path, _ in pieces:
+        file = pywellen.WaveformStream(path)
         file.stream_time_steps(time_step, list(file.all_vars()))
     if first is None or last is None:
         raise ValueError("it has no time")
@@ -160,7 +166,7 @@ class _Pieces:
     The library holds the times of all steps in a file. A writer of FST begins a new block of
     changes from time to time, with all values at its start; a file with one of these blocks and
     all others that hold no changes is an FST file too. So memory does not grow with the length of
-    the trace.
+    the trace. A VCD file that is long or compressed is cut, too: each piece has the definitions.
 
     Parameters
     ----------
@@ -176,13 +182,21 @@ class _Pieces:
         blocks = _blocks(path) if path.suffix.lower() == ".fst" else []
         self._values = [block for block in blocks if block[0] in _VALUES]
         self._rest = [block for block in blocks if block[0] not in _VALUES]
+        with path.open("rb") as file:
+            head = file.read(1 << 10).lstrip()
+        self._text = head[:2] == _GZIP or (head[:1] == b"$" and self._size > _PIECE)
 
-    def __len__(self) -> int:
-        return max(1, len(self._values))
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        """The path of each piece, until the next one is asked for, and how many times it has."""
+        if self._text:
+            yield from ((path, self._size) for path in _text_pieces(
+                self._path, self._folder / "piece.vcd"))
+        else:
+            for number in range(max(1, len(self._values))):
+                yield self._piece(number), self._steps(number)
 
-    def path(self, number: int) -> str:
-        """A file with this piece, until another one is asked for."""
-        if len(self) == 1:
+    def _piece(self, number: int) -> str:
+        if len(self._values) < 2:
             return str(self._path)
         path = self._folder / "piece.fst"
         if number != self._made:
@@ -200,14 +214,75 @@ class _Pieces:
             self._made = number
         return str(path)
 
-    def steps(self, number: int) -> int:
-        """Number of times in this piece."""
+    def _steps(self, number: int) -> int:
         if not self._values:
             return self._size  # a step takes a byte at least
         _, begin, size = self._values[number]
         with self._path.open("rb") as file:
             file.seek(begin + size - 8)
             return int.from_bytes(file.read(8), "big")
+
+
+def _text_pieces(path: Path, piece: Path) -> Iterator[str]:
+    """A VCD file, perhaps compressed, as several of some megabytes, in which comments are left out.
+    """
+    with (gzip.open(path) if _is_gzip(path) else path.open("rb")) as file:
+        parts = _uncommented(iter(lambda: file.read(_PIECE), b""))
+        rest = b""
+        for part in parts:
+            rest += part
+            if (found := _BODY.search(rest)) or len(rest) > _LETTERS:
+                break
+        else:
+            found = _BODY.search(rest)
+        if not found:
+            raise ValueError("it has no $enddefinitions, or more than "
+                             f"{_LETTERS:,} characters before it")
+        head, rest = rest[:found.start(1)], rest[found.start(1):]
+        if found[1]:
+            piece.write_bytes(head + rest)  # see _begins_on_a_line
+            yield str(piece)
+            return
+        ended: list[bytes | None] = [None]
+        for more in itertools.chain(parts, ended):
+            cut = len(rest) if more is None else rest.rfind(b"\n#") + 1
+            if cut:
+                with piece.open("wb") as out:
+                    out.write(head)
+                    out.write(b"\n")
+                    out.write(memoryview(rest)[:cut])
+                yield str(piece)
+                rest = rest[cut:]
+            elif len(rest) > _LETTERS:
+                raise ValueError(f"it has no time in {_LETTERS:,} characters")
+            rest += more or b""
+
+
+def _is_gzip(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == _GZIP
+
+
+def _uncommented(parts: Iterator[bytes]) -> Iterator[bytes]:
+    """A text in parts, without what stands from ``$comment`` to ``$end``."""
+    rest, within = b"", False
+    for part in parts:
+        text, at, kept = rest + part, 0, []
+        while True:
+            word = b"$end" if within else b"$comment"
+            found = text.find(word, at)
+            if found < 0:
+                break
+            if not within:
+                kept.append(text[at:found])
+            at, within = found + len(word), not within
+        upto = max(at, len(text) - 7)  # the beginning of the word may stand here
+        if not within:
+            kept.append(text[at:upto])
+        rest = text[upto:]
+        yield b"".join(kept)
+    if not within:
+        yield rest
 
 
 def _blocks(path: Path) -> list[tuple[int, int, int]]:
@@ -256,7 +331,9 @@ def _send(streams: "list[_Stream]", groups: list[list[str]], order: list[str],
                     array, wide[key] = np.zeros(0, np.int64), values
                 arrays += [np.array(times, dtype=np.int64), array]
         last[""] = ended
-        say(until=until, order=order, lengths=[len(array) for array in arrays], wide=wide)
+        # all that is before it has been read; at the end of a piece, the next may go on there
+        say(until=ended if until is None else until, order=order,
+            lengths=[len(array) for array in arrays], wide=wide)
         for array in arrays:
             write(array.tobytes())
 

@@ -226,11 +226,12 @@ class Waveform(Trace):
 
     def __init__(self, path: Path) -> None:
         self._said = tempfile.TemporaryFile()
+        self._folder = tempfile.TemporaryDirectory()  # of the reader, which may be killed
         self._process = subprocess.Popen(
             [sys.executable, "-m", "cyclebound.sim.traces.reader", str(path)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
-                 "RAYON_NUM_THREADS": "2", "RUST_BACKTRACE": "0"})
+                 "RAYON_NUM_THREADS": "2", "TMPDIR": self._folder.name, "RUST_BACKTRACE": "0"})
         assert self._process.stdin is not None  # both are pipes
         assert self._process.stdout is not None
         self._requests, self._answers = self._process.stdin, self._process.stdout
@@ -261,6 +262,7 @@ class Waveform(Trace):
         for stream in (self._requests, self._answers, self._said):
             with contextlib.suppress(OSError):
                 stream.close()
+        self._folder.cleanup()
 
     def same(self, names: Sequence[str]) -> bool:
         return len({self._ids[name][1] for name in names}) == 1
