@@ -62,6 +62,10 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             ] = Path("-"),
             configuration: ConfigurationName = None, settings: Settings = None,
             part: PartFile = None,
+            name: Annotated[str | None, typer.Option(
+                "--name", metavar="NAME", help="What the module is called, and how the names of "
+                "all others begin; so that two configurations fit into one design. The default is "
+                "the block's name.")] = None,
             port_map: Annotated[Path | None, typer.Option(
                 "--port-map", metavar="FILE", help="Write ports, fields, claims and an instance as "
                 "JSON too.")] = None,
@@ -92,7 +96,7 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
     """
     the_block = the_catalogue().find(block)
     made = verilogs.export(the_block, parameters_of(the_block, configuration,
-                                                    with_part(settings, part)))
+                                                    with_part(settings, part)), name)
     problems = verilogs.lint(made, the_block.unused_inputs)
     for option, path in (("--fusesoc", fusesoc), ("--litex", litex)):
         if path and (str(output) == "-" or output.resolve().parent != path.resolve().parent):

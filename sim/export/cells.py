@@ -19,7 +19,7 @@ _ORDERED = {"$lt", "$le", "$gt", "$ge"}
 _TO_ONE_BIT = {"$reduce_and", "$reduce_or", "$reduce_xor", "$reduce_xnor", "$reduce_bool",
                "$logic_not", "$logic_and", "$logic_or"}
 _DIVIDED = {"$div", "$mod", "$divfloor", "$modfloor"}
-_SHIFTED = {"$shl", "$sshl", "$shr", "$sshr", "$shift"}
+_SHIFTED = {"$shl", "$sshl", "$shr", "$sshr", "$shift", "$shiftx"}
 
 _CHUNK = re.compile(r"(?P<bits>\d+'[01xzm-]+)|(?P<name>[\\$]\S+)"
                     r"(?: \[(?P<high>\d+)(?::(?P<low>\d+))?\])?|(?P<number>-?\d+)")
@@ -189,13 +189,47 @@ def _widen(cell: _Cell) -> None:
         cell.kind = "$shl"
         cell.fit("A", width["Y"])
         cell.parameters["\\B_SIGNED"] = "0"
-    elif kind in ("$shr", "$sshr") or (kind == "$shift" and not cell.signed("B")):
+    elif kind in ("$shift", "$shiftx") and cell.signed("B") and str(
+            cell.ports["B"].high(1)) != "1'0":
+        _either_way(cell)
+    elif kind in ("$shr", "$sshr", "$shift", "$shiftx"):
         most = max(width["A"], width["Y"])
         arithmetic = kind == "$sshr" and cell.signed("A")
         cell.kind = "$sshr" if arithmetic else "$shr"
         cell.fit("A", most, kept=arithmetic)
         cell.parameters["\\B_SIGNED"] = "0"
         cell.result(most)
+
+
+def _either_way(cell: _Cell) -> None:
+    """A shift to the right, or by a negative number to the left: one of two shifts. What comes from
+    outside of an indexed signal (``$shiftx``) is zero, too."""
+    amount, target = cell.ports["B"], cell.ports["Y"]
+    bits, width = amount.width, target.width
+    back, right, left = (cell.fresh(word) for word in ("back", "right", "left"))
+    cell.before += [f"  wire width {bits} {back}\n", f"  wire width {width} {right}\n",
+                    f"  wire width {width} {left}\n"]
+
+    def part(kind: str, name: str, by: Bits | None, to: str) -> str:
+        a, b = (amount, None) if by is None else (cell.ports["A"], by)
+        given = {"A": a, **({"B": b} if b else {}), "Y": Bits(((to, len_of[to] - 1, 0),))}
+        signed = {"A": int(b is not None and cell.signed("A")), "B": 0}
+        made = _Cell(kind, f"${name[1:]}$cell", {
+            **{f"\\{port}_WIDTH": str(signal.width) for port, signal in given.items()},
+            **{f"\\{port}_SIGNED": str(signed[port]) for port in given if port != "Y"}},
+            given, taken=cell.taken)
+        _widen(made)
+        return str(made)
+
+    len_of = {back: bits, right: width, left: width}
+    cell.before += [part("$neg", back, None, back), part("$shr", right, amount, right),
+                    part("$shl", left, Bits(((back, bits - 1, 0),)), left)]
+    cell.kind = "$mux"
+    cell.ports.clear()
+    cell.ports |= {"A": Bits(((right, width - 1, 0),)), "B": Bits(((left, width - 1, 0),)),
+                   "S": amount.high(1), "Y": target}
+    cell.parameters.clear()
+    cell.parameters["\\WIDTH"] = str(width)
 
 
 def _any_bit(cell: _Cell, port: str) -> None:

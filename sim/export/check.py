@@ -28,6 +28,8 @@ from cyclebound.sim.base.installed import package
 from cyclebound.sim.build.elaborate import OutOfTimeError, run_yosys
 from cyclebound.sim.export.cells import Bits
 from cyclebound.sim.export.verilog import Export
+from cyclebound.sim.netlist.link import run_in
+from cyclebound.sim.netlist.system_verilog import complaint
 from cyclebound.sim.netlist.yosys import PACKAGE
 
 __all__ = ["Checked", "check_equivalent"]
@@ -117,6 +119,7 @@ class _DifferentError(Exception):
 def _check(made: Export, folder: Path, seconds: int | None) -> Checked:
     (folder / "source.il").write_text(made.rtlil)
     (folder / "source.v").write_text(made.text)
+    _read_by_another(made.core, folder)
     gold, gate = _sides(made.core, folder, gold=_SOURCE, gate="read_verilog source.v")
     written: dict[str, _Opened] | None = None
     if gold.keys() != gate.keys():
@@ -135,6 +138,14 @@ def _check(made: Export, folder: Path, seconds: int | None) -> Checked:
         except OutOfTimeError:
             left.append(name)
     return Checked(tuple(name for name in gold if name not in left), tuple(left))
+
+
+def _read_by_another(top: str, folder: Path) -> None:
+    """Raises `_DifferentError` where slang, which keeps to the standard, refuses the text: yosys
+    takes more than Verilog is, and would prove that."""
+    status, said = run_in(folder, f"read_slang --top {top} source.v")
+    if status:
+        raise _DifferentError(f"slang does not read it: {complaint(said)}")
 
 
 def _sides(top: str, folder: Path, **reads: str) -> "list[dict[str, _Opened]]":

@@ -44,7 +44,9 @@ def _module(name: str, ports: str, body: str, made: frozenset[str]) -> str:
                 heads[port] = f"  output reg  {shape}{port}"
         else:
             declared.append(f"  {what} {shape}{port}{f' {deep}' if deep else ''};")
-        if value:  # a declaration with a value would be a second driver to a linter
+        if value and what == "wire":
+            rest.append(f"  assign {port} = {value};")
+        elif value:  # a declaration with a value would be a second driver to a linter
             declared.append(f"  initial {port} = {value};")
     head = ",\n".join(heads[port] for port in re.findall(r"\w+", ports))
     return "\n".join([f"module {name} (\n{head}\n);", *declared, *rest, "endmodule\n"])

@@ -117,13 +117,19 @@ def module_name(block: Block) -> str:
     return re.sub(r"\W", "_", block.name)
 
 
-def export(block: Block, parameters: Mapping[str, object]) -> Export:
+def export(block: Block, parameters: Mapping[str, object], name: str | None = None) -> Export:
     """The component with ``parameters`` as Verilog, the same text every time.
 
-    Raises `UserError` for what Amaranth finds wrong: a loop without a register, or a signal with
+    All modules have names that begin with ``name``, the block's by default; so two configurations
+    of a block, of different names, fit into one design. Raises `UserError` for a name that Verilog
+    does not allow, and for what Amaranth finds wrong: a loop without a register, or a signal with
     two drivers.
     """
-    name = module_name(block)
+    if name is None:
+        name = module_name(block)
+    elif not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or plain_name(name) != name:
+        raise UserError(f"a module's name must be a word of letters, digits and _ that begins with "
+                        f"a letter and ends with none of _, and no keyword, not {name!r}")
     component = block.make(parameters)
     ports = ports_of_fields(component)
     _check_names(block, name, component, ports)

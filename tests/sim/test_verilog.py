@@ -212,6 +212,39 @@ def test_a_change_of_every_register_s_clock_is_found():
             check_equivalent(replace(made, text=changed))
 
 
+@pytest.mark.parametrize("name", ["noc.arbiter", "sram.banked_memory"])
+def test_two_configurations_fit_into_one_design(name):
+    """Of different names, no module of one has the name of one of the other."""
+    block = catalogue.load().find(name)
+    parameters = block.configuration(None)[1].parameters
+    first, second = (export(block, parameters, called) for called in ("left", "right"))
+    modules = [re.findall(r"^module (\w+)", made.text, re.MULTILINE) for made in (first, second)]
+    assert modules[0][0] == "left"
+    assert modules[1][0] == "right"
+    assert not set(modules[0]) & set(modules[1])
+    assert all(module.startswith("left") for module in modules[0])
+    assert exports.warnings(first.text + second.text, "right") == []
+    check_equivalent(second)
+
+
+@pytest.mark.parametrize("name", ["", "1st", "a b", "module", "_a", "a_", "f\u00fcnf", "a;b"])
+def test_a_name_that_is_none_is_refused(name):
+    block = catalogue.load().find("noc.arbiter")
+    with pytest.raises(UserError, match=r"^a module's name must be a word"):
+        export(block, block.configuration(None)[1].parameters, name)
+
+
+def test_what_only_yosys_reads_is_refused():
+    """Verilog that sets a wire in an initial block, which yosys takes for a constant driver."""
+    made = exported("noc.arbiter")
+    changed = re.sub(r"^  initial held = .*$", "\\g<0>\n  wire at;\n  initial at = clk;", made.text,
+                     flags=re.MULTILINE)
+    assert changed != made.text
+    says = r"slang does not read it: source\.v:\d+: cannot assign to a net"
+    with pytest.raises(UserError, match=says):
+        check_equivalent(replace(made, text=changed))
+
+
 @pytest.mark.parametrize(("name", "old", "new", "says"), [
     ("noc.arbiter", "requests[2] & held[2]", "requests[2] & held[1]", "module noc_arbiter: "),
     ("noc.arbiter", "initial held = 4'h0", "initial held = 4'h8", "module noc_arbiter: "),

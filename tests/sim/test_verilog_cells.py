@@ -10,9 +10,10 @@ pytestmark = pytest.mark.unit
 UNARY = ("$not", "$neg", "$pos", "$reduce_and", "$reduce_or", "$reduce_xor", "$reduce_xnor",
          "$reduce_bool", "$logic_not")
 BINARY = ("$and", "$or", "$xor", "$xnor", "$add", "$sub", "$mul", "$eq", "$ne", "$lt", "$le", "$gt",
-          "$ge", "$logic_and", "$logic_or", "$shl", "$shr", "$sshl", "$sshr", "$shift", "$div",
-          "$mod", "$divfloor", "$modfloor")
-SHIFTS = ("$shl", "$shr", "$sshl", "$sshr", "$shift")
+          "$ge", "$logic_and", "$logic_or", "$shl", "$shr", "$sshl", "$sshr", "$shift", "$shiftx",
+          "$div", "$mod", "$divfloor", "$modfloor")
+SHIFTS = ("$shl", "$shr", "$sshl", "$sshr")
+EITHER_WAY = ("$shift", "$shiftx")
 WIDTHS = (1, 3)
 RESULTS = (1, 2, 5)
 
@@ -20,17 +21,18 @@ RESULTS = (1, 2, 5)
 def cells():
     """Every kind of cell, over narrow and wide operands and results, signed and not."""
     for kind in (*UNARY, *BINARY):
-        for signed in (0, 1):
+        for signed in (0, 1) if kind != "$shiftx" else (0,):  # of which A is never signed
             for a in WIDTHS:
                 for b in WIDTHS if kind in BINARY else (0,):
                     for y in RESULTS:
-                        yield kind, signed, a, b, y
+                        yield kind, signed, 0 if kind in SHIFTS else signed, a, b, y
+                        if kind in EITHER_WAY:
+                            yield kind, signed, 1 - signed, a, b, y
 
 
 def rtlil():
     lines = ["module \\top", "  wire width 3 input 1 \\a", "  wire width 3 input 2 \\b"]
-    for number, (kind, signed, a, b, y) in enumerate(cells()):
-        b_signed = 0 if kind in SHIFTS else signed
+    for number, (kind, signed, b_signed, a, b, y) in enumerate(cells()):
         lines += [f"  wire width {y} output {number + 3} \\y{number}", f"  cell {kind} \\c{number}",
                   f"    parameter \\A_SIGNED {signed}", f"    parameter \\A_WIDTH {a}",
                   f"    parameter \\Y_WIDTH {y}", f"    connect \\A \\a [{a - 1}:0]",
