@@ -33,7 +33,8 @@ RESETS = ("rst", "reset", "rst_i", "i_rst", "wb_rst_i",
 """Names by which a reset is found that no register uses; ``~``: it is active low."""
 # The module by itself: its ports, and then its registers, whose resets `opt_dff` finds
 _FLAT = ("hierarchy -top {top}; proc; write_json ports.json; delete {top}; hierarchy -auto-top; "
-         "flatten; opt_expr; opt_clean; opt_dff; opt_clean; write_json flat.json")
+         "setattr -mod -unset keep_hierarchy *; flatten; opt_expr; opt_clean; opt_dff; opt_clean; "
+         "write_json flat.json")
 _PORT = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _told: set[str] = set()  # warnings of yosys about sources
 

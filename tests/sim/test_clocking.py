@@ -76,13 +76,15 @@ def test_uses(folder, ports, body, reset):
     assert found(module(folder, "used", ports, body)) == ("clk", reset)
 
 
-def test_registers_below_and_memories(folder):
-    (folder / "deep.sv").write_text(
-        "module low(input c, input [1:0] a, input w, d, output reg q); reg m [4];\n"
+@pytest.mark.parametrize("ending", ["v", "sv"])
+@pytest.mark.parametrize("attribute", ["", "(* keep_hierarchy *) "])
+def test_registers_below_and_memories(folder, ending, attribute):
+    (folder / f"deep.{ending}").write_text(
+        f"{attribute}module low(input c, input [1:0] a, input w, d, output reg q); reg m [0:3];\n"
         "always @(posedge c) begin if (w) m[a] <= d; q <= m[a]; end endmodule\n"
         "module deep(input tick, input [1:0] a, input w, d, output q);\n"
         "low one(.c(tick), .*); endmodule\n")
-    assert found(lambda: VerilogModule(("deep.sv",), "deep")) == ("tick", "")
+    assert found(lambda: VerilogModule((f"deep.{ending}",), "deep")) == ("tick", "")
 
 
 @pytest.mark.parametrize("ending", ["v", "sv"])
