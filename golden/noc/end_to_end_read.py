@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # imported by what uses it: who loads a block's page needs no
     import numpy as np
 
 __all__ = ["latest", "longest_window", "pair_cycles", "path_of", "read_data", "read_flow",
-           "read_stored", "read_total", "receiver_keeps_up"]
+           "read_queue", "read_stages", "read_stored", "read_total", "receiver_keeps_up"]
 
 Packets = Annotated[int, Range(2, says="packets that the receiver has room for")]
 _ASKED = 1      # from a read's descriptor until its first burst is on offer to the front end
@@ -175,6 +175,30 @@ def read_data(*, competitors: Competitors, nbytes: int, cap: int, part: Part | s
     p, bursts = part_named(part), _bursts(nbytes)
     last = max(pins[-1] for _, pins in _pins(bursts, competitors, cap, p))
     return last + p.nCAS + p.nBURST
+
+
+def read_queue(*, nbytes: int, quarters: int, part: Part | str) -> int:
+    """Bursts that have come to the I/O tile's DMA and have words left to pass on, at most.
+
+    The queue of Figure 8, of a read: DDR3 brings data before the window lets packets out. The paper
+    assumes that it is large enough. ``quarters``: cycles of every four in which the network
+    advances. The DMA and the network interface are idle before; other masters may do anything.
+
+    Derivation: bursts come in their order, nCCD apart or more. The interface takes the words of the
+    first four, two packets, one in a cycle from `_KEPT` cycles after the first burst on, whether
+    the window is open or not. So when burst i comes, at least as many of the four have gone as take
+    32 cycles of the network each in the i nCCD cycles since the first. The later bursts come, the
+    more have gone: so the queue is deepest where they come as soon as they may. From the fifth on,
+    none need have gone.
+    """
+    p, words = part_named(part), REQUEST_BYTES // 4
+    depth = 0
+    for burst in range(_bursts(nbytes)):
+        cycles = max(0, burst * max(p.nCCD_S, p.nBURST) - _KEPT)
+        # at least so many of them are the network's, wherever they begin
+        passed = cycles // 4 * quarters + max(0, cycles % 4 - (4 - quarters))
+        depth = max(depth, burst + 1 - min(passed // words, 4))
+    return depth
 
 
 # The network, and local memory
@@ -433,6 +457,20 @@ def read_total(*, requesters: int, competitors: Competitors, nbytes: int, delta:
                for phase, course in _all_courses(
         requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta, window=window,
         period=period, quarters=quarters, packets=packets, cap=cap, part=part, opened=opened))
+
+
+def read_stages(*, quarters: int, requesters: int, competitors: int, nbytes: int, delta: int,
+                window: int, period: int, packets: int, cap: int, part: Part | str
+                ) -> dict[str, float]:
+    """The share of each stage in `read_total`, in cycles of the network, from first to last: until
+    the last beat on DDR3's bus (a, b), the last flit's arrival (c, which has the rest), and the
+    last word's grant (d)."""
+    of = {"requesters": requesters, "nbytes": nbytes}
+    data = read_data(competitors=competitors, nbytes=nbytes, cap=cap, part=part) * quarters / 4
+    stored = read_stored(**of, delta=delta, window=window, period=period, packets=packets)
+    whole = read_total(**of, competitors=competitors, delta=delta, window=window, period=period,
+                       quarters=quarters, packets=packets, cap=cap, part=part) * quarters / 4
+    return {"data": data, "network": whole - data - stored, "stored": stored}
 
 
 def latest(*, requesters: int, competitors: int, nbytes: int, delta: int, window: int, period: int,

@@ -13,6 +13,7 @@ from cyclebound.hdl.noc.end_to_end import EndToEnd
 from cyclebound.hdl.noc.end_to_end_read import EndToEndRead
 from cyclebound.hdl.noc.many_core import ManyCore
 from cyclebound.hdl.noc.read_sink import ReadSink
+from cyclebound.hdl.noc.shared_dram import SharedDram
 from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
@@ -24,6 +25,7 @@ from cyclebound.sim.describe.block import (
 from cyclebound.tb.dram.page_controller_properties import SystemPagesProof
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.noc.read_sink_properties import ReadSinkProof
+from cyclebound.tb.noc.shared_dram_properties import OwnRowsProof
 from cyclebound.tb.probe import Probe, taken
 
 _PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters": 3,
@@ -73,6 +75,22 @@ def _commands(make: Callable[..., wiring.Component],
         induction=2,
         top=on_small_part(make),
     )
+
+
+_OWN_ROWS = Property(
+    name="own_rows",
+    quick=0,
+    says="while a table lets no request to another row of a bank come before all of that bank's "
+         "are decided on, requests of two transactions never wait together in front end, queue or "
+         "controller, and no row is closed before its transaction is over, but for a refresh; "
+         "whatever two masters ask for, and whenever",
+    checker=OwnRowsProof,
+    instances=({"masters": 2, "rivals": 0, "slot_bits": 1, "cap": 1, "part": SMALL_SYSTEM.name},),
+    depth=19,
+    induction=3,
+    top=on_small_part(SharedDram),
+    flat=True,
+)
 
 
 def _keeps_up(name: str, row: int, *requesters: int, rest: int = 0) -> Property:
@@ -176,6 +194,11 @@ BLOCKS = (
         signals=("top.dut.reads__valid", "top.dut.reads__ready", "top.dut.asked",
                  "top.dut.passed", "top.dut.header", "top.dut.arrived", "top.dut.stalled",
                  "top.dut.stored", "top.dut.command", "top.dut.bus"),
+        pictures=(Picture(
+            "stages", "What each stage took, and may take, from the descriptor to the last word in "
+            "local memory: N_req at its bank, N_trans at DDR3.",
+            "cyclebound.sim.pictures.end_to_end:stages", kept="stages.json",
+            testbenches=("sweep", "cycle")),),
     ),
     Block(
         name="noc.many_core",
@@ -210,6 +233,8 @@ BLOCKS = (
                       configurations=("commands",), max_cycles=50_000_000,
                       tests=("commanded", "commanded_alone",
                                                        "transactions_that_are_none")),
+            Testbench("composable", "cyclebound.tb.noc.many_core_composable", thorough=True,
+                      configurations=("small", "paper"), max_cycles=50_000_000),
             Testbench("applications", "cyclebound.tb.noc.many_core", thorough=True,
                       configurations=("small", "paper"),
                       max_cycles=50_000_000, tests=("many_tables", "from_two_to_eight")),
@@ -226,9 +251,14 @@ BLOCKS = (
         ),
         properties=(_commands(ManyCore, lambda system: system.dram.parts["pages"], {
             "rows": 1, "columns": 2, "io": 1, "banks": 2, "words": 64, "requesters": 4, "slots": 2,
-            "packets": 2, **_SMALL}),),
+            "packets": 2, **_SMALL}), _OWN_ROWS),
         checker=dram_timing_check,
         signals=("top.dut.writing", "top.dut.stored", "top.dut.refused", "top.dut.stalled",
                  "top.dut.overrun", "top.dut.command", "top.dut.bus"),
+        pictures=(Picture(
+            "composable", "When each burst of a write and of a read is moved, the other flows "
+            "silent or active, with a table and without.",
+            "cyclebound.sim.pictures.many_core:composable", kept="composable.json",
+            testbenches=("composable",)),),
     ),
 )

@@ -1,4 +1,4 @@
-"""The end-to-end write by its stages, from what runs of the RTL kept."""
+"""The end-to-end write, or read, by its stages, from what runs of the RTL kept."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,16 +11,21 @@ __all__ = ["stages"]
 _STAGES = {"fill": ("the core fills the bank, tells the DMA (t_1, t_2)", "#4477aa"),
            "first_packet": ("until the first packet can begin", "#ccbb44"),
            "flow": ("until the last packet has arrived", "#228833"),
-           "dram": ("until the last beat on DDR3's bus", "#cc6677")}
+           "dram": ("until the last beat on DDR3's bus", "#cc6677"),
+           # of a read
+           "data": ("from the descriptor to the last beat on DDR3's bus (a, b)", "#cc6677"),
+           "network": ("until the last packet has arrived (c)", "#228833"),
+           "stored": ("until the last word is in the bank (d)", "#4477aa")}
 _WIDE = 0.4         # of a bar
 _NUMBERED = 0.04    # of the highest bar: lower parts have no number
 
 
 def _bars(axes: Axes, at: float, times: Mapping[str, float], highest: float, *,
           allowed: bool) -> None:
-    """One write's stages on each other; of what was measured, with their percentages."""
+    """One transaction's stages on each other; of what was measured, with their percentages."""
     below, whole = 0.0, sum(times.values())
-    for name, (_, colour) in _STAGES.items():
+    for name in times:
+        colour = _STAGES[name][1]
         axes.bar(at, times[name], _WIDE, below, facecolor=colour + ("66" if allowed else "ff"),
                  edgecolor=colour, hatch="////" if allowed else None, linewidth=0.5)
         if not allowed and times[name] > _NUMBERED * highest:
@@ -30,8 +35,8 @@ def _bars(axes: Axes, at: float, times: Mapping[str, float], highest: float, *,
 
 
 def _panels(kept: Sequence[Mapping]) -> list[tuple[str, str, list[Mapping]]]:
-    """Title, what is counted along the axis, and the writes: over N_req for each N_trans of which
-    more is known than N_req = 1, and over N_trans for that one."""
+    """Title, what is counted along the axis, and the transactions: over N_req for each N_trans of
+    which more is known than N_req = 1, and over N_trans for that one."""
     def by(name: str, **only: int) -> list[Mapping]:
         return sorted((row for row in kept if all(row[key] == n for key, n in only.items())),
                       key=lambda row: row[name])
@@ -47,7 +52,7 @@ def _panels(kept: Sequence[Mapping]) -> list[tuple[str, str, list[Mapping]]]:
 
 
 def stages(kept: Sequence[Mapping]) -> Figure:
-    """A bar of what was measured and a hatched one of the bound for each write."""
+    """A bar of what was measured and a hatched one of the bound for each transaction."""
     panels = _panels(kept)
     chart = Figure(figsize=(1.4 + 0.45 * sum(len(rows) + 1 for *_, rows in panels), 4.6),
                    layout="constrained")
@@ -64,7 +69,8 @@ def stages(kept: Sequence[Mapping]) -> Figure:
         axes.set_axisbelow(True)
         axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     grid[0][0].set_ylabel("cycles of the network")
-    keys = [Patch(facecolor=colour, label=label) for label, colour in _STAGES.values()]
+    keys = [Patch(facecolor=colour, label=label)
+            for label, colour in (_STAGES[name] for name in kept[0]["bound"])]
     keys.append(Patch(facecolor="#99999966", edgecolor="#777777", hatch="////",
                       label="the bound, by the same stages"))
     chart.legend(handles=keys, fontsize=7, loc="outside lower center", ncols=min(

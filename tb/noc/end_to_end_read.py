@@ -24,6 +24,8 @@ class ReadEvents:
     """DDR cycles from reset in which something was seen; ``words`` are those of the bank."""
 
     taken: list[int] = field(default_factory=list)
+    whole: list[int] = field(default_factory=list)   # bursts, by their last beat on the bus
+    passed: list[int] = field(default_factory=list)  # words of a flit
     headers: list[int] = field(default_factory=list)
     arrived: list[int] = field(default_factory=list)
     stored: list[int] = field(default_factory=list)
@@ -49,11 +51,13 @@ class ReadScene:
         self.start = bench.cycle
         o, events = bench.outputs, self.events
         self._lists = [(o[name].mask, into) for name, into in (
-            ("header", events.headers), ("arrived", events.arrived), ("stored", events.stored),
+            ("passed", events.passed), ("header", events.headers), ("arrived", events.arrived),
+            ("stored", events.stored),
             ("stalled", events.stalled), ("overrun", events.overrun), ("refused", events.refused))]
         self._op, self._valid = o["command.op"].mask, o["bus.valid"].mask
         self._seen, self._ready = o["seen.valid"].mask, o["reads.ready"].mask
         self._any = (sum(mask for mask, _ in self._lists) | self._op | self._valid | self._seen)
+        self._burst = o["bus.write"], o["bus.beat"], o["bus.tag"]
 
     @property
     def now(self) -> int:
@@ -90,6 +94,9 @@ class ReadScene:
             self.dram.command(now, seen)
         if seen & self._valid:
             self.dram.beat(now, seen)
+            write, beat, tag = (field.of(seen) for field in self._burst)
+            if not write and beat == 3 and tag < self.bench.parameters["nbytes"] // REQUEST_BYTES:
+                self.events.whole.append(now)
         if seen & self._seen:
             self.events.words.append(self.bench.outputs["seen.data"].of(seen))
 
@@ -190,17 +197,36 @@ async def measure(bench: Bench, requesters: int, competitors: int, offset: int, 
     events = scene.events
     assert not events.stalled
     assert not events.overrun
-    took = events.stored[-1] - events.taken[-1] + 1
+    depth, allowed = queued(events), bounds.read_queue(
+        **{name: p[name] for name in ("nbytes", "quarters", "part")})
+    bench.compare(depth <= allowed, True, f"{depth} bursts in the DMA's queue, {allowed} allowed")
     refreshes = sum(events.taken[-1] <= cycle <= events.stored[-1] for cycle in events.refreshes)
     bench.dut._log.info(
-        "N_req %d, N_trans %d, window %d from %d, start %d: %d DDR cycles with %d refreshes",
-        requesters, competitors, window, offset, start, took, refreshes)
+        "N_req %d, N_trans %d, window %d from %d, start %d: %d DDR cycles with %d refreshes, up to "
+        "%d bursts queued", requesters, competitors, window, offset, start, took(events), refreshes,
+        depth)
     return events
 
 
 def took(events: ReadEvents) -> int:
     """DDR cycles of the last read."""
     return events.stored[-1] - events.taken[-1] + 1
+
+
+def queued(events: ReadEvents) -> int:
+    """The most bursts of the last read that the DMA had, whole and with words left to pass on."""
+    begun, words = events.taken[-1], REQUEST_BYTES // 4
+    whole = [cycle for cycle in events.whole if cycle >= begun]
+    gone = [cycle for cycle in events.passed if cycle >= begun][words - 1::words]
+    return max(number - sum(cycle < come for cycle in gone)
+               for number, come in enumerate(whole, 1))
+
+
+def stages(events: ReadEvents, bench: Bench) -> dict[str, float]:
+    """What each stage of the last read took, in cycles of the network."""
+    ends = [events.taken[-1] - 1, events.whole[-1], events.arrived[-1], events.stored[-1]]
+    return {name: (end - begin) * bench.parameters["quarters"] / 4 for name, begin, end in zip(
+        ("data", "network", "stored"), ends, ends[1:], strict=False)}
 
 
 def first_refresh(bench: Bench) -> int:
@@ -241,11 +267,16 @@ async def from_worst(bench: Bench, requesters: int, competitors: int,
     """The longest read from these starts, where the window is as unfortunate as it can be."""
     shifts = worst(requesters, competitors, bench)
     begins = [later(start, requesters, competitors, bench) for start in starts]
-    longest = max([took(await measure(
-        bench, requesters, competitors, offset_of(start, shifts[start % 4], bench), start))
-        for start in begins])
-    keep([{"requesters": requesters, "competitors": competitors, "took": longest}])
-    return longest
+    seen = [await measure(bench, requesters, competitors,
+                          offset_of(start, shifts[start % 4], bench), start) for start in begins]
+    longest, p = max(seen, key=took), bench.parameters
+    keep([{"requesters": requesters, "competitors": competitors, "took": took(longest),
+           "queue": max(map(queued, seen)), "measured": stages(longest, bench),
+           "bound": bounds.read_stages(
+               requesters=requesters, competitors=competitors, period=PERIOD,
+               window=window_of(requesters, bench), **{name: p[name] for name in (
+                   "nbytes", "delta", "quarters", "packets", "cap", "part")})}])
+    return took(longest)
 
 
 @testbench

@@ -47,6 +47,7 @@ class ManyCoreScene:
             self.inputs |= {f"at.{tile}.{number}": bank for number in range(many)}
         self.done: dict[tuple[int, bool], list[int]] = {
             (tile, write): [] for tile in range(self.tiles) for write in (False, True)}
+        self.moved: dict[tuple[int, bool], list[int]] = {flow: [] for flow in self.done}
         self.begun: dict[tuple[int, bool], int] = {}  # the last one's first cycle
         self.faults: list[tuple[int, str, int]] = []  # cycle, what, flows or tiles
         self.words_seen: list[int] = []
@@ -171,6 +172,7 @@ class ManyCoreScene:
         flow = tile, write
         assert self._left[flow], f"cycle {now}: a word of no transaction, tile {tile}"
         self._left[flow] -= 1
+        self.moved[flow].append(now)  # a burst to DDR3, or a word to local memory
         if not self._left[flow]:
             self.done[flow].append(now)
             one, seed = self._under_way[flow]

@@ -344,3 +344,10 @@ def test_the_search(tmp_path):
                 for requesters, competitors, places, place, plain, tried, start, turn, took
                 in found]
     assert [row[:6] for row in PAGE.rows(SEARCH)] == shown_as
+
+
+def test_the_queue_of_a_read():
+    assert PAGE.says("of 4 KiB **30 of 32 bursts**")
+    allowed = read.read_queue(nbytes=4096, quarters=3, part="ddr3-1600-module")
+    (_, *cells), = PAGE.rows("| N_trans | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 |")
+    assert max(map(int, cells)) == allowed == 30

@@ -3,6 +3,7 @@
 
 import dataclasses
 import random
+from typing import ClassVar
 
 import pytest
 from amaranth.back import rtlil
@@ -20,6 +21,7 @@ from cyclebound.hdl.noc.dma_tx import DmaTx
 from cyclebound.hdl.noc.end_to_end_read import EndToEndRead
 from cyclebound.hdl.sram.banked_memory import SramBank
 from cyclebound.sim.run.job import Job, run_job
+from cyclebound.tb.noc import end_to_end_read as testbench
 from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
@@ -271,6 +273,64 @@ def test_alone_is_the_worst_of_all_alignments_by_a_model(changes):
                        for course in allowed), (phase, pins, allowed)
         assert max(pins[-1] for pins in found) == max(course[-1] for course in allowed)
         assert max(pins[0] for pins in found) == allowed[0][0]
+
+
+def deepest(whole, opens, quarters):
+    """Bursts in the DMA, cycle by cycle, if they come in these DDR cycles and the window is closed
+    until so many of the network have gone by: an interface with room for two packets."""
+    here = passed = deep = sent = 0
+    for cycle in range(whole[-1] + 1):
+        here += cycle in whole
+        deep = max(deep, here - passed // 32)
+        began = [come for come in whole if come + 2 <= cycle]
+        ready = min(32 * len(began), 128 + (sent // 66 * 64))
+        if cycle % 4 < quarters:
+            passed += passed < ready
+            sent += cycle > opens
+    return deep
+
+
+@unit
+@pytest.mark.parametrize("quarters", [1, 2, 3, 4])
+def test_the_queue_by_a_model(quarters):
+    """Bursts that come as soon as they may are the worst, in all alignments to the network."""
+    rng, worst = random.Random(quarters), 0
+    allowed = bounds.read_queue(nbytes=4096, quarters=quarters, part="ddr3-1600-module")
+    for _ in range(60):
+        whole, most = [rng.randrange(4)], rng.choice((4, 4, 5, 20, 60))
+        while len(whole) < 32:
+            whole.append(whole[-1] + rng.randint(4, most))
+        worst = max(worst, deepest(whole, rng.choice((0, 40, 1 << 16)), quarters))
+    assert worst == allowed
+
+
+@unit
+def test_what_a_read_has_queued_and_how_long_its_stages_take():
+    events = testbench.ReadEvents(
+        taken=[5, 100], whole=[20, 110, 114, 160], passed=[*range(40, 72), *range(112, 176)],
+        arrived=[90, 200], stored=[95, 210])
+    assert testbench.queued(events) == 2  # the first one's last word goes in cycle 143
+    events.passed[32:] = range(200, 264)
+    assert testbench.queued(events) == 3
+
+    class Bench:
+        parameters: ClassVar = {"quarters": 3}
+
+    took = testbench.stages(events, Bench())
+    assert {name: cycles * 4 / 3 for name, cycles in took.items()} == {
+        "data": 61, "network": 40, "stored": 10}
+    assert sum(took.values()) * 4 / 3 == testbench.took(events)
+
+
+@unit
+@pytest.mark.parametrize("competitors", [1, 8])
+def test_stages_add_up_to_the_whole(competitors):
+    kind = {"requesters": 3, "competitors": competitors, "nbytes": 4096, "delta": 5, "window": 156,
+            "period": 1024, "quarters": 3, "packets": 2, "cap": 9, "part": "ddr3-1600-module"}
+    found = bounds.read_stages(**kind)
+    assert list(found) == ["data", "network", "stored"]
+    assert min(found.values()) > 0
+    assert sum(found.values()) * 4 / 3 == bounds.read_total(**kind)
 
 
 # The rule of the receiver
