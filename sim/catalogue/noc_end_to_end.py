@@ -258,7 +258,7 @@ BLOCKS = (
         pictures=(Picture(
             "composable", "When each burst of a write and of a read is moved, the other flows "
             "silent or active, with a table and without.",
-            "cyclebound.sim.pictures.many_core:composable", kept="composable.json",
+            "cyclebound.sim.pictures.many_core:composable", kept="bursts.json",
             testbenches=("composable",)),),
     ),
 )

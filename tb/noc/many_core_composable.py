@@ -15,7 +15,7 @@ from cyclebound.tb.noc.end_to_end import network_cycle, network_start
 from cyclebound.tb.noc.many_core import flows_of, one_each
 from cyclebound.tb.noc.many_core_scene import ManyCoreScene, Rival
 
-KEPT = "composable.json"  # beside the job: by case, direction and what the others do, each request
+KEPT = "bursts.json"  # beside the job: by case, direction and what the others do, each request
 _AHEAD = 16       # DDR cycles by which a transaction is prepared before it begins
 _TIMES = 6        # requests of each transaction
 _FLOWS = 4        # masters that may be under way at a time
