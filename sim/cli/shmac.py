@@ -223,7 +223,7 @@ def _show(done: ShmacRun, limit: int, *, model: str, unit: str) -> None:
 @shmac.command("compile")
 def compile_(
     sources: Annotated[list[Path], typer.Argument(
-        metavar="FILE.c...", help="C sources.")],
+        metavar="FILE.c", help="C sources.")],
     tile: Annotated[str, typer.Option(
         "--tile", "-t", metavar="ROW,COLUMN", help="The tile that it is linked for.")] = "0,0",
     output: Annotated[Path | None, typer.Option(
