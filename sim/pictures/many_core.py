@@ -33,5 +33,6 @@ def composable(kept: Mapping[str, Sequence[Sequence[int]]]) -> Figure:
     for panel in grid[-1]:
         panel.set_xlabel("DDR cycles since it began, a mark for each burst", fontsize=8)
     handles, labels = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, fontsize=8, loc="outside lower center", ncols=2)
+    named = dict(zip(labels, handles, strict=True))  # one for each request else
+    figure.legend(named.values(), named.keys(), fontsize=8, loc="outside lower center", ncols=2)
     return figure
