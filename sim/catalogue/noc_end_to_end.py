@@ -246,8 +246,10 @@ BLOCKS = (
                 ends="writes[t].payload.bursts", over={"t": "tiles"}, classed=True)),
             *(BoundBinding(claim.name, claim, probe=Probe(
                 start=taken("reads[t]"), end="stored[t]", ends="declared.words",
-                over={"t": "tiles"}, classed=True))
-              for claim in (scheduled.scheduled_read, scheduled.commanded_read)),
+                over={"t": "tiles"}, classed=True), configurations=where)
+              for claim, where in (
+                  (scheduled.scheduled_read, ("small", "paper", "interleaved")),
+                  (scheduled.commanded_read, ("commands",)))),
         ),
         properties=(_commands(ManyCore, lambda system: system.dram.parts["pages"], {
             "rows": 1, "columns": 2, "io": 1, "banks": 2, "words": 64, "requesters": 4, "slots": 2,
