@@ -162,6 +162,7 @@ BLOCKS = (
 
 def new_block(name: str, folder: Path) -> list[Path]:
     """Write the four files of a block of that name. Raises `UserError`."""
+    _check_name(name)
     words = {"NAME": name, "CLASS": "".join(part.capitalize() for part in name.split("_"))}
     if any(re.search(rf"\b{words['CLASS']}\b", text) for text in _FILES.values()):
         raise UserError(f"the component would be called {words['CLASS']}, which its files need for "
@@ -183,11 +184,15 @@ def new_verilog(name: str, folder: Path, sources: Sequence[str], *, top: str = "
     return _written(name, folder, of_verilog.FILES, {**words, "NAME": name})
 
 
-def _written(name: str, folder: Path, files: Mapping[str, str], words: Mapping[str, str]
-             ) -> list[Path]:
+def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise UserError("the name of a new block must be up to 61 small letters, digits and _, the "
                         f"first a letter, and no word of Python, not {name!r}")
+
+
+def _written(name: str, folder: Path, files: Mapping[str, str], words: Mapping[str, str]
+             ) -> list[Path]:
+    _check_name(name)
     outside = [path for path in sys.path if path and Path(path).resolve() not in (
         folder.resolve(), Path.cwd())]
     for module in (path.removesuffix(".py").replace("NAME", name) for path in files):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import tdma
 from cyclebound.golden.noc.end_to_end_data import SEED_BITS
 from cyclebound.golden.noc.many_core import Asked, at_once, bound, windows
@@ -21,6 +22,9 @@ _TIMES = 6        # requests of each transaction
 _FLOWS = 4        # masters that may be under way at a time
 _NEAR = 400       # cycles of the network before a transaction, from when on others begin
 _NEARER = 24      # the same of a read beside a read, which ask DDR3 for all at once
+_POSTPONED = 8    # refreshes that may be owed
+_STEP = 5         # so many cycles of the network later after a refresh each read begins
+_MEETINGS = 40    # such reads
 _STRIDE = 137     # so many later in the period each request begins
 _MARK = 16        # words of local memory that a burst of DDR3 fills
 
@@ -62,8 +66,9 @@ async def composable(bench: Bench) -> None:
     K = 1 says, up to four at a time in banks of their own, and without a table, all in one bank of
     DDR3, with all requesters at the local bank of who writes.
 
-    With K = 1 each burst is moved in the same cycle, whatever the others have done before; without
-    a table, it is not. How many are with more at a time, is logged.
+    With K = 1 each burst is moved in the same cycle, whatever the others have done before, where no
+    refresh meets it (`what_a_refresh_tells`); without a table, it is not. How many are with more at
+    a time, is logged.
     """
     flows, p = flows_of(bench, _FLOWS), bench.parameters
     nbytes = min(4096, 8 * p["words"])
@@ -111,3 +116,38 @@ async def composable(bench: Bench) -> None:
                                   count=len(later))
                 assert own_banks or any(later), f"{case}: the others change nothing of a {way}"
     Path(os.environ["CYCLEBOUND_JOB"]).with_name(KEPT).write_text(json.dumps(kept))
+
+
+@testbench
+async def what_a_refresh_tells(bench: Bench) -> None:
+    """Reads whose first burst meets a refresh, by themselves, and after others in their own slots.
+
+    The others leave rows open, which the refresh has to close, and takes nRP for: that much later a
+    burst may be, and no more, also where only one transaction is under way at a time.
+    """
+    part, quarters = part_named(bench.parameters["part"]), bench.parameters["quarters"]
+    flows = flows_of(bench, _FLOWS)
+    nbytes = min(256, 8 * bench.parameters["words"])
+    system, allocation = one_each(bench, flows, nbytes, banks=range(len(flows)))
+    given, period = windows(system, allocation), system.hardware.period
+    everything = at_once(system, allocation, [0] * len(flows), own_banks=True)
+    slot = network_cycle(max(bound(one, system.hardware) for one in everything), quarters)
+    one = next(each for each in everything if not each.write)
+    others = [each for each in everything if each is not one]
+    every = network_cycle(part.nREFI, quarters)  # refreshes, once as many are owed as may be
+    apart = (-(-(len(others) + 2) * slot // every) + _POSTPONED) * every
+    first = _POSTPONED * every + apart
+    starts = [first + number * (apart + _STEP) for number in range(_MEETINGS)]
+    alone = [(start, one) for start in starts]
+    beside = [(start - place * slot, other) for start in starts
+              for place, other in enumerate(others, 1)]
+    silent = await cycles_of(bench, one, alone, given, period)
+    active = await cycles_of(bench, one, alone + beside, given, period)
+    later = [there - here for with_others, without in zip(active, silent, strict=True)
+             for there, here in zip(with_others, without, strict=True)]
+    bench.dut._log.info("%d of %d bursts in another cycle, up to %d later",
+                        sum(map(bool, later)), len(later), max(later))
+    assert any(later), "no refresh met a read after rows of others"
+    # stored in a cycle of the network, which may be one more of DDR3's four
+    bench.compare([0 <= cycles <= part.nRP + 1 for cycles in later], [True] * len(later),
+                  "bursts that are late by what closing rows takes", count=len(later))
