@@ -30,7 +30,8 @@ __all__ = ["Ran", "run_allocation"]
 
 _BLOCK = "noc.many_core"
 _LEAST = 3  # requesters of a bank: the core and both halves of the DMA
-_FIXED = {"slots": 32, "packets": 2}  # what a system does not say, as in the paper
+# What a system does not say: room as in the paper; and what a table rests on.
+_FIXED = {"slots": 32, "packets": 2, "interleaved": 0, "io_core": 0}
 Tell = Callable[[str, int, int], None]  # a step, how much of it is done, and all of it
 
 
