@@ -177,7 +177,8 @@ def _simulated(component, tmp_path, tests=("everywhere_at_once",), **changes):
     block = Block(name="noc.many_core", summary="", component=component,
                   configurations={"own": Configuration({**TINY, **changes})},
                   testbenches=(Testbench("t", "cyclebound.tb.noc.many_core", tests=tests),),
-                  bounds=named.bounds, fpga=None, signals=())
+                  bounds=tuple(replace(binding, configurations=()) for binding in named.bounds),
+                  fpga=None, signals=())
     return simulate(block, Job("noc.many_core", "own", "t", 1, str(tmp_path)))
 
 

@@ -11,7 +11,7 @@ import contextlib
 import json
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cyclebound.golden.noc.execution_model import Allocation, System
@@ -92,4 +92,5 @@ def _block(parameters: dict) -> Block:
                  configurations={"own": Configuration(parameters)},
                  testbenches=(Testbench("user", "cyclebound.tb.noc.many_core_user",
                                         max_cycles=1_000_000_000),),
-                 bounds=named.bounds, checker=named.checker, fpga=None, signals=())
+                 bounds=tuple(replace(binding, configurations=()) for binding in named.bounds),
+                 checker=named.checker, fpga=None, signals=())
