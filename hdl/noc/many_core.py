@@ -86,7 +86,8 @@ class ManyCore(wiring.Component):
     io_core : int
         0: the I/O tile has been told what to read, and ``reads`` are its own. Else a compute tile
         asks for its reads, with a packet in its window, and so many DDR cycles after that packet's
-        last word, at least 1, the I/O tile's core has told the DMA.
+        last word, at least 1, the I/O tile's core has told the DMA. A tile without a window for its
+        writes cannot ask: its first read is refused as a write is, and none is taken after it.
 
     Members
     -------

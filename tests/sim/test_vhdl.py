@@ -1,6 +1,7 @@
 """VHDL through GHDL, where it is installed."""
 
 import inspect
+import os
 import re
 import shutil
 
@@ -15,6 +16,7 @@ from cyclebound.sim.netlist.vhdl import generics
 from kit.own_files import OwnFiles
 
 GHDL = shutil.which("ghdl") or shutil.which("ghdl-mcode")
+assert GHDL or "CYCLEBOUND_REQUIRE_GHDL" not in os.environ, "GHDL is not installed"
 with_ghdl = pytest.mark.skipif(not GHDL, reason="GHDL is not installed")
 pytestmark = pytest.mark.unit
 
