@@ -18,16 +18,7 @@ from cyclebound.hdl.dram.command_arbiter import CommandArbiter, CommandLayout
 from cyclebound.hdl.dram.command_generator import CommandGenerator
 from cyclebound.hdl.dram.dq_scheduler import DqScheduler
 from cyclebound.hdl.dram.index_iterator import IndexIterator
-from cyclebound.hdl.dram.layouts import (
-    Beat,
-    BufferRequest,
-    BurstLayout,
-    DriveLayout,
-    FetchLayout,
-    IndexLayout,
-    Mapping,
-    StoreLayout,
-)
+from cyclebound.hdl.dram.layouts import BurstLayout, DramClient, DriveLayout
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
 from cyclebound.hdl.dram.stride_sequencer import StrideSequencer
 from cyclebound.hdl.interfaces import Strobe, pass_through
@@ -65,27 +56,12 @@ class DramController(wiring.Component):
 
     Members
     -------
-    mapping : In(stream of Mapping)
-        Maps a buffer; ``mapped`` and ``mapping_refusal`` answer, see `BufferTable`.
-    request : In(stream of BufferRequest)
-        What to read or write.
-    indexes : In(stream of IndexLayout)
-        For indexed requests: the words, and an end after each request's last.
-    completion : Out(Strobe(Refusal))
-        A request is over: its data have moved, and the next one's first command may follow.
-        0, or why it was refused.
-    deliver : Out(Strobe(Beat))
-        Words read.
-    fetch : Out(Strobe(FetchLayout))
-        Words wanted for a write; ``store`` holds them two cycles later.
-    store : In(StoreLayout)
-        See ``fetch``.
+    mapping, mapped, mapping_refusal, request, indexes, completion, deliver, fetch, store, started
+        Those of `DramClient`, flipped.
     command : Out(CommandLayout)
         To DRAM.
     dq_in, dq_out
         The data bus, see `DqScheduler`.
-    started : Out(1)
-        A request is taken into the front end in this cycle.
     late : Out(1)
         Set from the first refresh that came too late.
     """
@@ -104,18 +80,11 @@ class DramController(wiring.Component):
         self.dq = DqScheduler(part=part if bus is None else bus)
         self.timer = RefreshTimer(interval=part.nREFI)
         super().__init__({
-            "mapping": In(stream.Signature(data.Layout.cast(Mapping))),
-            "mapped": Out(1), "mapping_refusal": Out(3),
-            "request": In(stream.Signature(data.Layout.cast(BufferRequest))),
-            "indexes": In(stream.Signature(data.Layout.cast(IndexLayout))),
-            "completion": Out(Strobe(unsigned(3))),
-            "deliver": Out(Strobe(Beat)),
-            "fetch": Out(Strobe(FetchLayout)),
-            "store": In(data.Layout.cast(StoreLayout)),
+            **DramClient().flip().members,
             "command": Out(CommandLayout(part=part)),
             "dq_in": In(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
             "dq_out": Out(Strobe(DriveLayout)),
-            "started": Out(1), "late": Out(1),
+            "late": Out(1),
         })
 
     def elaborate(self, platform):

@@ -1,10 +1,11 @@
-"""Payloads of the streams between the stages of the DRAM path.
+"""Payloads of the streams between the stages of the DRAM path, and the interface to its clients.
 
 Ref: golden/dram/request.py, which says what each field means.
 """
 
 from amaranth.hdl import unsigned
-from amaranth.lib import data
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import (
@@ -17,9 +18,10 @@ from cyclebound.golden.dram.request import (
     TARGET_BITS,
     WORD_BITS,
 )
+from cyclebound.hdl.interfaces import Strobe
 
-__all__ = ["Beat", "BufferRequest", "BurstLayout", "Descriptor", "DriveLayout", "FetchLayout",
-           "IndexLayout", "Mapping", "StoreLayout", "TileLayout"]
+__all__ = ["Beat", "BufferRequest", "BurstLayout", "Descriptor", "DramClient", "DriveLayout",
+           "FetchLayout", "IndexLayout", "Mapping", "StoreLayout", "TileLayout"]
 
 
 class Mapping(data.Struct):
@@ -131,3 +133,44 @@ class DriveLayout(data.Struct):
 
     words: data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)
     mask: BEAT_WORDS
+
+
+class DramClient(wiring.Signature):
+    """A DRAM controller as its client has it; the controller has it flipped.
+
+    A client has any number of requests, one after the other, and each is over with its completion.
+    After a request was taken, no other one is before the first has started or is refused.
+
+    Members
+    -------
+    mapping : Out(stream of Mapping)
+        Maps a buffer; ``mapped`` and ``mapping_refusal`` answer, see `BufferTable`.
+    request : Out(stream of BufferRequest)
+        What to read or write. Its ``ready`` depends on no ``valid`` of the client.
+    indexes : Out(stream of IndexLayout)
+        For indexed requests: the words, and an end after each request's last.
+    completion : In(Strobe(Refusal))
+        A request is over: its data have moved, and the next one's first command may follow.
+        0, or why it was refused. In the order of the requests, refused ones among them.
+    deliver : In(Strobe(Beat))
+        Words read, after the completion of the request before and not after the request's own.
+    fetch : In(Strobe(FetchLayout))
+        Words wanted for a write, as early and as late; ``store`` holds them two cycles later.
+    store : Out(StoreLayout)
+        See ``fetch``.
+    started : In(1)
+        The request that was taken last is taken into the front end in this cycle.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
+            "mapped": In(1), "mapping_refusal": In(3),
+            "request": Out(stream.Signature(data.Layout.cast(BufferRequest))),
+            "indexes": Out(stream.Signature(data.Layout.cast(IndexLayout))),
+            "completion": In(Strobe(unsigned(3))),
+            "deliver": In(Strobe(Beat)),
+            "fetch": In(Strobe(FetchLayout)),
+            "store": Out(data.Layout.cast(StoreLayout)),
+            "started": In(1),
+        })

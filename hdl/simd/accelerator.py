@@ -33,8 +33,8 @@ from cyclebound.golden.simd.machine import SLOTS, machine_named
 from cyclebound.golden.simd.program import BUFFERS
 from cyclebound.hdl.dram.command_arbiter import CommandLayout
 from cyclebound.hdl.dram.controller import DramController
-from cyclebound.hdl.dram.layouts import DriveLayout, Mapping
-from cyclebound.hdl.interfaces import Strobe
+from cyclebound.hdl.dram.layouts import DramClient, DriveLayout, Mapping
+from cyclebound.hdl.interfaces import Strobe, pass_through
 from cyclebound.hdl.simd.access_setup import BufferSize, ScratchpadBuffer
 from cyclebound.hdl.simd.compute_unit import ComputeUnit
 from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout, LaunchLayout
@@ -72,6 +72,8 @@ class Accelerator(wiring.Component):
         Sizes, and the compute clock's period.
     part : Part or str
         The DRAM.
+    controller : bool
+        Whether the DRAM's controller is part of it. If not, it is a client of one.
 
     Members
     -------
@@ -96,17 +98,19 @@ class Accelerator(wiring.Component):
     first : Out(2)
         Slots whose compute phase commits its first token in this compute cycle.
     command, dq_in, dq_out
-        The DRAM's pins.
+        The DRAM's pins, of a controller that is part of it.
     late : Out(1)
-        A refresh came too late.
+        With them: a refresh came too late.
+    dram : Out(DramClient)
+        Instead of them, without a controller.
     """
 
-    def __init__(self, *, machine, part):
+    def __init__(self, *, machine, part, controller=True):
         self.machine, self.part = machine_named(machine), part_named(part)
         self.steps = clock_steps(self.machine.compute_ps, self.part.tck_ps)
         self.compute = ComputeUnit(machine=self.machine)
         self.scheduler = WorkGroupScheduler(machine=self.machine)
-        self.controller = DramController(part=self.part)
+        self.controller = DramController(part=self.part) if controller else None
         self.transfers = TransferUnit(machine=self.machine, words=self.compute.words)
         super().__init__({
             "mapping": In(stream.Signature(data.Layout.cast(Mapping))),
@@ -118,10 +122,12 @@ class Accelerator(wiring.Component):
             "access": Out(Strobe(unsigned(ceil_log2(SLOTS)))), "scratchpad": Out(1),
             "ended": Out(Strobe(unsigned(ceil_log2(SLOTS)))), "over": Out(SLOTS),
             "begin": Out(SLOTS), "busy": Out(SLOTS), "first": Out(SLOTS),
-            "command": Out(CommandLayout(part=self.part)),
-            "dq_in": In(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
-            "dq_out": Out(Strobe(DriveLayout)), "late": Out(1),
+            **({"command": Out(CommandLayout(part=self.part)),
+                "dq_in": In(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
+                "dq_out": Out(Strobe(DriveLayout)), "late": Out(1)} if controller else
+               {"dram": Out(DramClient())}),
         })
+        self._dram = self.controller or wiring.flipped(self.dram)
         # what the parts of `elaborate` tell each other
         self._goes = Signal()  # the compute cycle ends with this DRAM clock
         self._kernel = Signal(KernelLayout(machine=self.machine))  # that runs, or the last one
@@ -135,7 +141,8 @@ class Accelerator(wiring.Component):
         m = Module()
         m.submodules.compute = self.compute
         m.submodules.scheduler = EnableInserter(~self.stall)(self.scheduler)
-        m.submodules.controller = self.controller
+        if self.controller is not None:
+            m.submodules.controller = self.controller
         m.submodules.transfers = self.transfers
 
         together = self._divide_clock(m)
@@ -148,9 +155,8 @@ class Accelerator(wiring.Component):
         self._answer_queries(m)
         self._observe(m)
 
-        wiring.connect(m, self.controller.dq_out, wiring.flipped(self.dq_out))
-        m.d.comb += [self.command.eq(self.controller.command),
-                     self.controller.dq_in.eq(self.dq_in), self.late.eq(self.controller.late)]
+        if self.controller is not None:
+            pass_through(m, self, self.controller, "dq_out", "command", "dq_in", "late")
         return m
 
     def _divide_clock(self, m):
@@ -167,8 +173,8 @@ class Accelerator(wiring.Component):
         """A kernel from start to end. Its program is loaded through a mapping of its own, which is
         replaced by the host's mapping of that buffer as soon as the load has begun."""
         kernel, starts, loading = self._kernel, self._starts, self._loading
-        controller, completed = self.controller, self.controller.completion
-        mapping = controller.mapping
+        dram, completed = self._dram, self._dram.completion
+        mapping = dram.mapping
         maps = Signal()  # the program's buffer, or the one whose place it had
         replaced = self._pass_mappings(m, maps)
         whole = exact_log2(BURST_WORDS)
@@ -189,12 +195,12 @@ class Accelerator(wiring.Component):
                 with m.If(mapping.ready):
                     m.next = "ALIGN"
             with m.State("ALIGN"):
-                with m.If(together & controller.request.ready):
+                with m.If(together & dram.request.ready):
                     m.d.comb += starts.eq(1)
                     m.next = "LOAD"
             with m.State("LOAD"):
                 m.d.comb += loading.eq(1)
-                with m.If(controller.started | completed.valid):  # taken, or refused
+                with m.If(dram.started | completed.valid):  # taken, or refused
                     m.next = "RESTORE"
             with m.State("RESTORE"):
                 m.d.comb += [loading.eq(1), maps.eq(1), mapping.payload.eq(replaced),
@@ -213,7 +219,7 @@ class Accelerator(wiring.Component):
     def _pass_mappings(self, m, maps):
         """The host's mappings, to the controller and the transfer unit. Returns the one whose
         place the program takes."""
-        mapping, transfers = self.controller.mapping, self.transfers
+        mapping, transfers = self._dram.mapping, self.transfers
         m.d.comb += [
             mapping.valid.eq(self.idle & self.mapping.valid | maps),
             mapping.payload.eq(self.mapping.payload),
@@ -236,8 +242,8 @@ class Accelerator(wiring.Component):
     def _load_program(self, m):
         """The program, as a tile: two instructions in a beat of DRAM. A refusal is a fault."""
         starts, loading, arrived = self._starts, self._loading, self._arrived
-        controller, transfers = self.controller, self.transfers
-        request, completed = controller.request, controller.completion
+        dram, transfers = self._dram, self.transfers
+        request, completed = dram.request, dram.completion
         m.d.comb += [
             request.payload.eq(transfers.request.payload),
             request.valid.eq(transfers.request.valid),
@@ -249,7 +255,7 @@ class Accelerator(wiring.Component):
                          request.payload.words.eq(self._words),
                          request.payload.count.eq(1),
                          request.payload.destination.eq(Destination.SCRATCHPAD)]
-        deliver, program = controller.deliver, self.compute.program
+        deliver, program = dram.deliver, self.compute.program
         m.d.comb += [
             program.valid.eq(loading & deliver.valid),
             program.payload.index.eq(deliver.payload.targets[0] >> 2),
@@ -299,7 +305,7 @@ class Accelerator(wiring.Component):
         """Work-groups from the scheduler to the compute unit, its accesses to the transfer unit,
         and the transfer unit's tiles to the controller."""
         compute, scheduler = self.compute, self.scheduler
-        controller, transfers = self.controller, self.transfers
+        dram, transfers = self._dram, self.transfers
         m.d.comb += [
             compute.stall.eq(self.stall), transfers.stall.eq(self.stall),
             scheduler.stop.eq(compute.fault.valid),
@@ -310,14 +316,14 @@ class Accelerator(wiring.Component):
             transfers.index_write.valid.eq(compute.index_write.valid),
             transfers.index_write.payload.eq(compute.index_write.payload),
             transfers.begin.eq(scheduler.begin),
-            transfers.completed.valid.eq(controller.completion.valid),
-            transfers.completed.payload.eq(controller.completion.payload),
-            transfers.started.eq(controller.started),
-            controller.store.eq(transfers.store),
+            transfers.completed.valid.eq(dram.completion.valid),
+            transfers.completed.payload.eq(dram.completion.payload),
+            transfers.started.eq(dram.started),
+            dram.store.eq(transfers.store),
         ]
-        wiring.connect(m, controller.deliver, transfers.deliver)
-        wiring.connect(m, controller.fetch, transfers.fetch)
-        wiring.connect(m, transfers.indexes, controller.indexes)
+        wiring.connect(m, dram.deliver, transfers.deliver)
+        wiring.connect(m, dram.fetch, transfers.fetch)
+        wiring.connect(m, transfers.indexes, dram.indexes)
 
     def _connect_slots(self, m):
         """Connect each slot's accesses and their ends to the scheduler, in its layout."""
