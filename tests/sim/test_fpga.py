@@ -1,5 +1,6 @@
 # amaranth: UnusedElaboratable=no
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,10 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.shared import shared
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.cli import evidence as cli_evidence
+from cyclebound.sim.cli.main import add_commands
 from cyclebound.sim.describe.block import Block, Configuration
 from cyclebound.sim.fpga import placement as fpga
-from cyclebound.sim.fpga.placement import area_of_parts, place_and_route
+from cyclebound.sim.fpga.placement import area_of_parts, place_and_route, place_seeds
 from cyclebound.sim.proof.prove import yowasp_environment
 
 pytestmark = pytest.mark.system
@@ -39,6 +40,13 @@ def fresh_cache(request, tmp_path, monkeypatch):
                 link.symlink_to(package)
     monkeypatch.setenv("YOWASP_CACHE_DIR", str(tmp_path / "tools"))
     monkeypatch.setenv("CYCLEBOUND_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def command():
+    """The command's function; all commands are put together first, in their order."""
+    add_commands([])
+    return import_module("cyclebound.sim.cli.fpga").fpga
 
 
 class Multiply(wiring.Component):
@@ -75,8 +83,11 @@ def test_figures_are_those_of_the_block_alone():
     assert 20 < first.mhz < 400
     assert first.parameters == {"stages": 2}
     assert first.detail == "LFE5U-85F, CABGA381, speed grade 6, seed 1"
-    assert words == ["test.multiply (two) on ecp5-85k: synthesis",
-                     "test.multiply (two) on ecp5-85k: placement and routing"]
+    stages = [word.partition(": ")[2] for word in words]
+    assert stages[0] == "synthesis"
+    assert "placement and routing" in stages
+    assert any(stage.startswith(("packing, ", "placement, round ", "routing, "))
+               for stage in stages)
     assert (first.cached, again.cached) == (False, True)
     assert (first.mhz, first.seconds) == (again.mhz, again.seconds)
 
@@ -117,10 +128,30 @@ def test_a_synthesis_that_crashes_twice_says_so(monkeypatch):
 
 
 @pytest.mark.thorough
-def test_block_that_does_not_fit_fails_in_the_tools_words():
-    with pytest.raises(UserError, match=r"^test\.multiply \(many\) on ecp5-12k: Unable to place "
-                                        r"cell .* no BELs remaining .* 'MULT18X18D'$"):
-        place_and_route(BLOCK, "many", "ecp5-12k")
+def test_a_part_too_small_by_how_much_and_what_would_fit():
+    with pytest.raises(UserError, match=(
+            r"^test\.multiply \(many\) on ecp5-12k, seed 1: the part is too small: 30 multipliers "
+            r"needed, 28 there \(1\.07 times\); what fits: stages=15 takes 15 multipliers$")):
+        place_seeds(BLOCK, "many", "ecp5-12k")
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("fresh_cache")
+def test_several_seeds_after_one_synthesis_and_the_floor_plan_of_the_fastest():
+    words = []
+    placed = place_seeds(BLOCK, None, seeds=(1, 2, 3), workers=2, picture=True,
+                         progress=words.append)
+    assert sorted(one.seed for one in placed) == [1, 2, 3]
+    rates = [one.figures.mhz for one in placed]
+    assert rates == sorted(rates, reverse=True)
+    assert len(set(rates)) > 1
+    assert len([word for word in words if word.endswith(": synthesis")]) == 1
+    best = placed[0]
+    assert best.figures.mhz == place_and_route(BLOCK, None, seed=best.seed).mhz
+    assert sum(count for _, _, kind, count in best.floor["cells"] if kind == "multipliers") == 2
+    assert sum(step.logic_ns + step.routing_ns for step in best.path) == pytest.approx(
+        1000 / best.figures.mhz, rel=0.01)
+    assert all(not one.path and not one.floor for one in placed[1:])
 
 
 def test_unknown_target():
@@ -229,20 +260,63 @@ def test_compact_takes_fewer_tables():
 
 
 @pytest.mark.unit
-def test_set_changes_the_hardware_and_its_bounds(monkeypatch, capsys):
+def test_set_changes_the_hardware_and_its_bounds(command, monkeypatch, capsys):
     """Both: a bound of eight requesters is no bound of what was placed for four."""
     placed = []
 
     def place(block, configuration, target, **_):
         placed.append(block.configuration(configuration)[1].parameters)
-        return fpga.Figures(block.name, configuration, target, mhz=100.0)
+        return [fpga.Placement(1, fpga.Figures(block.name, configuration, target, mhz=100.0),
+                               Path())]
 
-    monkeypatch.setattr(fpga, "place_and_route", place)
+    monkeypatch.setattr(fpga, "place_seeds", place)
     for settings, count in ((["count=8"], 8), (["count=8", "requesters=8"], 8), (None, 11)):
-        cli_evidence.fpga("noc.arbiter", settings=settings, as_json=True)
+        command("noc.arbiter", settings=settings, as_json=True)
         assert placed.pop() == {"count": count}
         assert {row["cycles"] for row in json.loads(capsys.readouterr().out)["bounds"]} == {count}
     with pytest.raises(UserError, match=(
             r"^--set requesters=5: it is 11 in this hardware, as count=11 says$")):
-        cli_evidence.fpga("noc.arbiter", settings=["requesters=5"])
+        command("noc.arbiter", settings=["requesters=5"])
     assert placed == []
+
+
+@pytest.mark.unit
+def test_the_status_says_whether_the_rate_is_reached(command, monkeypatch, capsys):
+    def place(block, configuration, target, *, seeds, **_):
+        return sorted((fpga.Placement(seed, fpga.Figures(block.name, configuration, target,
+                                                         mhz=100.0 + seed), Path())
+                       for seed in seeds), key=lambda one: -one.figures.mhz)
+
+    monkeypatch.setattr(fpga, "place_seeds", place)
+    for wanted, status in ((104.0, 0), (104.01, 1), (None, 0)):
+        assert command("noc.arbiter", seed=2, seeds=3, mhz=wanted) == status
+    said = capsys.readouterr()
+    assert "104.0 MHz; 3 seeds: 102.0 to 104.0, median 103.0" in said.out
+    assert said.err == "noc.arbiter: 104.00 MHz, 0.01 less than the 104.01 asked for\n"
+
+
+LOG = """\
+Info: Packing IOs..
+Info: Device utilisation:
+Info: \t          MULT18X18D:      30/     28   107%
+Info: \t        TRELLIS_COMB:    2019/  83640     2%
+Info:     at iteration #12, type ALL: wirelen solved = 4912, spread = 6246; time = 0.42s
+Info: Running simulated annealing placer for refinement.
+Info: Routing 9101 arcs.
+Info:       1000 |       94        905 |   94   905 |      8261|       1.19       1.19|
+Info:       2000 |      189       1810 |   95   905 |      7399|       0.80       1.99|
+"""
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("lines", "stage"), [
+    (0, ""), (1, "packing"), (5, "placement, round 12"), (6, "placement, refined"),
+    (9, "routing, 7,399 of 9,101 connections left")])
+def test_how_far_nextpnr_is(lines, stage):
+    assert fpga._stage("".join(LOG.splitlines(keepends=True)[:lines])) == stage
+
+
+@pytest.mark.unit
+def test_what_the_device_has_too_few_of():
+    assert fpga._over(LOG) == {"MULT18X18D": (30, 28)}
+    assert fpga._over(LOG.replace("30/", "28/")) == {}

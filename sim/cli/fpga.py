@@ -1,0 +1,225 @@
+"""The command that places a block on an FPGA: clock rate, area, bounds in nanoseconds."""
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.base.lazy import lazily
+from cyclebound.sim.cli import base as cli
+from cyclebound.sim.cli.base import (
+    AsJson,
+    BlockName,
+    ConfigurationName,
+    Settings,
+    app,
+    console,
+    parameters_of,
+    the_catalogue,
+)
+from cyclebound.sim.cli.listing import declared_kinds
+
+with lazily():
+    from cyclebound.sim.base import print_table as printing
+    from cyclebound.sim.describe import block as blocks
+    from cyclebound.sim.describe import variant as variants
+    from cyclebound.sim.drawing import drawing
+    from cyclebound.sim.fpga import floor_plan
+    from cyclebound.sim.fpga import placement as fpgas
+    from cyclebound.sim.judge import verdict as verdicts
+
+
+@app.command()
+def fpga(block: BlockName, configuration: ConfigurationName = None,
+         target: Annotated[str | None, typer.Option(
+             "--target", "--device", metavar="T", help="ecp5-12k, -25k, -45k, -85k, ice40-hx8k, "
+             "ice40-up5k, gowin-gw1n-9c, gowin-gw2a-18c or nexus-lifcl-40; the default is the "
+             "block's own.")
+         ] = None,
+         settings: Settings = None, seed: Annotated[int, typer.Option(
+             "--seed", metavar="S", min=0, help="Seed of the placement; of several, the first.")
+         ] = 1,
+         seeds: Annotated[int, typer.Option(
+             "--seeds", metavar="N", min=1, help="Place with so many seeds: the fastest, and "
+             "how far they lie apart.")] = 1,
+         workers: Annotated[int, typer.Option(
+             "-j", metavar="N", min=1, help="Seeds at a time; each takes a core and some GB.")
+         ] = 1,
+         mhz: Annotated[float | None, typer.Option(
+             "--mhz", metavar="RATE", min=0.001, help="The clock rate that it has to reach, else "
+             "exit status 1.")] = None,
+         area: Annotated[bool, typer.Option(
+             "--area", help="Synthesis only; equal parts are synthesized once.")] = False,
+         compact: Annotated[bool, typer.Option(
+             "--compact", help="No lookup tables of more than four inputs: fewer in all, and often "
+             "a slower clock.")] = False,
+         drawn: Annotated[Path | None, typer.Option(
+             "--picture", metavar="FILE", help="Draw where the block lies, its slowest path, and "
+             "how crowded the wires are: .svg, .png or .pdf.")] = None,
+         as_json: AsJson = False) -> int:
+    """Synthesis, place and route: clock rate, area, slowest path; with the clock rate, bounds in
+    ns.
+
+    The block stands between registers, so that its own paths decide. The slowest one is told by
+    signals, with the lines that make them. --set gives parameters of the block other values, and of
+    a request the values that its bounds need. Takes a minute or more; longer the first time.
+
+      cyclebound fpga noc.arbiter                        one seed, on the block's own device
+      cyclebound fpga noc.arbiter --seeds 4 --mhz 150    the best of four: is it fast enough?
+      cyclebound fpga noc.arbiter --picture floor.svg    floor plan and congestion
+      cyclebound fpga noc.mesh --area                    what takes how much, placing nothing
+
+    Seeds change the clock rate by some per cent: compare designs by several. Where a block does not
+    fit, it is said by how much, and which parameter would help.
+
+    Exit status 1 if --mhz is missed.
+    """
+    the_block = the_catalogue().find(block)
+    own = the_block.fpga
+    configuration, _ = the_block.configuration(
+        configuration or (own.configuration if own else None))
+    values = _parameters(the_block, configuration, settings)
+    the_block, configuration = variants.variant(the_block, configuration, {
+        name: values[name] for name in the_block.configurations[configuration].parameters})
+    if area:
+        if mhz or drawn or seeds > 1:
+            raise UserError("--area places nothing: leave out --mhz, --picture and --seeds")
+        _parts(the_block, configuration, as_json, compact=compact)
+        return 0
+    if drawn and drawn.suffix not in drawing.FORMATS:
+        raise UserError(f"--picture takes a file that ends in {', '.join(drawing.FORMATS)}, not "
+                        f"{drawn}")
+    decided = _of_hardware(the_block, configuration, settings)
+    with cli.status(f"{the_block.name}") as tell:
+        placed = fpgas.place_seeds(the_block, configuration,
+                                   target or (own.device if own else "ecp5-85k"),
+                                   seeds=range(seed, seed + seeds), compact=compact,
+                                   picture=drawn is not None, workers=workers, progress=tell)
+    best, figures = placed[0], placed[0].figures
+    bounds = _bounds_in_ns(the_block, figures, settings, decided)
+    if drawn:
+        drawing.write(floor_plan.figure(
+            best.floor, f"{figures.block} on {figures.target}, seed {best.seed}", best.places),
+            drawn, "--picture")
+    if as_json:
+        print(json.dumps({
+            **asdict(figures), "bounds": bounds,
+            "seeds": [{"seed": one.seed, "mhz": one.figures.mhz} for one in placed],
+            "path": [asdict(step) for step in best.path]}, indent=2))
+    else:
+        _print(placed, bounds)
+    if mhz and figures.mhz < mhz:
+        cli.say(f"{figures.block}: {figures.mhz:.2f} MHz, {mhz - figures.mhz:.2f} less than the "
+                f"{mhz:g} asked for")
+        return 1
+    return 0
+
+
+def _print(placed: Sequence["fpgas.Placement"], bounds: Sequence[Mapping]) -> None:
+    """Figures and bounds, and the slowest path, as tables; the first placement is the fastest."""
+    best, figures = placed[0], placed[0].figures
+    table = Table(title=f"{figures.block} {figures.configuration} on {figures.target}",
+                  title_justify="left", show_header=False)
+    rates = [one.figures.mhz for one in placed]
+    spread = (f"; {len(rates)} seeds: {min(rates):.1f} to {max(rates):.1f}, median "
+              f"{statistics.median(rates):.1f}" if len(rates) > 1 else "")
+    for name, value in (("clock rate", f"{figures.mhz:.1f} MHz{spread}"),
+                        ("LUTs", f"{figures.luts:,}"),
+                        ("flip-flops", f"{figures.flip_flops:,}"),
+                        ("block RAMs", str(figures.block_rams)),
+                        ("multipliers", str(figures.multipliers)), ("tools", figures.detail),
+                        *((f"{row['bound']} ({row['what']})", row["words"]) for row in bounds)):
+        table.add_row(name, value)
+    printing.print_table(table, console())
+    if not best.path:
+        return
+    logic, routing = (sum(getattr(step, what) for step in best.path)
+                      for what in ("logic_ns", "routing_ns"))
+    path = Table("at", "file:line", "cells", "logic, ns", "then wires, ns",
+                 title=f"Slowest path: {logic + routing:.2f} ns, {logic:.2f} of them in cells",
+                 title_justify="left")
+    for step in best.path:
+        path.add_row(step.signal, step.line, str(step.cells), f"{step.logic_ns:.2f}",
+                     f"{step.routing_ns:.2f}")
+    printing.print_table(path, console())
+
+
+def _parts(block: "blocks.Block", configuration: str | None, as_json: bool, *,
+           compact: bool) -> None:
+    """Print the areas of a block's parts, and their sum."""
+    with cli.status(block.name) as tell:
+        parts = fpgas.area_of_parts(block, configuration, compact=compact, progress=tell)
+    if as_json:
+        print(json.dumps([asdict(part) for part in parts], indent=2))
+        return
+    kinds = ("luts", "flip_flops", "block_rams", "multipliers")
+    table = Table("part", "count", "LUTs", "flip-flops", "block RAMs", "multipliers")
+    for part in parts:
+        table.add_row(part.name, str(part.count), *(f"{getattr(part, kind):,}" for kind in kinds))
+    table.add_row("all", "", *(f"{sum(part.count * getattr(part, kind) for part in parts):,}"
+                               for kind in kinds))
+    printing.print_table(table, console())
+
+
+def _parameters(block: "blocks.Block", configuration: str, settings: list[str] | None
+                ) -> dict[str, object]:
+    """Parameters of the configuration and of requests, as ``--set`` has them."""
+    return parameters_of(block, configuration, settings, more=tuple(
+        name for observed in block.bounds for name in observed.bound.parameters))
+
+
+def _of_hardware(block: "blocks.Block", configuration: str, settings: list[str] | None
+                 ) -> dict[str, dict[str, object]]:
+    """For each bound, parameters that the hardware's own decide, as its proofs declare them.
+
+    Raises `UserError` for another value: that bound would be of other hardware than is placed.
+    """
+    hardware, values = (block.configurations[configuration].parameters,
+                        _parameters(block, configuration, settings))
+    found: dict[str, dict[str, object]] = {}
+    for what in (observed.what for observed in block.bounds):
+        found[what] = {}
+        for name, value in (pair for kind in declared_kinds(block, hardware, what)
+                            for pair in kind.items() if pair[0] not in hardware):
+            decides = [own for own, size in hardware.items() if isinstance(size, int) and all(
+                kind.get(name) != value
+                for kind in declared_kinds(block, {**hardware, own: size + 1}, what))]
+            if not decides:
+                continue
+            if values.get(name, value) != value:
+                raise UserError(f"--set {name}={values[name]}: it is {value} in this hardware, as "
+                                f"{', '.join(f'{own}={hardware[own]}' for own in decides)} says")
+            found[what][name] = value
+    return found
+
+
+def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures", settings: list[str] | None,
+                  decided: Mapping[str, Mapping[str, object]]) -> list[dict]:
+    """Every bound at the clock rate reached, in ns; or which parameters of a request it lacks."""
+    given = _parameters(block, figures.configuration, settings)
+    rows = []
+    for observed in block.bounds:
+        parameters = {**given, **decided[observed.what]}
+        row: dict[str, Any] = {
+               "bound": observed.bound.name, "what": observed.what, "cycles": None, "ns": None,
+               "unit": observed.probe.counts if observed.probe else "cycles"}
+        try:
+            row["cycles"] = verdicts.cycles_of(observed.bound, parameters)
+            row["words"] = f"{row['cycles']:,} {row['unit']}"
+            if row["unit"] == "cycles":  # nothing else has a time
+                row["ns"] = round(row["cycles"] * 1000 / figures.mhz, 1)
+                row["words"] += f", {row['ns']:,} ns"
+        except NotCovered as error:
+            row["words"] = f"{error}; give it with --set"
+        except Exception as error:  # a mistake in the formula, which may be the user's own
+            raise UserError(f"bound {observed.bound.name} of {block.name}: "
+                            f"{type(error).__name__}: {error}") from error
+        rows.append(row)
+    return rows
