@@ -30,7 +30,7 @@ from amaranth.lib.memory import Memory
 from cyclebound.tb.expression import ExpressionError, parse
 
 __all__ = ["ANY", "MARK", "PRINTED", "FollowedCounter", "Probe", "ProbeCounter", "claim_bound",
-           "counters_of", "followed_one", "offered", "prints", "taken"]
+           "counters_of", "followed_one", "offered", "prints", "reader", "taken"]
 
 MARK = "@probe"  # how a line begins in which a simulation prints a request
 ANY = None
@@ -218,6 +218,10 @@ class ProbeCounter(Elaboratable):
     kept : tuple of Value
         The registers of functions in the probe's expressions, in the order in which these are read:
         id, end_id, start, end and so on; of each, from the innermost function on. For proofs.
+    tick, ids : Value, tuple of Value or None
+        As given.
+    slots : int
+        How many requests it can tell apart: with names, one of each.
     more : Signal
         How many of its starts the latest request still has, before this cycle. For proofs.
     ticked, upto : Signal(width)
@@ -237,9 +241,10 @@ class ProbeCounter(Elaboratable):
                  now=None, shown=1, in_turn=False, ahead=0):
         self._start, self._end = Value.cast(start), Value.cast(end)
         self._starts, self._ends = Value.cast(starts), Value.cast(ends)
-        self._tick, self._shown = Value.cast(tick), Value.cast(shown)
-        self._in_flight, self._width, self._ids = in_flight, width, ids
+        self.tick, self._shown = Value.cast(tick), Value.cast(shown)
+        self._in_flight, self._width, self.ids = in_flight, width, ids
         self._in_turn, self._ahead = in_turn, Value.cast(ahead)
+        self.slots = in_flight if ids is None else 1 << max(map(len, ids))
         self.begins, self.closes, self.waiting = Signal(), Signal(), Signal()
         self.age, self.lasted = Signal(width), Signal(width)
         self.shown, self.fresh_shown = Signal(), Signal()
@@ -262,7 +267,7 @@ class ProbeCounter(Elaboratable):
     def elaborate(self, platform):
         m = Module()
         ticked, upto = self.ticked, self.upto
-        m.d.sync += ticked.eq(ticked + self._tick)
+        m.d.sync += ticked.eq(ticked + self.tick)
         if self._counts:
             m.d.sync += self.now.eq(self.now + 1)
 
@@ -270,8 +275,8 @@ class ProbeCounter(Elaboratable):
         head = self._head
         m.d.comb += [fresh.cycle.eq(self.now), fresh.ticked.eq(ticked), fresh.ends.eq(self._ends),
                      fresh.shown.eq(self._shown)]
-        busy, full = (self._by_order if self._ids is None else self._by_id)(m, fresh, oldest)
-        mine = 1 if self._ids is None else self._ids[0] == self._ids[1]
+        busy, full = (self._by_order if self.ids is None else self._by_id)(m, fresh, oldest)
+        mine = 1 if self.ids is None else self.ids[0] == self.ids[1]
         more, ended = self.more, self.ended
         if not (isinstance(self._starts, Const) and self._starts.value <= 1):
             with m.If(self.begins):
@@ -279,7 +284,7 @@ class ProbeCounter(Elaboratable):
             with m.Elif(self._start):
                 m.d.sync += more.eq(more - 1)
         since, turn = (Signal(self._width, name=name) for name in ("since", "turn"))
-        m.d.comb += [upto.eq(ticked + self._tick), since.eq(upto - head.ticked),
+        m.d.comb += [upto.eq(ticked + self.tick), since.eq(upto - head.ticked),
                      self.age.eq(since)]
         if self._in_turn:
             with m.If(self.closes):
@@ -326,8 +331,8 @@ class ProbeCounter(Elaboratable):
 
     def _by_id(self, m, fresh, oldest):
         """A slot for each name."""
-        start, end = self._ids
-        slots = 1 << max(len(start), len(end))
+        start, end = self.ids
+        slots = self.slots
         m.submodules.slots = memory = Memory(shape=fresh.shape(), depth=slots, init=[])
         write, read = memory.write_port(), memory.read_port(domain="comb")
         taken, began, ended = Signal(slots), Signal(slots), Signal(slots)
@@ -387,8 +392,8 @@ class FollowedCounter(Elaboratable):
     def __init__(self, start, end, *, tick, in_flight, width, pick, ids=None):
         self._start, self._end, self.tick = map(Value.cast, (start, end, tick))
         self.pick, self.chosen = Value.cast(pick), Signal()
-        self._ids = None if ids is None else tuple(map(Value.cast, ids))
-        self.name = Signal(max(map(len, self._ids)) if self._ids else 1)
+        self.ids = None if ids is None else tuple(map(Value.cast, ids))
+        self.name = Signal(max(map(len, self.ids)) if self.ids else 1)
         self.waiting, self.age = Signal(), Signal(width)
         self.busy, self.before = Signal(), Signal(width)
         self.ahead, self.level = Signal(range(in_flight + 1)), Signal(range(in_flight + 1))
@@ -396,8 +401,8 @@ class FollowedCounter(Elaboratable):
         self.overflow, self.spurious = Signal(), Signal()
         self.declared: dict[str, Value] = {}
         self.kept: tuple[Value, ...] = ()
-        mine = (Mux(self.busy, self.ahead, self.level) == 0 if self._ids is None
-                else self.name == self._ids[1])
+        mine = (Mux(self.busy, self.ahead, self.level) == 0 if self.ids is None
+                else self.name == self.ids[1])
         self.closes = self.waiting & self._end & mine
 
     def elaborate(self, platform):
@@ -409,23 +414,23 @@ class FollowedCounter(Elaboratable):
             self.waiting.eq(self.busy | self.chosen),
             self.age.eq(Mux(self.busy, self.before, 0) + self.tick),
         ]
-        if self._ids is None:
+        if self.ids is None:
             m.d.sync += self.level.eq(self.level + self._start - ends)
             m.d.comb += [
                 self.overflow.eq(self._start & (self.level == self._in_flight) & ~ends),
                 self.spurious.eq(self._end & ~ends),
             ]
         else:  # the ends of other names than the followed one's are not looked at
-            m.d.comb += self.overflow.eq(self._start & self.busy & (self._ids[0] == self.name)
+            m.d.comb += self.overflow.eq(self._start & self.busy & (self.ids[0] == self.name)
                                          & ~self.closes)
             kept = Signal.like(self.name)
             m.d.sync += kept.eq(self.name)
-            m.d.comb += self.name.eq(Mux(self.busy, kept, self._ids[0]))
+            m.d.comb += self.name.eq(Mux(self.busy, kept, self.ids[0]))
         with m.If(self.closes):  # as after reset, so that no state is told apart by what is over
             m.d.sync += [self.busy.eq(0), self.before.eq(0), self.ahead.eq(0)]
         with m.Elif(self.waiting):
             m.d.sync += [self.busy.eq(1), self.before.eq(self.age)]
-            if self._ids is None:
+            if self.ids is None:
                 m.d.sync += self.ahead.eq(Mux(self.busy, self.ahead, self.level) - ends)
         return m
 
@@ -463,7 +468,7 @@ def counters_of(m, probe, target, *, name, declared=None, now=None, classed=Fals
             continue
         label = "_".join([name, *map(str, index.values())])
         kept: list[Value] = []
-        value = _reader(m, probe, target, place, index, declared, name, kept)
+        value = reader(m, probe, target, place, index, declared, name, kept)
         ids = (value(probe.id), value(probe.end_id or probe.id)) if probe.id else None
         in_flight = (probe.in_flight if isinstance(probe.in_flight, int)
                      else getattr(target, probe.in_flight))
@@ -510,7 +515,7 @@ def followed_one(m, probe, target, *, index, kind, pick):
     FollowedCounter, Value
         The counter, and whether a request that begins now is of that kind.
     """
-    value = _reader(m, probe, target, 0, index, lambda name, _: Const(kind[name]), "followed")
+    value = reader(m, probe, target, 0, index, lambda name, _: Const(kind[name]), "followed")
     counter = m.submodules.followed = FollowedCounter(
         _event(value(probe.start)), _event(value(probe.end)),
         tick=_event(value(probe.ticks)) if probe.ticks else 1, width=0, pick=pick,
@@ -540,7 +545,7 @@ def prints(m, number, probe, target, counters, *, name, declared, count, observe
         The probe's observer.
     """
     for place, (index, counter) in enumerate(zip(probe.indexes(target), counters, strict=True)):
-        value = _reader(m, probe, target, place, index, declared, f"{name}_shows",
+        value = reader(m, probe, target, place, index, declared, f"{name}_shows",
                         observer=observer)
         shows = [value(text) for text in probe.request.values()]
         met = [value(text) for text in probe.conditions.values()]
@@ -588,22 +593,22 @@ def claim_bound(m, what, counters, limit, *, exactly=False):
                                f"{what}: a request takes less than {limit}")
 
 
-def _reader(m, probe, target, place, index, declared, name, kept=None, observer=None):
+def reader(m, probe, target, place, index, declared, name, kept=None, observer=None, paths=None):
     """From an expression to its hardware, at one of the probe's places.
 
-    ``kept`` gets the registers of functions such as ``past``.
+    ``kept`` gets the registers of functions such as ``past``, ``paths`` what is read of ports.
     """
     label = "_".join([name, *map(str, index.values())])
     kept = [] if kept is None else kept
     return lambda text: _value(m, text, target, index, lambda what: declared(what, place), label,
-                               kept, observer)
+                               kept, observer, paths)
 
 
 def _event(value):
     return value.any() if len(value) != 1 or value.shape().signed else value
 
 
-def _value(m, text, target, index, declared, label, kept, observer=None):
+def _value(m, text, target, index, declared, label, kept, observer=None, paths=None):
     """The hardware of an expression."""
     def resolve(path):
         if path[0] == "declared":
@@ -616,6 +621,8 @@ def _value(m, text, target, index, declared, label, kept, observer=None):
                 return Value.cast(number)
             raise LookupError(f"{type(target).__name__} has the members "
                               f"{', '.join(target.signature.members)}")
+        if paths is not None:
+            paths.append(path)
         return Value.cast(_at(target, path))
 
     def register(like, what):

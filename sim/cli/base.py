@@ -47,7 +47,7 @@ GROUPS = {
 what `--help` says of them."""
 
 KERNELS = "Kernels and systems of each family"
-_PANELS = {"verilog": "Your own designs", "fpga": "Your own designs",
+_PANELS = {"verilog": "Your own designs", "monitor": "Your own designs", "fpga": "Your own designs",
            "check": "Your own designs", "new": "Your own designs"}  # in `--help`; else:
 _BLOCKS = "Blocks, bounds and evidence"
 

@@ -18,7 +18,7 @@ from amaranth.lib.wiring import In
 
 from cyclebound.sim.export.names import plain_name
 
-__all__ = ["Port", "described", "instance", "ports_of_fields", "shell"]
+__all__ = ["Port", "described", "instance", "ports_of_fields", "shell", "width_range"]
 
 _MOST_ELEMENTS = 16  # of an array of structs that gets a port for each field of each element
 
@@ -138,21 +138,22 @@ def ports_of_fields(component: wiring.Component) -> list[Port]:
     return ports
 
 
-def _range(width: int) -> str:
+def width_range(width: int) -> str:
+    """The range of a vector in Verilog; nothing for a bit."""
     return f"[{width - 1}:0] " if width > 1 else ""
 
 
 def shell(name: str, core: str, ports: list[Port], clocks: Mapping[str, str],
           described: dict[str, str]) -> str:
     """The module with a port for each field, around the module with one for each member."""
-    width = max((len(_range(port.width)) for port in ports), default=0)
+    width = max((len(width_range(port.width)) for port in ports), default=0)
     heads = [("", f"  input  wire {clock}", says) for clock, says in clocks.items()]
     for number, port in enumerate(ports):
         member = port.path.split(".")[0]
         new = number == 0 or ports[number - 1].path.split(".")[0] != member
         above = _above(member, described.get(member, "")) if new else ""
-        heads.append((above, f"  {port.direction:6} wire {_range(port.width):{width}}{port.name}",
-                      port.says))
+        wide = width_range(port.width)
+        heads.append((above, f"  {port.direction:6} wire {wide:{width}}{port.name}", port.says))
     lines = [f"module {name} ("]
     for number, (above, line, says) in enumerate(heads):
         comma = "," if number < len(heads) - 1 else ""
@@ -174,7 +175,7 @@ def shell(name: str, core: str, ports: list[Port], clocks: Mapping[str, str],
             pins.append((member, _packed(fields)))
         else:
             packed = free(f"{member}__packed")
-            lines.append(f"  wire {_range(fields[0].total)}{packed};")
+            lines.append(f"  wire {width_range(fields[0].total)}{packed};")
             lines += [f"  assign {port.name} = {packed}{_bits(port)};" for port in fields]
             pins.append((member, packed))
     lines.append(f"  {core} {free('core')} (")

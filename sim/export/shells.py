@@ -21,7 +21,7 @@ from cyclebound.golden.wishbone import RegisterMap, RegisterStream
 from cyclebound.hdl.wishbone import MemoryPaths, StreamRegisters
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.describe.block import Block, Configuration
-from cyclebound.sim.export.ports import Port
+from cyclebound.sim.export.ports import Port, width_range
 from cyclebound.sim.export.verilog import Export, export
 
 __all__ = ["Pin", "Shell", "axi_stream", "wishbone"]
@@ -261,7 +261,7 @@ class _Wiring:
             self._block[port.name] = f"{wire}__{end}"
         bits = sum(port.width for port in fields)
         if bits:
-            self._wires.append(f"  wire {_range(bits)}{wire}__payload;")
+            self._wires.append(f"  wire {width_range(bits)}{wire}__payload;")
         for port in fields:
             self._block[port.name] = f"{wire}__payload" + _part(at, port.width, bits)
             at += port.width
@@ -279,7 +279,7 @@ class _Wiring:
                         "response.data"):
                 if (port := self._ports.get(f"{path}.{end}")) is not None:
                     wire = port.name
-                    self._wires.append(f"  wire {_range(port.width)}{wire};")
+                    self._wires.append(f"  wire {width_range(port.width)}{wire};")
                     self._block[wire] = wire
                     pins[f"paths__{number}__{end.replace('.', '__')}"] = wire
         self.add(f"{name}_{flat}", flat, f"wb_{flat}", lambda: MemoryPaths(
@@ -326,7 +326,7 @@ class _Wiring:
             ("  input  wire wb_clk_i", []), ("  input  wire wb_rst_i", [])]
         for pin in self.pins:
             says = self._says.get(pin.name) or textwrap.wrap(pin.says, 95)
-            heads.append((f"  {pin.direction:6} wire {_range(pin.width)}{pin.name}", says))
+            heads.append((f"  {pin.direction:6} wire {width_range(pin.width)}{pin.name}", says))
         lines = []
         for number, (head, says) in enumerate(heads):
             for paragraph in says:
@@ -340,10 +340,6 @@ class _Wiring:
             "/* verilator lint_off DECLFILENAME */", f"module {name} (", *lines, ");",
             *self._wires, *self._instances, _instance(self._made.name, "block", block),
             "endmodule", "/* verilator lint_on DECLFILENAME */", ""])
-
-
-def _range(width: int) -> str:
-    return f"[{width - 1}:0] " if width > 1 else ""
 
 
 def _part(at: int, width: int, of: int) -> str:

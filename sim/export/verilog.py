@@ -45,7 +45,7 @@ PRAGMAS: Mapping[str, str] = {
 # Registers get resets and enables, as a person would write them. `splitnets` is for tools that see
 # vectors: bits of a struct of which one depends on another look like a loop to them. `-fine` drops
 # comparisons with 0 that are always true or never.
-_SCRIPT = ("read_rtlil top.il; proc; memory_collect; opt_clean -purge; opt_expr; opt_merge; "
+_SCRIPT = ("read_rtlil top.il; {flat}proc; memory_collect; opt_clean -purge; opt_expr; opt_merge; "
            "opt_dff; pmuxtree; opt_clean -purge; opt_expr; opt_expr -fine t:$lt t:$ge t:$gt t:$le; "
            "opt_expr; splitnets -driver; opt_clean -purge; write_rtlil plain.il")
 _CLOCKS = {"clk": "clock", "rst": "synchronous reset"}
@@ -117,8 +117,11 @@ def module_name(block: Block) -> str:
     return re.sub(r"\W", "_", block.name)
 
 
-def export(block: Block, parameters: Mapping[str, object], name: str | None = None) -> Export:
+def export(block: Block, parameters: Mapping[str, object], name: str | None = None, *,
+           flat: bool = False) -> Export:
     """The component with ``parameters`` as Verilog, the same text every time.
+
+    ``flat``: one module, with all parts in it.
 
     All modules have names that begin with ``name``, the block's by default; so two configurations
     of a block, of different names, fit into one design. Raises `UserError` for a name that Verilog
@@ -141,7 +144,7 @@ def export(block: Block, parameters: Mapping[str, object], name: str | None = No
         raise UserError(f"{block.name}: {' '.join(str(error).split())}") from error
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "top.il").write_text(rtlil)
-        run_yosys(_SCRIPT, Path(folder))
+        run_yosys(_SCRIPT.format(flat="flatten; " * flat), Path(folder))
         plain, made = plain_names((Path(folder) / "plain.il").read_text())
         plain = re.sub(r"^  wire width 0 .*\n", "", plain, flags=re.MULTILINE)
         plain = _in_order(plain, core, [*_CLOCKS, *dict.fromkeys(p.member for p in ports)])

@@ -302,6 +302,11 @@ class VerilogComponent(wiring.Component):
             members[name] = In(shape) if direction == "input" else Out(shape)
         super().__init__(members)
 
+    @property
+    def module_and_clocks(self) -> tuple[str, str, str]:
+        """The module, its clock, and its reset, with ``~`` if it is active low."""
+        return self._top, self._clock, self._reset
+
     def elaborate(self, platform):
         m = Module()
         if not hasattr(platform, "add_file"):

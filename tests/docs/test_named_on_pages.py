@@ -23,7 +23,7 @@ PAGES = ["README.md", *(path.name for path in sorted((ROOT / "docs").glob("*.md"
                         if path.name not in OF_OWN_BLOCKS)]
 PLACEHOLDERS = {"BLOCK", "FAMILY", "NAME", "C"}
 OF_BLOCKS = {"regress": "blocks", "list": "names", "bound": "name", **dict.fromkeys(
-    ("run", "picture", "verilog", "prove", "fpga", "mutate"), "block")}
+    ("run", "picture", "verilog", "monitor", "prove", "fpga", "mutate"), "block")}
 """Commands about blocks, and the parameter that names them."""
 
 

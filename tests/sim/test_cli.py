@@ -122,6 +122,8 @@ COMMANDS = {
     "systolic": [],
     "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
                 "--litex", "--shell", "--check", "--beside"],
+    "monitor": ["--output", "-o", "--configuration", "--set", "--part", "--values", "--histogram",
+                "--flags-only", "--name", "--area"],
     "prove": ["-j", "--set", "--part", "--solvers", "--certify", "--json"],
     "fpga": ["--configuration", "--target", "--device", "--set", "--seed", "--seeds",
              "--mhz", "--picture", "-j", "--area", "--compact", "--json"],
@@ -146,7 +148,7 @@ def test_help_names_every_command(call):
             shown[title.strip(" ─-╮+")] = [
                 line.split()[1] for line in lines if re.match(r"[|│] \w", line)]
         assert set().union(*shown.values()) == set(COMMANDS)
-        assert shown["Your own designs"] == ["verilog", "fpga", "check", "new"]
+        assert shown["Your own designs"] == ["verilog", "monitor", "fpga", "check", "new"]
         assert sorted(shown["Kernels and systems of each family"]) == sorted(cli.GROUPS)
 
 
