@@ -47,8 +47,7 @@ GROUPS = {
 what `--help` says of them."""
 
 KERNELS = "Kernels and systems of each family"
-_PANELS = {"verilog": "Your own designs", "monitor": "Your own designs", "fpga": "Your own designs",
-           "check": "Your own designs", "new": "Your own designs"}  # in `--help`; else:
+_PANELS = dict.fromkeys(("verilog", "monitor", "fpga", "check", "new"), "Your own designs")  # in `--help`; else:
 _BLOCKS = "Blocks, bounds and evidence"
 
 
@@ -291,6 +290,13 @@ def _set(block: "blocks.Block", configuration: str | None, settings: list[str] |
         except ValueError:
             raise UserError(f"--set {name} takes a whole number, not {text!r}") from None
     return values
+
+
+def request_parameters(block: "blocks.Block", configuration: str, settings: list[str] | None
+                       ) -> dict[str, object]:
+    """Parameters of the configuration and of requests, as ``--set`` has them."""
+    return parameters_of(block, configuration, settings, more=tuple(
+        name for observed in block.bounds for name in observed.bound.parameters))
 
 
 def changes_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,

@@ -21,7 +21,7 @@ from cyclebound.sim.cli.base import (
     Settings,
     app,
     console,
-    parameters_of,
+    request_parameters,
     the_catalogue,
 )
 from cyclebound.sim.cli.listing import declared_kinds
@@ -85,7 +85,7 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     own = the_block.fpga
     configuration, _ = the_block.configuration(
         configuration or (own.configuration if own else None))
-    values = _parameters(the_block, configuration, settings)
+    values = request_parameters(the_block, configuration, settings)
     the_block, configuration = variants.variant(the_block, configuration, {
         name: values[name] for name in the_block.configurations[configuration].parameters})
     if area:
@@ -168,13 +168,6 @@ def _parts(block: "blocks.Block", configuration: str | None, as_json: bool, *,
     printing.print_table(table, console())
 
 
-def _parameters(block: "blocks.Block", configuration: str, settings: list[str] | None
-                ) -> dict[str, object]:
-    """Parameters of the configuration and of requests, as ``--set`` has them."""
-    return parameters_of(block, configuration, settings, more=tuple(
-        name for observed in block.bounds for name in observed.bound.parameters))
-
-
 def _of_hardware(block: "blocks.Block", configuration: str, settings: list[str] | None
                  ) -> dict[str, dict[str, object]]:
     """For each bound, parameters that the hardware's own decide, as its proofs declare them.
@@ -182,7 +175,7 @@ def _of_hardware(block: "blocks.Block", configuration: str, settings: list[str] 
     Raises `UserError` for another value: that bound would be of other hardware than is placed.
     """
     hardware, values = (block.configurations[configuration].parameters,
-                        _parameters(block, configuration, settings))
+                        request_parameters(block, configuration, settings))
     found: dict[str, dict[str, object]] = {}
     for what in (observed.what for observed in block.bounds):
         found[what] = {}
@@ -203,7 +196,7 @@ def _of_hardware(block: "blocks.Block", configuration: str, settings: list[str] 
 def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures", settings: list[str] | None,
                   decided: Mapping[str, Mapping[str, object]]) -> list[dict]:
     """Every bound at the clock rate reached, in ns; or which parameters of a request it lacks."""
-    given = _parameters(block, figures.configuration, settings)
+    given = request_parameters(block, figures.configuration, settings)
     rows = []
     for observed in block.bounds:
         parameters = {**given, **decided[observed.what]}

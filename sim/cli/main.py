@@ -50,7 +50,7 @@ def add_commands(words: list[str]) -> None:
 
     Raises `UserError` if a package is broken.
     """
-    for own in ("listing", "run", "evidence", "fpga", "mutate", "check"):
+    for own in ("listing", "run", "evidence", "monitor", "fpga", "mutate", "check"):
         import_whole(f"cyclebound.sim.cli.{own}")
     for name, (module, says) in GROUPS.items():
         if name in words:
