@@ -47,7 +47,8 @@ GROUPS = {
 what `--help` says of them."""
 
 KERNELS = "Kernels and systems of each family"
-_PANELS = dict.fromkeys(("verilog", "monitor", "fpga", "check", "new"), "Your own designs")  # in `--help`; else:
+# in `--help`; else `_BLOCKS`
+_PANELS = dict.fromkeys(("verilog", "monitor", "fpga", "check", "new"), "Your own designs")
 _BLOCKS = "Blocks, bounds and evidence"
 
 
