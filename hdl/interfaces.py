@@ -28,6 +28,9 @@ class Strobe(wiring.Signature):
             shape = data.Layout.cast(shape)
         super().__init__({"valid": Out(1), "payload": Out(shape)})
 
+    def __eq__(self, other):
+        return isinstance(other, Strobe) and self.members == other.members
+
 
 def pass_through(m, outer, inner, *names):
     """Ports and interfaces of ``outer`` with these names are those of ``inner``, a part of it.

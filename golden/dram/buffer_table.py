@@ -142,6 +142,11 @@ class BufferTableModel:
         self._wait = 0
         self._turns: list[type] = [Mapping, BufferRequest]
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way."""
+        return self._job is None
+
     def step(self, mapping: Mapping | None, request: BufferRequest | None, *,
              tile_ready: bool, refusal_ready: bool) -> Offered:
         """One cycle, in which these are offered, and these outputs are taken."""

@@ -195,6 +195,7 @@ class ControllerShown:
     deliver: DataBeat | None
     drive: tuple[tuple[int, ...], int] | None
     late: bool
+    free: bool = False
 
 
 class DramControllerModel:
@@ -239,11 +240,22 @@ class DramControllerModel:
         return (self._lookup is None and self._run is None and self._closing is None
                 and self._cycle >= self._rest and self.owed == 0)
 
+    @property
+    def free(self) -> bool:
+        """Whether a request in the coming cycle would be taken, and held up by none before it."""
+        now, rest, run = self._cycle, self._rest, self._run
+        if run is not None:
+            if not run.done or now <= run.last or self._closing is not None:
+                return False
+            rest = max(rest, run.rest)
+        owed = self.owed or (now and now % self.part.nREFI == 0)
+        return self.table.idle and not owed and rest - now <= LOOKUP - 1 + TILE_LEAD
+
     def step(self, *, mapping: Mapping | None = None, request: BufferRequest | None = None,
              element: Element | None = None, store: tuple[Sequence[int], int] = ((0,) * 4, 0)
              ) -> ControllerShown:
         """One cycle: what is on offer, the index that is taken, and the chip's answer."""
-        now = self._cycle
+        now, free = self._cycle, self.free
         if now and now % self.part.nREFI == 0:
             self._late |= self.owed == MOST_OWED
             self.owed = min(self.owed + 1, MOST_OWED)
@@ -292,7 +304,7 @@ class DramControllerModel:
             offered.takes_mapping, offered.takes_request,
             None if offered.mapped is None else offered.mapped.refusal, started, completion, pins,
             self._fetches.pop(now, None), self._deliver(now), self._drives.pop(now, None),
-            self._late)
+            self._late, free)
         self._answered(now, store)
         self._cycle += 1
         return shown

@@ -16,8 +16,8 @@ import enum
 from dataclasses import dataclass
 
 __all__ = ["ADDRESS_BITS", "BEATS", "BEAT_WORDS", "BUFFERS", "BURST_BITS", "BURST_BYTES",
-           "BURST_WORDS", "COUNT_BITS", "FIFO_DEPTH", "SLOTS", "TARGET_BITS", "WORD_BITS",
-           "WORD_BYTES", "Burst", "Destination", "Refusal", "TileRequest"]
+           "BURST_WORDS", "CLIENTS", "COUNT_BITS", "FIFO_DEPTH", "SLOTS", "TARGET_BITS",
+           "WORD_BITS", "WORD_BYTES", "Burst", "Destination", "Refusal", "TileRequest"]
 
 WORD_BYTES = 4
 WORD_BITS = 32
@@ -29,7 +29,8 @@ ADDRESS_BITS = 30  # of a word: 4 GiB
 BURST_BITS = 26    # of a burst
 COUNT_BITS = 20    # words of a line, words between lines, lines; also an index
 TARGET_BITS = 20   # where a word goes; the CAM's index is the widest
-BUFFERS = 32       # Sim-D, section 3.2.4 and its model: 32 mapped DRAM buffers
+BUFFERS = 32       # Sim-D, section 3.2.4 and its model: 32 mapped DRAM buffers of a client
+CLIENTS = 8        # that may share a controller, each with so many buffers
 FIFO_DEPTH = 8     # of a bank, after its head
 SLOTS = 16         # per bank: burst descriptors kept until their data have moved
 

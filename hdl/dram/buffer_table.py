@@ -11,7 +11,14 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from cyclebound.golden.dram.request import ADDRESS_BITS, BUFFERS, COUNT_BITS, Destination, Refusal
+from cyclebound.golden.dram.request import (
+    ADDRESS_BITS,
+    BUFFERS,
+    CLIENTS,
+    COUNT_BITS,
+    Destination,
+    Refusal,
+)
 from cyclebound.hdl.dram.layouts import BufferRequest, Mapping, TileLayout
 from cyclebound.hdl.parameters import check_integer
 
@@ -45,7 +52,7 @@ class BufferTable(wiring.Component):
     Parameters
     ----------
     buffers : int
-        Number of buffers, a power of two from 2 to 32.
+        Number of buffers, a power of two from 2 to 256.
     address_bits : int
         Bits of a word's address, 2 to 30.
     count_bits : int
@@ -85,7 +92,7 @@ class BufferTable(wiring.Component):
 
     def __init__(self, *, buffers=BUFFERS, address_bits=ADDRESS_BITS, count_bits=COUNT_BITS,
                  capacity=None):
-        check_integer("buffers", buffers, 2, BUFFERS)
+        check_integer("buffers", buffers, 2, BUFFERS * CLIENTS)
         if buffers & buffers - 1:
             raise ValueError(f"buffers must be a power of two, not {buffers}")
         check_integer("address bits", address_bits, 2, ADDRESS_BITS)

@@ -11,7 +11,13 @@ from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.dram.request import ADDRESS_BITS, BEAT_WORDS, WORD_BITS, Refusal
+from cyclebound.golden.dram.request import (
+    ADDRESS_BITS,
+    BEAT_WORDS,
+    BUFFERS,
+    WORD_BITS,
+    Refusal,
+)
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.hdl.dram.buffer_table import BufferTable
 from cyclebound.hdl.dram.command_arbiter import CommandArbiter, CommandLayout
@@ -28,6 +34,7 @@ __all__ = ["DramController"]
 # Cycles from taking a request into the front end to choosing its first command.
 _TILE_LEAD = 7 + 3   # stride sequencer, then command generator
 _INDEX_LEAD = 4 + 3  # index iterator, if its indexes wait there
+_LOOKUP = 6          # cycles from taking a request to its start
 
 
 class DramController(wiring.Component):
@@ -54,6 +61,9 @@ class DramController(wiring.Component):
         and nCWD are the cycles from ``command`` to ``dq_in`` and ``dq_out``. A completion may come
         before the last words of its read then.
 
+    buffers : int
+        That may be mapped, a power of two.
+
     Members
     -------
     mapping, mapped, mapping_refusal, request, indexes, completion, deliver, fetch, store, started
@@ -62,29 +72,33 @@ class DramController(wiring.Component):
         To DRAM.
     dq_in, dq_out
         The data bus, see `DqScheduler`.
+    free : Out(1)
+        A request that is offered in this cycle, and no mapping with it, is taken, and waits for no
+        request before it: if no refresh falls due, a tile's first command is chosen 16 cycles
+        later.
     late : Out(1)
         Set from the first refresh that came too late.
     """
 
-    def __init__(self, *, part, capacity=None, carry=False, bus=None):
+    def __init__(self, *, part, capacity=None, carry=False, bus=None, buffers=BUFFERS):
         self.part = part = part_named(part)
         if bus is None and part.nRTP + part.nRP < part.nCAS + part.nBURST + 1:
             raise ValueError(f"{part.name}: nRTP + nRP must be at least nCAS + nBURST + 1 "
                              f"({part.nCAS + part.nBURST + 1}), or a request is completed before "
                              f"its data, not {part.nRTP + part.nRP}")
         most = min(part.bursts * 16, 1 << ADDRESS_BITS)
-        self.table = BufferTable(capacity=most if capacity is None else capacity)
+        self.table = BufferTable(capacity=most if capacity is None else capacity, buffers=buffers)
         self.sequencer, self.iterator = StrideSequencer(), IndexIterator()
         self.generator = CommandGenerator(part=part)
         self.arbiter = CommandArbiter(part=part, carry=carry)
         self.dq = DqScheduler(part=part if bus is None else bus)
         self.timer = RefreshTimer(interval=part.nREFI)
         super().__init__({
-            **DramClient().flip().members,
+            **DramClient(buffers=buffers).flip().members,
             "command": Out(CommandLayout(part=part)),
             "dq_in": In(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
             "dq_out": Out(Strobe(DriveLayout)),
-            "late": Out(1),
+            "free": Out(1), "late": Out(1),
         })
 
     def elaborate(self, platform):
@@ -135,6 +149,8 @@ class DramController(wiring.Component):
             iterator.tile.payload.eq(tile), iterator.tile.valid.eq(start & tile.indexed),
             iterator.limit.eq(table.limit),
             table.tile.ready.eq(start),
+            self.free.eq(~timer.request & (table.stage == 0) & (~active | over)
+                         & (arbiter.rest <= _LOOKUP + _TILE_LEAD)),
         ]
         with m.If(start):
             m.d.sync += [active.eq(1), indexed.eq(tile.indexed), entered.eq(0), refused.eq(0)]

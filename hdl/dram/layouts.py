@@ -3,6 +3,8 @@
 Ref: golden/dram/request.py, which says what each field means.
 """
 
+from types import SimpleNamespace
+
 from amaranth.hdl import unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -141,6 +143,11 @@ class DramClient(wiring.Signature):
     A client has any number of requests, one after the other, and each is over with its completion.
     After a request was taken, no other one is before the first has started or is refused.
 
+    Parameters
+    ----------
+    buffers : int
+        That it may name: a power of two.
+
     Members
     -------
     mapping : Out(stream of Mapping)
@@ -162,11 +169,14 @@ class DramClient(wiring.Signature):
         The request that was taken last is taken into the front end in this cycle.
     """
 
-    def __init__(self):
+    def __init__(self, *, buffers=BUFFERS):
+        self.buffers = buffers
+        mapping, request = (data.StructLayout({
+            name: ceil_log2(buffers) if name == "buffer" else field.shape
+            for name, field in data.Layout.cast(struct)}) for struct in (Mapping, BufferRequest))
         super().__init__({
-            "mapping": Out(stream.Signature(data.Layout.cast(Mapping))),
-            "mapped": In(1), "mapping_refusal": In(3),
-            "request": Out(stream.Signature(data.Layout.cast(BufferRequest))),
+            "mapping": Out(stream.Signature(mapping)), "mapped": In(1), "mapping_refusal": In(3),
+            "request": Out(stream.Signature(request)),
             "indexes": Out(stream.Signature(data.Layout.cast(IndexLayout))),
             "completion": In(Strobe(unsigned(3))),
             "deliver": In(Strobe(Beat)),
@@ -174,3 +184,13 @@ class DramClient(wiring.Signature):
             "store": Out(data.Layout.cast(StoreLayout)),
             "started": In(1),
         })
+
+    def __eq__(self, other):
+        return isinstance(other, DramClient) and self.buffers == other.buffers
+
+    def of(self, controller):
+        """The interface that a controller's members are."""
+        interface = SimpleNamespace(signature=self.flip())
+        for name in self.members:
+            setattr(interface, name, getattr(controller, name))
+        return interface

@@ -131,7 +131,7 @@ class Scene:
         self._driven, self._mask = o["dq_out.payload.words"], o["dq_out.payload.mask"]
         self._command = {name: o[f"command.{name}"] for name in ("op", "bank", "row", "column")}
         self._flags = {name: o[name] for name in ("mapping.ready", "request.ready", "mapped",
-                                                  "started", "late")}
+                                                  "started", "late", "free")}
         self._always = sum(field.mask for field in (*self._valid.values(), self._mask,
                                                     self._command["op"], *self._flags.values()))
 
@@ -206,7 +206,7 @@ class Scene:
         expected = sum(self._flags[name].mask for name, value in (
             ("mapping.ready", shown.takes_mapping), ("request.ready", shown.takes_request),
             ("mapped", shown.mapped is not None), ("started", shown.started),
-            ("late", shown.late)) if value)
+            ("late", shown.late), ("free", shown.free)) if value)
         if shown.mapped is not None:
             refusal = self.bench.outputs["mapping_refusal"]
             expected, care = expected | refusal.to(shown.mapped), care | refusal.mask

@@ -98,8 +98,8 @@ def test_bounds():
 
 @unit
 @pytest.mark.parametrize(("change", "kind", "message"), [
-    ({"buffers": 1}, ValueError, "buffers must be from 2 to 32, not 1"),
-    ({"buffers": 64}, ValueError, "buffers must be from 2 to 32, not 64"),
+    ({"buffers": 1}, ValueError, "buffers must be from 2 to 256, not 1"),
+    ({"buffers": 512}, ValueError, "buffers must be from 2 to 256, not 512"),
     ({"buffers": 3}, ValueError, "buffers must be a power of two, not 3"),
     ({"buffers": "2"}, TypeError, "buffers must be an integer, not '2'"),
     ({"address_bits": 31}, ValueError, "address bits must be from 2 to 30, not 31"),
