@@ -129,6 +129,8 @@ Settings = Annotated[list[str] | None, typer.Option(
 PartFile = Annotated[str | None, typer.Option(
     "--part", metavar="PART", help="Another DRAM part, by name or as a .toml file: the same as "
     "--set part=PART.")]
+Sarif = Annotated[Path | None, typer.Option(
+    "--sarif", metavar="FILE", help="Write what is wrong for code hosts (SARIF 2.1.0), too.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for a program, on standard output.")]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")]
 Workers = Annotated[int | None, typer.Option(

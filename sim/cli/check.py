@@ -12,11 +12,12 @@ import typer
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.base.shape import cleaned
-from cyclebound.sim.cli.base import AsJson, app, console, status
+from cyclebound.sim.cli.base import AsJson, Sarif, app, console, status
 
 with lazily():
     from cyclebound.sim.base import print_table as printing
     from cyclebound.sim.describe import new_block as new_blocks
+    from cyclebound.sim.report import sarif as findings
     from cyclebound.sim.traces import check as checks
     from cyclebound.sim.traces import files
     from cyclebound.sim.traces import trace as traces
@@ -91,7 +92,7 @@ def check(
         metavar="FILE", help="Draw the worst request, as .svg.")] = None,
     signals: Annotated[list[str] | None, typer.Option(
         "--signal", metavar="SIGNAL", help="Show this signal in the picture, too.")] = None,
-    as_json: AsJson = False,
+    as_json: AsJson = False, sarif: Sarif = None,
 ) -> int:
     """Latencies of any recorded trace against a bound.
 
@@ -142,6 +143,8 @@ def check(
             _prepare(reopened, scope, names)
             with status("looking for expressions that fit"):
                 fits = checks.fitting(reopened, wanted)
+    if sarif is not None:
+        findings.write(sarif, findings.sarif(findings.of_trace(trace, checked.finding)))
     if as_json:
         _print_json(trace, checked, fits)
     else:

@@ -22,6 +22,7 @@ from cyclebound.sim.cli.base import (
     ConfigurationName,
     Folder,
     PartFile,
+    Sarif,
     Settings,
     Workers,
     app,
@@ -47,6 +48,7 @@ with lazily():
     from cyclebound.sim.regression import results as run_results
     from cyclebound.sim.regression import table as run_table
     from cyclebound.sim.report import markdown as markdown_tables
+    from cyclebound.sim.report import sarif as findings
     from cyclebound.sim.run import job as jobs
 
 Simulator = Annotated[str, typer.Option(
@@ -176,7 +178,7 @@ def regress(
     ] = None,
     simulator: Simulator = "verilator",
     wall_limit: WallLimit = WALL_LIMIT,
-    as_json: AsJson = False,
+    as_json: AsJson = False, sarif: Sarif = None,
 ) -> int:
     """Build, simulate, check and prove; print measured against bound.
 
@@ -213,9 +215,20 @@ def regress(
     plan = plans.Plan(folder=resume or output or new_folder(), **options)
     _execute(plan, quiet=as_json)
     status = _show(plan.folder, as_json=as_json, page=page)
+    if sarif is not None:
+        findings.write(sarif, findings.sarif(findings.problems_of(
+            run_table.read(plan.folder), _place)))
     if not as_json:
         _what_is_left(plan)
     return status
+
+
+def _place(block: str, what: str) -> "findings.Place | None":
+    """Where a finding about a block is shown; None if the catalogue does not have it."""
+    try:
+        return findings.place_of(the_catalogue().find(block), what)
+    except UserError:
+        return None
 
 
 def _choose(options: dict[str, Any], settings: list[str] | None, part: str | None) -> None:
@@ -494,8 +507,18 @@ def report(folder: Folder,
                "--output", "-o", metavar="FILE", help="The default is DIR/report.html.")] = None,
            since: Annotated[Path | None, typer.Option(
                "--since", metavar="DIR", help="An earlier run: begin with what changed since then.")
-           ] = None) -> None:
+           ] = None, sarif: Sarif = None,
+           badge: Annotated[Path | None, typer.Option(
+               "--badge", metavar="FILE", help="Draw a badge that says how many claims hold, as "
+               ".svg.")] = None) -> None:
     """One self-contained HTML file about a finished run."""
+    run = run_table.read(folder)
+    if badge is not None:
+        if badge.suffix != ".svg":
+            raise UserError(f"--badge takes a file that ends in .svg, not {str(badge)!r}")
+        findings.write(badge, findings.badge(run))
+    if sarif is not None:
+        findings.write(sarif, findings.sarif(findings.problems_of(run, _place)))
     from cyclebound.sim.report.report import write_report  # matplotlib takes a second to load
 
     print(write_report(folder, output, since))

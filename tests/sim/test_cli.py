@@ -112,7 +112,7 @@ COMMANDS = {
     "check": ["--start", "--end", "--bound", "--clock", "--reset", "--request", "--in-flight"],
     "new": ["--end", "--output", "--start", "--top", "--verilog", "--within", "-o"],
     "picture": ["--configuration", "--seed", "--from", "--output", "--wall-limit"],
-    "report": ["--output", "--since"],
+    "report": ["--output", "--since", "--sarif", "--badge"],
     "dataflow": [],
     "dram": [],
     "gpu": [],
