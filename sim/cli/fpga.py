@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 
 from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.user_files import text_in
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.cli import base as cli
@@ -31,6 +32,7 @@ with lazily():
     from cyclebound.sim.describe import block as blocks
     from cyclebound.sim.describe import variant as variants
     from cyclebound.sim.drawing import drawing
+    from cyclebound.sim.fpga import board as boards
     from cyclebound.sim.fpga import floor_plan
     from cyclebound.sim.fpga import placement as fpgas
     from cyclebound.sim.judge import verdict as verdicts
@@ -66,6 +68,22 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
          drawn: Annotated[Path | None, typer.Option(
              "--picture", metavar="FILE", help="Draw where the block lies, its slowest path, and "
              "how crowded the wires are: .svg, .png or .pdf.")] = None,
+         board: Annotated[str | None, typer.Option(
+             "--board", metavar="B", help="Make a bitstream of the block's hardware harness, which "
+             "sends what it measures on the board's serial port: ulx3s-12f, -25f, -45f, -85f, "
+             "orangecrab-25f, -85f, ecpix5-45f, -85f.")] = None,
+         output: Annotated[Path | None, typer.Option(
+             "--output", "-o", metavar="FILE.bit", help="With --board: where it goes, its "
+             "constraints beside it as FILE.lpf.")] = None,
+         divide: Annotated[int, typer.Option(
+             "--divide", metavar="N", help="With --board: the block's clock is the board's by N, "
+             "a power of two.")] = 1,
+         tx: Annotated[str | None, typer.Option(
+             "--tx", metavar="PIN", help="With --board: the package's pin that sends; the default "
+             "is that of the board's USB socket.")] = None,
+         log: Annotated[Path | None, typer.Option(
+             "--received", metavar="FILE", help="Judge what a board has sent: a round of "
+             "measurements beside their bounds.")] = None,
          as_json: AsJson = False) -> int:
     """Synthesis, place and route: clock rate, area, slowest path; with the clock rate, bounds in
     ns.
@@ -83,7 +101,14 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     Seeds change the clock rate by some per cent: compare designs by several. Where a block does not
     fit, it is said by how much, and which parameter would help.
 
-    Exit status 1 if --mhz is missed.
+    With --board, the block's harness measures every case of its script on a board, by itself:
+
+      cyclebound fpga sram.banked_memory --board ulx3s-85f -o memory.bit
+      openFPGALoader -b ulx3s memory.bit
+      stty -F /dev/ttyUSB0 115200 raw; timeout 60 cat /dev/ttyUSB0 > log.txt
+      cyclebound fpga sram.banked_memory --received log.txt
+
+    Exit status 1 if --mhz is missed, or if what was received exceeds a bound.
     """
     the_block = the_catalogue().find(block)
     own = the_block.fpga
@@ -92,6 +117,13 @@ def fpga(block: BlockName, configuration: ConfigurationName = None,
     values = request_parameters(the_block, configuration, settings)
     the_block, configuration = variants.variant(the_block, configuration, {
         name: values[name] for name in the_block.configurations[configuration].parameters})
+    if board is None and (output or tx or divide != 1):
+        raise UserError("--output, --divide and --tx belong to --board")
+    if log:
+        return _judge(the_block, configuration, log, as_json)
+    if board:
+        _bitstream(the_block, configuration, board, output, divide=divide, seed=seed, tx=tx)
+        return 0
     if area:
         if mhz or drawn or seeds > 1:
             raise UserError("--area places nothing: leave out --mhz, --picture and --seeds")
@@ -155,6 +187,44 @@ def _print(placed: Sequence["fpgas.Placement"], bounds: Sequence[Mapping]) -> No
         path.add_row(step.signal, step.line, str(step.cells), f"{step.logic_ns:.2f}",
                      f"{step.routing_ns:.2f}")
     printing.print_table(path, console())
+
+
+def _bitstream(block: "blocks.Block", configuration: str, board: str, output: Path | None, *,
+               divide: int, seed: int, tx: str | None) -> None:
+    """Make the bitstream, and say what to do with it."""
+    if output is None or output.suffix != ".bit":
+        raise UserError("--board needs --output FILE.bit")
+    with cli.status(f"{block.name} on {board}") as tell:
+        made = boards.make_bitstream(block, configuration, board, output, divide=divide, seed=seed,
+                                     tx=tx, tell=tell)
+    print(f"{output}: {block.name} ({configuration}) on {boards.BOARDS[board].says}; pin "
+          f"{made.pin}, {boards.BAUD} baud, 8N1; clock {made.clock_mhz:g} MHz of "
+          f"{made.mhz:.1f} MHz reached; constraints in {made.files[1]}")
+
+
+def _judge(block: "blocks.Block", configuration: str, log: Path, as_json: bool) -> int:
+    """Print what a board has sent, beside the bounds; 1 if one was exceeded."""
+    make, script = boards.harness_of(block, configuration)
+    try:
+        text = text_in(log, errors="replace")  # a line that was opened late
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {log}: {error}") from error
+    try:
+        measured = boards.received(text, make(), script)
+    except UserError as error:
+        raise UserError(f"{log}: {error}") from error
+    if as_json:
+        print(json.dumps([{**asdict(one), "verdict": one.verdict} for one in measured], indent=2))
+    else:
+        table = Table("measurement", "requests", "cycles", "bound", "verdict")
+        for one in measured:
+            cycles = f"{min(one.bins)} to {max(one.bins)}" if one.bins else "-"
+            table.add_row(", ".join(f"{name}={value}" for name, value in one.settings.items()
+                                    if name != "limit"),
+                          f"{sum(one.bins.values()):,}", cycles,
+                          f"{one.settings.get('limit', 0) or '-'}", one.verdict)
+        printing.print_table(table, console())
+    return int(any(one.verdict in ("violated", "failed") for one in measured))
 
 
 _FIGURES = {"luts": "LUTs", "flip_flops": "flip-flops", "block_rams": "block RAMs",

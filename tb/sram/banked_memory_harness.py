@@ -1,5 +1,7 @@
 """Harness testbench of the banked memory: traffic and measurement in hardware."""
 
+from collections.abc import Mapping
+
 from cyclebound.golden.harness.faults import BANKED_MEMORY
 from cyclebound.golden.sram.bounds import eq1
 from cyclebound.tb.bench import Bench, testbench
@@ -68,3 +70,20 @@ async def every_number_of_rivals(bench: Bench) -> None:
     for requesters in range(1, bench.parameters["requesters"] + 1):
         await _measure(bench, requesters, ALWAYS, worst=True)
         await _measure(bench, requesters, 100, worst=False)
+
+
+def board_script(parameters: Mapping[str, int], *, transaction_bytes: int = BYTES,
+                 transactions: int = TRANSACTIONS) -> list[dict[str, int]]:
+    """The same measurements for a board, which makes them by itself: inputs of the harness.
+
+    First it fills the memory; then there are 0 to N - 1 rivals, that always ask, and that
+    sometimes do.
+    """
+    word_bytes = parameters["word_bytes"]
+    measured = [{"rivals": (1 << requesters) - 2, "threshold": threshold,
+                 "length": -(-transaction_bytes // word_bytes), "transactions": transactions,
+                 "limit": eq1(transaction_bytes=transaction_bytes, word_bytes=word_bytes,
+                              requesters=requesters)}
+                for requesters in range(1, parameters["requesters"] + 1)
+                for threshold in (ALWAYS, 100)]
+    return [{"fill": 1}, *measured]

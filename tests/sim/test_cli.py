@@ -41,6 +41,20 @@ WRONG = {
         r"--picture takes a file that ends in .svg, .png, .pdf, not floor.gif",
     "fpga arbiter --area --seeds 2":
         r"--area places nothing: leave out --mhz, --picture and --seeds",
+    "fpga banked_memory --board ulx3s-86f -o a.bit":
+        r"no board 'ulx3s-86f'; did you mean ulx3s-85f?",
+    "fpga banked_memory --board ulx3s-85f": r"--board needs --output FILE.bit",
+    "fpga banked_memory --board ulx3s-85f -o a.bin": r"--board needs --output FILE.bit",
+    "fpga banked_memory --board ulx3s-85f -o a.bit --divide 3":
+        r"--divide takes a power of two, not 3",
+    "fpga banked_memory --board ulx3s-85f -o a.bit --tx G2":
+        r"--tx G2: this pin is clk25_0 on the board",
+    "fpga arbiter --board ulx3s-85f -o a.bit":
+        r"noc.arbiter has no harness that measures by itself on a board: none of its testbenches "
+        r"has a `board_script`",
+    "fpga banked_memory --divide 2": r"--output, --divide and --tx belong to --board",
+    "fpga banked_memory --received nowhere":
+        r"cannot read nowhere: [Errno 2] No such file or directory: 'nowhere'",
     "fpga arbiter --vendors": r"--vendors belongs to --area: nothing open places for those",
     "fpga arbiter --seeds 0": r"Invalid value for '--seeds': .* See `cyclebound fpga --help`.",
     "bound arbiter -c fuor": r"no configuration of noc.arbiter 'fuor'; did you mean four?",
@@ -128,7 +142,7 @@ COMMANDS = {
     "prove": ["-j", "--set", "--part", "--solvers", "--certify", "--json"],
     "fpga": ["--configuration", "--target", "--device", "--set", "--seed", "--seeds",
              "--mhz", "--picture", "-j", "--area", "--vendors", "--compact",
-             "--json"],
+             "--board", "--output", "-o", "--divide", "--tx", "--received", "--json"],
 }
 
 
