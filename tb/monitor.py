@@ -19,15 +19,6 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.handle import (
-    ArrayObject,
-    HierarchyArrayObject,
-    IntegerObject,
-    LogicArrayObject,
-    LogicObject,
-    PackedObject,
-    SimHandleBase,
-)
 from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 from rich.console import Console
@@ -35,6 +26,7 @@ from rich.console import Console
 from cyclebound.golden.bound import Bound
 from cyclebound.golden.formula import as_bound
 from cyclebound.tb.expression import Step
+from cyclebound.tb.handles import ARRAYS, SIGNALS, Handle, indexes, width
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.requests import CLOCKS, SampledProbe, alternatives, places, requests_in
 from cyclebound.tb.sampled import Chunk, Found, Lane, Part, SampledExpression, column
@@ -43,17 +35,9 @@ from cyclebound.tb.tally import Finding, Tally, histogram_lines, misnamed, table
 __all__ = ["BoundMonitor"]
 
 _CHUNK = 512  # cycles that are looked at together
-Signal = LogicObject | LogicArrayObject | PackedObject | IntegerObject
 
 
-def _width(handle: Signal) -> int:
-    """Bits of a signal."""
-    if isinstance(handle, LogicObject):
-        return 1
-    return 32 if isinstance(handle, IntegerObject) else len(handle)
-
-
-def _clock(dut: SimHandleBase, named: str) -> LogicObject:
+def _clock(dut: Handle, named: str) -> Handle:
     """The clock by its name, or by one of the usual ones. Raises ValueError."""
     for name in [named] if named else [case for usual in CLOCKS for case in (usual, usual.upper())]:
         if (found := getattr(dut, name, None)) is not None:
@@ -93,9 +77,9 @@ class BoundMonitor:
     more parameters, and for one in ``fixed`` that nothing reads.
     """
 
-    def __init__(self, dut: SimHandleBase, *, start: str, end: str,
+    def __init__(self, dut: Handle, *, start: str, end: str,
                  bound: Bound | Callable | str | int, fixed: Mapping[str, int] | None = None,
-                 clock: LogicObject | str = "", reset: str = "", name: str = "request",
+                 clock: Handle | str = "", reset: str = "", name: str = "request",
                  **probe: Any) -> None:
         self._dut, self._fixed = dut, dict(fixed or {})
         self._clock = _clock(dut, clock) if isinstance(clock, str) else clock
@@ -105,7 +89,7 @@ class BoundMonitor:
             raise ValueError(f"bound {claim.name} needs {', '.join(missing)}: give each in fixed, "
                              "or in request where signals show it")
         self._tally = Tally(name, claim, self._fixed, asked.request)
-        self._handles: dict[str, Signal] = {}
+        self._handles: dict[str, Handle] = {}
         self._read: set[str] = set()  # those of ``fixed`` that expressions have
         self._probes = [SampledProbe(asked, self._find, index, self._count)
                         for index in places(asked, self._count)]
@@ -127,10 +111,10 @@ class BoundMonitor:
         return self._signals(path)
 
     def _signals(self, path: tuple[Step, ...]) -> Part | list[Part]:
-        handle: SimHandleBase = self._dut
+        handle: Handle = self._dut
         name = ""
         for number, step in enumerate(path):
-            if isinstance(handle, Signal):
+            if isinstance(handle, SIGNALS):
                 return self._found(handle, name, path[number:])
             if isinstance(step, slice):
                 parts: list[Part] = []
@@ -140,15 +124,16 @@ class BoundMonitor:
                 return parts
             handle = self._inner(handle, step, name)
             name = f"{name}[{step}]" if isinstance(step, int) else f"{name}.{step}".lstrip(".")
-        if not isinstance(handle, Signal):
+        if not isinstance(handle, SIGNALS):
             raise LookupError(f"{name} is a {type(handle).__name__}, which has no bits")
         return self._found(handle, name, ())
 
-    def _inner(self, handle: SimHandleBase, step: str | int, name: str) -> SimHandleBase:
+    def _inner(self, handle: Handle, step: str | int, name: str) -> Handle:
         if isinstance(step, int):
-            if isinstance(handle, ArrayObject | HierarchyArrayObject):
+            elements: Any = handle
+            if isinstance(handle, ARRAYS):
                 try:
-                    return handle[step]
+                    return elements[step]
                 except (IndexError, TypeError, KeyError):
                     pass
             raise LookupError(f"{name} has no element {step}")
@@ -161,27 +146,27 @@ class BoundMonitor:
             raise LookupError(f"no signal {step!r} in {handle._name}{hint}") from None
 
     @staticmethod
-    def _indexes(handle: SimHandleBase) -> list[int]:
-        if isinstance(handle, ArrayObject | HierarchyArrayObject):
-            return sorted(handle.range)
+    def _indexes(handle: Handle) -> list[int]:
+        if isinstance(handle, ARRAYS):
+            return indexes(handle)
         raise LookupError(f"{handle._name} has no elements")
 
-    def _found(self, handle: Signal, name: str, rest: tuple[Step, ...]) -> Part:
+    def _found(self, handle: Handle, name: str, rest: tuple[Step, ...]) -> Part:
         self._handles[name] = handle
-        return name, _width(handle), rest
+        return name, width(handle), rest
 
     def _count(self, name: str) -> int:
         if name in self._fixed:
             self._read.add(name)
             return self._fixed[name]
         handle = self._inner(self._dut, name, "")
-        return _width(handle) if isinstance(handle, Signal) else len(self._indexes(handle))
+        return width(handle) if isinstance(handle, SIGNALS) else len(self._indexes(handle))
 
     # -- watching
 
     async def _watch(self) -> None:
         edge = RisingEdge(self._clock)
-        columns = [(handle, self._values[name].append, (1 << _width(handle)) - 1)
+        columns = [(handle, self._values[name].append, (1 << width(handle)) - 1)
                    for name, handle in self._handles.items()]
         while True:
             await edge
@@ -204,7 +189,7 @@ class BoundMonitor:
         """Find the requests in the cycles that have been kept."""
         lanes: dict[str, Lane] = {}
         for name, values in self._values.items():
-            lanes[name] = column(values, _width(self._handles[name]))
+            lanes[name] = column(values, width(self._handles[name]))
             values.clear()
         chunk = Chunk(self._cycle, lanes, np.array(self._times, dtype=np.int64))
         self._times.clear()

@@ -204,7 +204,7 @@ def strays(listed):
     for, and those that are too large to be written by hand."""
     top = {*HOUSE, "tests", "docs", ".ci", "Makefile", "README.md", "CHANGELOG.md", "LICENSE",
            "pyproject.toml", "constraints.txt", ".gitignore", ".paths", ".jedi",
-           "CONTRIBUTING.md", "CITATION.cff"}
+           "CONTRIBUTING.md", "CITATION.cff", "monitor"}
     return sorted(name for name, size in listed.items()
                   if name.split("/")[0] not in top or size > 1 << 20)
 
