@@ -35,8 +35,8 @@ from cyclebound.golden.dram.bounds import Bursts, Write, tile_issue_delay
 from cyclebound.golden.dram.request import CLIENTS
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["FRONT", "REFUSED", "client_grant", "client_slot", "client_slot_completion",
-           "client_tile", "client_tile_refreshed", "least_window"]
+__all__ = ["FRONT", "REFUSED", "client_grant", "client_slot_completion", "client_tile",
+            "client_tile_refreshed", "least_window"]
 
 FRONT = 16
 """Cycles from a grant to the first command of a tile."""
@@ -50,7 +50,6 @@ _SHARED = ("each other client may have a request, of at most its longest, in any
 
 Clients = Annotated[int, Range(1, CLIENTS, says="clients of the controller")]
 Period = Annotated[int, Range(1, says="cycles of all windows")]
-Window = Annotated[int, Range(1, says="cycles of the client's window")]
 
 
 def client_grant(*, part: str | Part, others: Sequence[int | None], own: int = 0,
@@ -141,23 +140,18 @@ def least_window(*, part: str | Part, longest: int | None) -> int:
     return window
 
 
-def client_slot(*, part: str | Part, period: int, longest: int) -> int:
-    """Cycles from taking a client's request to its completion under TDMA, both included.
-
-    At worst it is taken in the window's first cycle, too late for that one. In the next, a refresh
-    falls due in the cycle in which it would start, six cycles after its grant, and goes first.
-    """
-    device = part_named(part)
-    check_count("period", period)
-    check_count("longest request", longest)
-    return 1 + period + max(FRONT, _START + device.nRFC) + longest
-
-
 @bound(formula="1 + period + max(16, 6 + nRFC) + tile_issue_delay", source="this project",
        environment="each client's window has room for its longest request; refreshes fall due in "
                    "any cycle; indexes of a request come as promised")
 def client_slot_completion(*, part: str | Part, period: Period, bursts: Bursts, write: Write
                            ) -> int:
-    """`client_slot` of a tile, whatever the other clients do."""
-    return client_slot(part=part, period=period,
-                       longest=tile_issue_delay.function(part=part, bursts=bursts, write=write))
+    """Cycles from taking a client's tile to its completion under TDMA, both included, or from the
+    cycle after the completion of the client's own request before, if that is later.
+
+    At worst it is taken in its window's first cycle, too late for that one. In the next, a refresh
+    falls due in the cycle in which it would start, six cycles after its grant, and goes first. The
+    period of all windows is known beforehand.
+    """
+    check_count("period", period)
+    wait = max(FRONT, _START + part_named(part).nRFC)
+    return 1 + period + wait + tile_issue_delay.function(part=part, bursts=bursts, write=write)

@@ -22,7 +22,7 @@ __all__ = ["ClientArbiterHarness"]
 _LINE = (1 << COUNT_BITS) - 1  # words of each client's buffer
 _NEAR = 1024  # cycles before a refresh, and half of those after it, in which others ask
 _SETTINGS = ("words", "write", "first", "other_words", "other_write", "other_first", "pauses",
-             "room", "before", "others")
+             "shortest", "room", "before", "others")
 
 
 class ClientArbiterHarness(wiring.Component):
@@ -43,11 +43,11 @@ class ClientArbiterHarness(wiring.Component):
         Of those of all other clients.
     others : In(clients)
         Which clients besides client 0 ask.
-    pauses : In(16)
-        Requests to measure, each with a longer pause.
+    shortest, pauses : In(16)
+        The first pause, and the last.
     room : In(16)
-        If less than so many cycles are left until a refresh falls due, or one is owed, a request
-        that does not count is made after it, and then the one with the pause that was due.
+        Unless 0: if less than so many cycles are left until a refresh falls due, or one is owed, a
+        request that does not count is made after it, and then the one with the pause that was due.
     before : In(1)
         Request *n* comes when *n* cycles are left until a refresh falls due.
     done : Out(1)
@@ -58,6 +58,10 @@ class ClientArbiterHarness(wiring.Component):
         Requests of all others that are completed.
     longest : Out(32)
         Cycles of client 0's longest one that counted, from its being taken to its completion.
+    times : Out(32)
+        Stands for the cycles of client 0's completions, from the start.
+    elapsed : Out(32)
+        The last of them.
     failed : Out(len(CLIENT_ARBITER))
         Sticky: faults that occurred.
     command : Out(CommandLayout)
@@ -70,8 +74,10 @@ class ClientArbiterHarness(wiring.Component):
         super().__init__({
             "start": In(1), "words": In(COUNT_BITS), "write": In(1), "first": In(COUNT_BITS),
             "other_words": In(COUNT_BITS), "other_write": In(1), "other_first": In(COUNT_BITS),
-            "others": In(clients), "pauses": In(16), "room": In(16), "before": In(1),
+            "others": In(clients), "shortest": In(16), "pauses": In(16), "room": In(16),
+            "before": In(1),
             "done": Out(1), "completed": Out(32), "served": Out(32), "longest": Out(32),
+            "times": Out(32), "elapsed": Out(32),
             "failed": Out(len(CLIENT_ARBITER)), "command": Out(CommandLayout(part=self.part)),
         })
 
@@ -154,8 +160,9 @@ class ClientArbiterHarness(wiring.Component):
             m.d.sync += at_rest.eq(self.part.nRFC)
         with m.Elif(at_rest != 0):
             m.d.sync += at_rest.eq(at_rest - 1)
-        roomy = (~timer.request & (timer.left > setting["room"]) & (at_rest == 0)
-                 & (shared.command.op != Command.REF))
+        roomy = (setting["room"] == 0) | (
+            ~timer.request & (timer.left > setting["room"]) & (at_rest == 0)
+            & (shared.command.op != Command.REF))
         finished = pause > setting["pauses"]
         m.d.comb += [
             offers.eq(runs & ~under_way & ~finished & Mux(
@@ -170,7 +177,10 @@ class ClientArbiterHarness(wiring.Component):
             m.d.sync += [under_way.eq(1), since.eq(1)]
         counts = Signal()
         m.d.comb += counts.eq(~filler | setting["before"])
+        now = Signal(32)
+        m.d.sync += now.eq(now + 1)
         with m.If(completion.valid):
+            m.d.sync += [self.times.eq(self.times.rotate_left(5) ^ now), self.elapsed.eq(now)]
             m.d.sync += [under_way.eq(0), filler.eq(~roomy), left.eq(pause - 1)]
             with m.If(counts):
                 m.d.sync += [pause.eq(pause + 1), left.eq(pause),
@@ -178,6 +188,6 @@ class ClientArbiterHarness(wiring.Component):
                 with m.If(since + 1 > self.longest):
                     m.d.sync += self.longest.eq(since + 1)
         with m.If(self.start):
-            m.d.sync += [pause.eq(1), filler.eq(1), self.completed.eq(0), self.longest.eq(0),
-                         self.served.eq(0)]
+            m.d.sync += [pause.eq(self.shortest), filler.eq(1), self.completed.eq(0),
+                         self.longest.eq(0), self.served.eq(0), self.times.eq(0), now.eq(0)]
         return valid, finished & ~under_way

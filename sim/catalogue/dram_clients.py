@@ -8,6 +8,7 @@ from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
     Configuration,
+    Picture,
     Property,
     Testbench,
 )
@@ -15,6 +16,7 @@ from cyclebound.tb.dram.client_arbiter_observer import ClientObserver
 from cyclebound.tb.dram.client_arbiter_properties import ClientArbiterProof
 from cyclebound.tb.probe import Probe
 
+_TURNS = "pair", "three"  # configurations without windows
 _PART = "ddr4-3200aa-x16"  # Sim-D, Table 1
 
 
@@ -43,24 +45,35 @@ BLOCKS = (
         configurations={
             "pair": Configuration({"clients": 2, "part": _PART}, domain=_domain(116)),
             "three": Configuration({"clients": 3, "part": _PART}, domain=_domain(231)),
+            # room for tiles of 4 bursts; the first refresh falls due as a window of client 0 starts
+            "windows": Configuration({"clients": 2, "part": _PART, "windows": [691, 695]}),
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.client_arbiter", quick=("pair",),
                       observes=False),
             Testbench("harness", "cyclebound.tb.dram.client_arbiter_harness",
-                      tests=("some_kinds", "before_a_refresh"), top=ClientArbiterHarness,
+                      tests=("some_kinds", "before_a_refresh", "not_composable"),
+                      top=ClientArbiterHarness, configurations=_TURNS,
                       max_cycles=20_000_000, checker=pins, quick=(), probed=_inside),
+            Testbench("windows", "cyclebound.tb.dram.client_arbiter_harness",
+                      tests=("composable", "too_late_for_a_window"), top=ClientArbiterHarness,
+                      configurations=("windows",), max_cycles=20_000_000, checker=pins, quick=(),
+                      probed=_inside),
             Testbench("sweep", "cyclebound.tb.dram.client_arbiter_harness",
                       tests=("every_kind", "kinds_before_a_refresh"), top=ClientArbiterHarness,
-                      max_cycles=400_000_000, checker=pins, thorough=True, probed=_inside),
+                      configurations=_TURNS, max_cycles=400_000_000, checker=pins,
+                      thorough=True, probed=_inside),
         ),
         bounds=(
-            BoundBinding("tile", bounds.client_tile, exhaustive=True,
+            BoundBinding("tile", bounds.client_tile, exhaustive=True, configurations=_TURNS,
                          exhausts="tiles that begin where they take longest, while all others ask "
                                   "without a pause",
                          probe=_request(request={"pause": "observer.pause"},
                                         observer=ClientObserver)),
-            BoundBinding("tile_refreshed", bounds.client_tile_refreshed, probe=_request()),
+            BoundBinding("tile_refreshed", bounds.client_tile_refreshed, probe=_request(),
+                         configurations=_TURNS),
+            BoundBinding("slot", bounds.client_slot_completion, probe=_request(),
+                         configurations=("windows",)),
         ),
         properties=(Property(
             name="isolation",
@@ -76,6 +89,11 @@ BLOCKS = (
             top=ClientArbiter,
         ),),
         checker=pins,
+        pictures=(Picture(
+            "composable", "How long each request of a client takes beside a silent and a busy one: "
+            "by turns, and in windows, where it does not matter. On the models, which the RTL "
+            "equals in every cycle.", "cyclebound.sim.pictures.clients:composable",
+            arguments={"part": _PART, "windows": [702, 702], "requests": 100}),),
         signals=("top.dut.grants", "top.command.op", "top.command.bank"),
     ),
 )

@@ -29,6 +29,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _REQUESTS = 120  # of each client
+_FEW = 20         # in windows, which are long
 _MAPPED = 3      # buffers that a client maps; it asks for one more
 _REGION = 1 << 16  # words of a client
 _BEAT_BYTES = BEAT_WORDS * WORD_BYTES
@@ -199,7 +200,8 @@ class Scene:
 
 async def _play(bench: Bench, *, idle: float) -> Scene:
     scene, rng = Scene(bench), bench.rng
-    for what in ("tile", "tile_refreshed"):
+    small = "windows" in bench.parameters  # tiles of a burst or two: windows are for such
+    for what in ("slot",) if small else ("tile", "tile_refreshed"):
         bench.undeclare(what)
     scene.fill()
     for number, client in enumerate(scene.clients):
@@ -209,7 +211,7 @@ async def _play(bench: Bench, *, idle: float) -> Scene:
     await scene.drain()
     scene.idle = idle
     for number, client in enumerate(scene.clients):
-        for _ in range(_REQUESTS):
+        for _ in range(_FEW if small else _REQUESTS):
             buffer = rng.randrange(_MAPPED + (rng.random() < 0.1))
             mapping = scene.model.table.buffers.get(BUFFERS * number + buffer,
                                                     Mapping(buffer, 0, 5, 5))
@@ -220,7 +222,7 @@ async def _play(bench: Bench, *, idle: float) -> Scene:
                 limit = mapping.x * mapping.y
                 indexes = [Element(rng.randrange(limit + (rng.random() < 0.05)),
                                    rng.getrandbits(TARGET_BITS))
-                           for _ in range(rng.randrange(12))]
+                           for _ in range(rng.randrange(4 if small else 12))]
                 client.requests.append((BufferRequest(mapping.buffer % BUFFERS, indexed=True,
                                                       **common),
                                         [*indexes, Element(end=True)]))
@@ -228,14 +230,17 @@ async def _play(bench: Bench, *, idle: float) -> Scene:
             x, y = rng.randrange(mapping.x), rng.randrange(mapping.y)
             wide = rng.random() < 0.1
             client.requests.append((BufferRequest(
-                mapping.buffer % BUFFERS, x, y, rng.randint(1, mapping.x - x) + wide * mapping.x,
-                rng.randint(1, min(6, mapping.y - y)), **common), []))
+                mapping.buffer % BUFFERS, x, y,
+                rng.randint(1, min(16, mapping.x - x) if small else mapping.x - x)
+                + wide * mapping.x, 1 if small else rng.randint(1, min(6, mapping.y - y)),
+                **common), []))
         for _ in range(3):
             client.mappings.append(Mapping(_MAPPED - 1, number * _REGION + rng.randrange(3000),
                                            rng.randint(1, 70), rng.randint(1, 20)))
     await scene.drain()
     scene.finish()
-    assert all(scene.counts[f"client {number}"] == _REQUESTS for number in range(scene.count))
+    assert all(scene.counts[f"client {number}"] == (_FEW if small else _REQUESTS)
+               for number in range(scene.count))
     assert scene.counts["delivered"]
     assert sum(count for name, count in scene.counts.items() if name[:8] == "refused "
                ) - scene.counts["refused 0"] > scene.count, scene.counts

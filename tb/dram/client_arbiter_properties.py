@@ -21,6 +21,7 @@ class ClientArbiterCheck(Watcher):
 
     Assumes of the controller that it answers each request once, in their order, and that it is
     free only if the last one has started or was refused, and no more than one is to be completed.
+    `Cover` shows that each client's request is completed.
 
     Parameters
     ----------
@@ -151,14 +152,14 @@ class ClientArbiterCheck(Watcher):
                       if name != "buffer").all()), "another mapping is given")
         with m.If(dram.mapping.valid):
             m.d.sync += self.mapper.eq(mapper)
+
+        for number, client in enumerate(clients):
+            m.d.sync += Cover(client.completion.valid & client.fetch.valid, f"client {number}")
         return m
 
 
 class ClientArbiterProof(ClientArbiterCheck):
-    """`ClientArbiterCheck`, with what it follows as invariants of a `ClientArbiter`'s registers.
-
-    `Cover` shows that each client's request is completed.
-    """
+    """`ClientArbiterCheck`, with what it follows as invariants of a `ClientArbiter`'s registers."""
 
     def __init__(self, target):
         super().__init__(target)
@@ -187,6 +188,4 @@ class ClientArbiterProof(ClientArbiterCheck):
             *(Assert(asked == kept, f"invariant: kept {number}") for number, (asked, kept)
               in enumerate(zip(self.asked, target.kept, strict=True))),
         ]
-        for number, client in enumerate(self.client):
-            m.d.sync += Cover(client.completion.valid & client.fetch.valid, f"client {number}")
         return m

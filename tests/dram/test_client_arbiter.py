@@ -2,18 +2,30 @@
 """Clients of one DRAM controller: parameters, bounds by hand, faults that are found."""
 
 import dataclasses
+import random
+from collections import deque
+from dataclasses import replace
 
 import pytest
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram import client_bounds as bounds
 from cyclebound.golden.dram.bounds import tile_issue_delay
+from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping, decide
 from cyclebound.golden.dram.client_arbiter import ClientArbiterModel, ClientOffer
-from cyclebound.golden.dram.timing import DDR4_3200AA_X16
+from cyclebound.golden.dram.command_arbiter import schedule
+from cyclebound.golden.dram.controller import DramControllerModel, bursts_moved
+from cyclebound.golden.dram.index_bounds import rows_of
+from cyclebound.golden.dram.index_iterator import Element
+from cyclebound.golden.dram.pipeline_bounds import controller_completion_indexed
+from cyclebound.golden.dram.request import Destination
+from cyclebound.golden.dram.timing import DDR4_3200AA_X16, part_named
 from cyclebound.hdl.dram.client_arbiter import ClientArbiter
 from cyclebound.sim import catalogue
+from cyclebound.sim.pictures.clients import composable
 from cyclebound.sim.proof.prove import prove
 from cyclebound.sim.run.job import Job, simulate
+from cyclebound.tb.dram.client_arbiter_properties import ClientArbiterCheck
 from kit.faults import edited
 
 unit, cosim, proof = pytest.mark.unit, pytest.mark.cosim, pytest.mark.proof
@@ -106,7 +118,9 @@ def test_turns_go_round():
 @proof
 @thorough
 @pytest.mark.parametrize(("edit", "says"), [
-    (("Cat(payload.buffer, Const(number,", "Cat(payload.buffer, Const(0,"), "request is given"),
+    (("dram.mapping.payload, client.mapping.payload, number",
+      "dram.mapping.payload, client.mapping.payload, 0"), "mapping is taken"),
+    (("dram.request.payload, kept, number", "dram.request.payload, kept, 0"), "request is given"),
     (("(owner == number)", "(self.newest == number)"), "is shown"),
     (("dram.started & (self.newest == number)", "dram.started & (self.oldest == number)"),
      "start is shown"),
@@ -122,7 +136,7 @@ def test_isolation_fails_where_it_is_broken(edit, says):
     block = catalogue.load().find(BLOCK)
     claim, = block.properties
     broken = dataclasses.replace(block, properties=(
-        dataclasses.replace(claim, top=made.ClientArbiter),))
+        dataclasses.replace(claim, top=made.ClientArbiter, checker=ClientArbiterCheck),))
     assert says in proof_of(broken)
 
 
@@ -168,3 +182,111 @@ def test_search_finds_what_a_bound_forgets(tmp_path):
     assert worst == {"tile": whole, "tile_refreshed": refreshed}
     assert worst["tile"] > bounds.client_tile(**kind | {"clients": 2}) == whole - other
     assert worst["tile_refreshed"] > whole == refreshed - PART.nRFC
+
+
+# The bound against any mix, on the models, which the RTL equals in every cycle
+
+def occupation(part, request, mapping, elements):
+    """Of a request, as `client_grant` counts it."""
+    answer = decide(mapping, request)
+    if answer.refusal:
+        return 1
+    bursts = bursts_moved(answer, request, elements)
+    if not bursts:
+        return len(elements) + 12
+    if not request.indexed:
+        return schedule(part, [burst.address for burst in bursts], write=request.write).issue_delay
+    rows = rows_of(part=part, address=mapping.address, words=mapping.x * mapping.y)
+    return controller_completion_indexed(
+        part=part, bursts=len(bursts), rows=rows, write=int(request.write),
+        refused=len(elements) - 1 - len(bursts)) - 14
+
+
+def any_request(rng, mapping):
+    common = {"write": rng.random() < 0.5, "destination": Destination.SCRATCHPAD}
+    if rng.random() < 0.25:
+        indexes = [Element(rng.randrange(mapping.x * mapping.y + 1))
+                   for _ in range(rng.randrange(9))]
+        return BufferRequest(mapping.buffer, indexed=True, **common), [*indexes, Element(end=True)]
+    x = rng.choice((0, rng.randrange(mapping.x)))
+    words = rng.randint(0, mapping.x - x + (rng.random() < 0.2))  # none, or one too many
+    return BufferRequest(mapping.buffer, x, 0, words, rng.randint(1, mapping.y), **common), []
+
+
+def attack(part, clients, seed, *, forget=None, cycles=12_000):
+    """The least of bound less measured, over all requests of random clients; the bound is without
+    refreshes, mappings or the last client if that is to be forgotten."""
+    rng = random.Random(seed)
+    arbiter, model = ClientArbiterModel(clients), DramControllerModel(part)
+    idle = rng.choice((0.0, 0.0, 0.9, 0.99))
+    maps = [Mapping(0, number << 12, rng.choice((16, 40, 200)), rng.randint(1, 3))
+            for number in range(clients)]
+    choices = [[any_request(rng, mapping) for _ in range(rng.choice((1, 3)))] for mapping in maps]
+    longest = [max(occupation(part, *(request, mapping, elements)) for request, elements in chosen)
+               for mapping, chosen in zip(maps, choices, strict=True)]
+    offers = [ClientOffer(mapping=(0, mapping)) for mapping in maps]
+    again = forget == "mappings" or rng.random() < 0.5  # buffers are mapped again and again
+    taken, elements = [deque() for _ in maps], [deque() for _ in maps]
+    last, least = [-1] * clients, 1 << 30
+    for now in range(cycles):
+        given = arbiter.give(offers, free=model.free, table_idle=model.table.idle)
+        runner = elements[given.runner]
+        shown = model.step(
+            mapping=given.mapping and replace(given.mapping[1], buffer=given.mapping[0]),
+            request=given.request and replace(given.request[1][0], buffer=given.request[0]),
+            element=runner.popleft() if runner else None)
+        starter = arbiter.end(offers, given, started=shown.started,
+                              completed=shown.completion is not None)
+        for number, takes in enumerate(given.takes_request):
+            if takes and offers[number].request is not None:
+                taken[number].append((now, offers[number].request[1]))
+        if starter is not None:
+            elements[starter].extend(taken[starter][-1][1][1])
+        if shown.completion is not None:
+            owner = given.owner
+            begun, (request, own) = taken[owner].popleft()
+            # of a refused one, there is no more than its lookup after the grant
+            after = 16 + occupation(part, request, maps[owner], own)
+            waits = bounds.client_grant(
+                part=part, own=longest[owner], refreshes=forget != "refreshes",
+                mappings=again and forget != "mappings",
+                others=[delay for number, delay in enumerate(longest) if number != owner
+                        ][:-1 if forget == "client" else None])
+            least = min(least, 1 + waits + after - (now - max(begun, last[owner] + 1) + 1))
+            last[owner] = now
+        offers = [ClientOffer(
+            mapping=(0, maps[number]) if now < 30 * clients or (again and rng.random() < 0.3)
+            else None, request=(0, choices[number][0] if len(choices[number]) == 1
+                                else rng.choice(choices[number]))
+            if now > 30 * clients and rng.random() >= idle else None)
+            for number in range(clients)]
+    return least
+
+
+PARTS_TRIED = {
+    "as it is": PART, "short precharge": part_named("ddr3-1600-module"),
+    "shorter": part_named("ddr3-800d-x16"),
+    "many refreshes": dataclasses.replace(PART, nREFI=1500),
+}
+
+
+@unit
+@pytest.mark.parametrize("name", PARTS_TRIED)
+@pytest.mark.parametrize("clients", [2, 3])
+def test_no_mix_exceeds_the_bound(name, clients):
+    assert min(attack(PARTS_TRIED[name], clients, seed) for seed in range(4)) >= 0
+
+
+@unit
+@pytest.mark.parametrize("forget", ["client", "refreshes", "mappings"])
+def test_a_mix_exceeds_a_bound_that_forgets(forget):
+    assert any(attack(PARTS_TRIED["many refreshes"], 2, seed, forget=forget) < 0
+               for seed in range(24))
+
+
+@unit
+def test_picture_shows_what_others_change():
+    turns, windows = composable("ddr4-3200aa-x16", [702, 702], 12).axes
+    silent, *busy = [list(line.get_ydata()) for line in windows.lines]
+    assert busy == [silent, silent]
+    assert len({tuple(line.get_ydata()) for line in turns.lines}) == 3
