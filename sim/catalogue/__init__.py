@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from cyclebound.sim.base.errors import UserError, unknown
+from cyclebound.sim.base.lazy import import_whole
 from cyclebound.sim.base.shape import shown
 from cyclebound.sim.describe.block import Block
 from cyclebound.sim.describe.block_check import check_block
@@ -131,7 +132,7 @@ def load(pages: tuple[str, ...] = ()) -> Catalogue:
 
 
 def _own(name: str) -> Sequence[Block]:
-    return importlib.import_module(f"{__name__}.{name}").BLOCKS
+    return import_whole(f"{__name__}.{name}").BLOCKS
 
 
 def _where(error: BaseException) -> str:

@@ -312,6 +312,8 @@ def _bounds_in_ns(block: "blocks.Block", figures: "fpgas.Figures", settings: lis
                 row["words"] += f", {row['ns']:,} ns"
         except NotCovered as error:
             row["words"] = f"{error}; give it with --set"
+        except UserError:  # what it needs cannot be imported
+            raise
         except Exception as error:  # a mistake in the formula, which may be the user's own
             raise UserError(f"bound {observed.bound.name} of {block.name}: "
                             f"{type(error).__name__}: {error}") from error

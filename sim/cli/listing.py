@@ -170,6 +170,8 @@ def _claims(block: "blocks.Block", configuration: str | None,
             row["source"] = observed.bound.source_of(parameters)
         except NotCovered as error:
             row["problem"] = str(error)
+        except UserError:  # what it needs cannot be imported
+            raise
         except Exception as error:  # a mistake in the formula, which may be the user's own
             raise UserError(f"bound {observed.bound.name} of {block.name}: "
                             f"{type(error).__name__}: {error}") from error

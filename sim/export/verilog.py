@@ -221,6 +221,8 @@ def _claims(block: Block, parameters: Mapping[str, object]) -> list[dict]:
             row["value"] = cycles_of(observed.bound, parameters)
         except NotCovered as error:
             row["needs"] = str(error).removeprefix(f"bound {observed.bound.name} ")
+        except UserError:  # what it needs cannot be imported
+            raise
         except Exception as error:  # a mistake in the formula, which may be the user's own
             row["needs"] = f"{type(error).__name__}: {error}"
         rows.append(row)

@@ -32,6 +32,20 @@ def test_a_broken_package(command, command_environment, tmp_path, package, text,
                         r"whole\? .*\n", said.stderr), said.stderr
 
 
+@pytest.mark.system
+@pytest.mark.parametrize("words", ["list", "bound noc.arbiter", "verilog noc.arbiter"])
+def test_a_broken_package_is_the_cause_that_every_command_names(command, command_environment,
+                                                                 tmp_path, words):
+    (tmp_path / "overlay" / "numpy").mkdir(parents=True)
+    (tmp_path / "overlay" / "numpy" / "__init__.py").write_text("raise ImportError('no BLAS')\n")
+    said = subprocess.run([*command, *words.split()], text=True, capture_output=True, cwd=tmp_path,
+                          env={**command_environment, "PYTHONPATH": str(tmp_path / "overlay")})
+    assert (said.returncode, said.stdout) == (2, "")
+    assert re.fullmatch(r"cyclebound: cannot import what this needs: ImportError: no BLAS "
+                        r"\(numpy/__init__.py, line 1\); is that package whole\? .*\n",
+                        said.stderr), said.stderr
+
+
 @unit
 def test_a_module_that_is_broken_stays_so(tmp_path, monkeypatch):
     """Whatever is asked of it, where the first error is handled too."""
