@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import ClockDomain, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
@@ -123,7 +124,10 @@ def test_a_checker_says_what_a_model_says_in_every_cycle(kind):
     seen = dict.fromkeys(("exceeded", "ended", "early", "uncovered"), 0)
     histogram = [0] * 4
 
+    domain, resets, ended = ClockDomain("sync"), 0, 0
+
     async def play(ctx):
+        nonlocal model, resets, ended
         for cycle in range(6_000):
             slow = cycle // 500 % 3 == 2
             name, end_name, size = rng.randrange(4), rng.randrange(4), rng.randrange(12)
@@ -133,7 +137,8 @@ def test_a_checker_says_what_a_model_says_in_every_cycle(kind):
             can = (end_name in names or (start and name == end_name)) if "id" in how else (
                 bool(names) or start)
             end = int(can and rng.random() < (0.02 if slow else 0.3))
-            tick = int(rng.random() < 0.6)
+            tick, reset = int(rng.random() < 0.6), int(rng.random() < 0.002)
+            ctx.set(domain.rst, reset)
             values = {"start": start, "end": end, "tick": tick, "id": name, "end_id": end_name,
                       "size": size}
             for port, value in values.items():
@@ -142,7 +147,12 @@ def test_a_checker_says_what_a_model_says_in_every_cycle(kind):
             full = (1 << checker.width) - 1
             counts = model.count, min(model.worst, full)
             assert (ctx.get(checker.request_count), ctx.get(checker.worst_latency)) == counts
-            flags = model.step(start, end, tick, name, end_name, size)
+            if reset:
+                flags = dict.fromkeys(checker.flags, 0)
+                model, resets = Model(claim, how), resets + 1
+            else:
+                flags = model.step(start, end, tick, name, end_name, size)
+                ended += flags["ended"]
             for flag, value in flags.items():
                 if hasattr(checker, flag):
                     assert ctx.get(getattr(checker, flag)) == value, (cycle, flag)
@@ -151,19 +161,24 @@ def test_a_checker_says_what_a_model_says_in_every_cycle(kind):
         for number in range(4):
             ctx.set(checker.bin, number)
             histogram[number] = ctx.get(checker.bin_count)
+        ctx.set(domain.rst, 0)
         ctx.set(checker.start, 0)
         ctx.set(checker.end, 1)  # what has not begun cannot end
         for _ in range(8):
             await ctx.tick()
         assert ctx.get(checker.unclear) == 1
 
-    simulator = Simulator(checker)
+    top = Module()
+    top.domains.sync = domain
+    top.submodules.checker = checker
+    simulator = Simulator(top)
     simulator.add_clock(1e-6)
     simulator.add_testbench(play)
     simulator.run()
     assert seen["exceeded"] > 20
     assert seen["ended"] > 200
-    assert sum(histogram) == model.count
+    assert resets > 3
+    assert sum(histogram) == ended  # a reset does not clear it
     assert all(histogram[number] for number in (0, 3))
     assert (seen["early"] > 20) == (kind == "predicted")
     assert (seen["uncovered"] > 20) == ("request" in how)
