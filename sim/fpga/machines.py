@@ -15,12 +15,11 @@ __all__ = ["MACHINES", "Machine", "areas", "table"]
 
 @dataclass(frozen=True)
 class Machine:
-    """A block in a configuration, what computes in it, and whether wide tables are left out."""
+    """A block in a configuration, and what it has."""
 
     block: str
     configuration: str
     size: str
-    compact: bool = False
 
 
 MACHINES = (
@@ -29,14 +28,15 @@ MACHINES = (
     Machine("sram.banked_memory", "paper", "11 requesters, 8 banks of 8 KiB"),
     Machine("dram.controller", "2bg", "DDR4, x16: tiles and indexes"),
     Machine("noc.mesh", "four", "4x4 routers, 32 bits"),
+    Machine("shmac.grid", "small", "2x2 tiles"),
+    Machine("dataflow.fabric", "five_by_five", "5x5 units, 16 threads in each buffer"),
 )
 _FIGURES = "luts", "flip_flops", "block_rams", "multipliers"
 
 
 def areas(machine: Machine) -> tuple[int, ...]:
     """Its LUTs, flip-flops, block RAMs and multipliers on ECP5, after synthesis."""
-    parts = area_of_parts(load(()).find(machine.block), machine.configuration,
-                          compact=machine.compact)
+    parts = area_of_parts(load(()).find(machine.block), machine.configuration)
     return tuple(sum(part.count * getattr(part, kind) for part in parts) for kind in _FIGURES)
 
 
@@ -46,8 +46,7 @@ def table(machines: Iterable[Machine] = MACHINES) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for machine in machines:
         figures = " | ".join(f"{figure:,}" for figure in areas(machine))
-        name = machine.configuration + ", compact" * machine.compact
-        yield f"| `{machine.block}` | {name} | {machine.size} | {figures} |"
+        yield f"| `{machine.block}` | {machine.configuration} | {machine.size} | {figures} |"
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from cyclebound.hdl.harness.board_top import results
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.catalogue import load
 from cyclebound.sim.fpga import board
@@ -93,3 +94,33 @@ def test_a_clock_that_is_too_fast_and_one_that_is_divided(memory, tmp_path):
     assert list(tmp_path.iterdir()) == []
     made = make_bitstream(memory, "tiny", "ecpix5-45f", tmp_path / "a.bit", divide=2)
     assert made.clock_mhz == 50 < made.mhz
+
+
+def sent(memory, configuration, late=0):
+    """What a board with perfect hardware sends, or with worst cases that are ``late``."""
+    make, script = harness_of(memory, configuration)
+    widths, lines = results(make()), []
+    for number, settings in enumerate(script):
+        most = settings.get("limit", 0) + late * ("limit" in settings)
+        outputs = {"done": 1, "count": settings.get("transactions", 0), "maximum": most}
+        word = low = 0
+        for name, width in widths.items():
+            word |= outputs.get(name, 0) << low
+            low += width
+        lines += [f"S{number:04X}", f"O{word:0{-(-low // 4)}X}"]
+        if outputs["count"]:
+            lines.append(f"H{most:08X}{outputs['count']:08X}")
+    return "\n".join([*lines, f"E{len(script):04X}", ""])
+
+
+@pytest.mark.parametrize(("late", "status", "verdict"), [(0, 0, "exact"), (1, 1, "violated"),
+                                                        (-1, 0, "held")])
+def test_the_command_judges_what_was_received(memory, call, tmp_path, late, status, verdict):
+    log = tmp_path / "log.txt"
+    log.write_bytes(b"\xff\x00E00\n" + sent(memory, "tiny", late).encode().replace(b"\n", b"\r\n"))
+    said = call("fpga", "sram.banked_memory", "-c", "tiny", "--received", str(log))
+    assert (said.returncode, said.stderr) == (status, "")
+    assert said.stdout.count(verdict) == 4
+    other = call("fpga", "sram.banked_memory", "-c", "quad", "--received", str(log))
+    assert other.returncode == 2
+    assert re.fullmatch(r"cyclebound: .*log\.txt: line \d+: .*\n", other.stderr)
