@@ -40,6 +40,7 @@ from cyclebound.sim.describe.block import (
 )
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.cache_environment import CacheEnvironment
+from cyclebound.tb.dataflow.cache_properties import CacheWordsProof
 from cyclebound.tb.dataflow.diamond_properties import DiamondCheck
 from cyclebound.tb.dataflow.fabric_environment import EXPLORED, FabricEnvironment, completion_of
 from cyclebound.tb.dataflow.l2_environment import L2Environment
@@ -361,6 +362,18 @@ BLOCKS = (
             BoundBinding("flush", line_cache_bounds.line_flush, Probe(
                 start="flush & ~past(flush)", end="flushed & ~past(flushed)")),
         ),
+        properties=(Property(
+            name="words",
+            quick=0,
+            says="a load has the last word stored; a flushed cache has it written below, and no "
+                 "line is under way",
+            checker=CacheWordsProof,
+            instances=tuple({**_EXPLORED_CACHE, "line": 2, "ports": 2, "policy": policy}
+                            for policy in ("write-back", "write-through")),
+            depth=16,
+            induction=None,
+            flat=True,
+        ),),
         explorations=tuple(Exploration(
             f"{what}_{number}",
             "ports access any of three lines of each set whenever they like; memory takes each "

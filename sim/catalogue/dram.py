@@ -1,6 +1,7 @@
 """The DRAM controller: the path from a request to DRAM, whole."""
 
 import functools
+from operator import attrgetter
 
 from cyclebound.golden.dram import bounds, index_bounds, pipeline_bounds
 from cyclebound.golden.dram.rules import Command
@@ -20,6 +21,29 @@ from cyclebound.tb.dram.controller_observer import ControllerObserver
 from cyclebound.tb.dram.controller_properties import DramDistancesProof
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.probe import Probe
+
+
+def distances(component, arbiter, free=(), **parameters):
+    """The property that what has a part's pins issues no command before its time.
+
+    ``arbiter`` is the path of attributes to its arbiter, ``free`` those parts that may answer
+    anything, ``parameters`` are those besides the part.
+    """
+    return Property(
+        name="distances",
+        quick=0,
+        says="no command on the pins comes before its time, whatever is asked for: the part's "
+             "distances from an activate or precharge on, between reads and between writes, of a "
+             "bank, a bank group and the rank, the window of four activates, and all that a "
+             "refresh waits for",
+        checker=lambda target: DramDistancesProof(target, attrgetter(arbiter)(target)),
+        instances=({**parameters, "part": SMALL_BURSTS.name},),
+        depth=10,
+        induction=2,
+        top=on_small_part(component),
+        any_product=True,
+        free=free,
+    )
 
 
 def inside(harness):
@@ -98,20 +122,7 @@ BLOCKS = (
             BoundBinding("mapping", pipeline_bounds.buffer_mapping,
                          probe=Probe(start="mapping.valid & mapping.ready", end="mapped")),
         ),
-        properties=(Property(
-            name="distances",
-            quick=0,
-            says="no command on the pins comes before its time, whatever is asked for: the part's "
-                 "distances from an activate or precharge on, between reads and between writes, of "
-                 "a bank, a bank group and the rank, the window of four activates, and all that a "
-                 "refresh waits for",
-            checker=lambda target: DramDistancesProof(target, target.arbiter),
-            instances=({"part": SMALL_BURSTS.name},),
-            depth=10,
-            induction=2,
-            top=on_small_part(DramController),
-            any_product=True,
-        ),),
+        properties=(distances(DramController, "arbiter"),),
         checker=pins,
         fpga=FpgaTarget("2bg"),
         signals=("top.dut.request__valid", "top.dut.request__ready", "top.dut.started",

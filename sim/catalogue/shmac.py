@@ -24,6 +24,7 @@ from cyclebound.tb.shmac.core_isa_properties import (
 )
 from cyclebound.tb.shmac.core_properties import CoreCheck, CoreTimeProof
 from cyclebound.tb.shmac.ram_properties import RamCheck, RamProof
+from cyclebound.tb.shmac.routes_properties import GridRoutesProof
 from cyclebound.tb.shmac.tile_properties import TileCheck
 from cyclebound.tools.shmac.known_wcet import RETURN, START
 
@@ -226,6 +227,17 @@ BLOCKS = (
                                least={"words": 8192}),),
         bounds=(BoundBinding("instruction", core_bounds.instruction, Probe(
             **_interval(*["trace[n].begins"] * 2), over={"n": "trace"}, classed=True)),),
+        properties=(Property(
+            name="routes",
+            quick=0,
+            says="whatever programs do, no packet is lost, and each leaves the network at the tile "
+                 "that it is for",
+            checker=GridRoutesProof,
+            instances=({"layout": ["PR", "LC"], "words": 16},),
+            depth=10,
+            induction=2,
+            free=("core_0_0.core",),
+        ),),
         signals=("top.dut.trace__*", "top.dut.console__*"),
     ),
 )

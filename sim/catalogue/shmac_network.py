@@ -26,6 +26,7 @@ from cyclebound.tb.noc.pipelined_router_properties import PipelinedFairProof
 from cyclebound.tb.probe import Probe, offered, taken
 from cyclebound.tb.shmac.network_properties import NetworkCheck
 from cyclebound.tb.shmac.router_properties import RouterKeptProof
+from cyclebound.tb.shmac.routes_properties import RoutesProof
 
 # In testbenches of the router, the lowest bits of a packet's data say by which input it came.
 _HANDED = f"any({taken('sources[o]')} & (sources[o].payload.data[:3] == i) for o in sources)"
@@ -161,6 +162,18 @@ BLOCKS = (
             *(BoundBinding(name, claim, probe) for name, (claim, probe) in _CLAIMS.items()),
         ),
         explorations=tuple(_explored()),
+        properties=(Property(
+            name="routes",
+            quick=0,
+            says="whatever is offered, to tiles that are there, no packet is lost, and each leaves "
+                 "the network at its destination",
+            checker=RoutesProof,
+            instances=tuple({"rows": rows, "columns": columns, "address_bits": 1, "data_bits": 1}
+                            for rows, columns in ((2, 2), (3, 1))),
+            depth=9,
+            induction=2,
+            covered=_PAIR,
+        ),),
         checker=NetworkCheck,
         signals=("top.dut.master_*", "top.dut.slave_*"),
     ),

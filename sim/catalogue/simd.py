@@ -26,6 +26,7 @@ from cyclebound.hdl.simd.scoreboard import Scoreboard
 from cyclebound.hdl.simd.scratchpad import Scratchpad
 from cyclebound.hdl.simd.special_functions import SpecialFunctions
 from cyclebound.hdl.simd.transfer_unit import TransferUnit
+from cyclebound.sim.catalogue.dram import distances
 from cyclebound.sim.describe.block import (
     FOLLOWED,
     Block,
@@ -147,6 +148,9 @@ _MACHINES = {
     "paper": "paper",
 }
 
+_TINIEST = ("small lanes=2 items=4 special_units=1 decode_stages=1 execute_stages=1 "
+            "divider_cycles=1")
+_TINIEST_WHOLE = _TINIEST.replace("lanes=2", "lanes=4")  # its transfer unit moves four words
 _TINY_MACHINE = "small lanes=4 items=4 special_units=1"
 _TINY = tuple({"machine": f"small lanes=2 items={items} special_units=1"} for items in (2, 4))
 # tiny ones first; "short" has the stack of "small"
@@ -463,8 +467,7 @@ BLOCKS = (
                      "without a work-group",
                 quick=0,
                 checker=ComputeUnitProof,
-                instances=({"machine": "small lanes=2 items=4 special_units=1 decode_stages=1 "
-                                       "execute_stages=1 divider_cycles=1"},),
+                instances=({"machine": _TINIEST},),
                 depth=8,
                 induction=5,
                 any_product=True,
@@ -475,8 +478,7 @@ BLOCKS = (
                 says="of what is between the first decode stage and the commit, no token reads a "
                      "register that one before it is still to write",
                 checker=ComputeUnitOrder,
-                instances=({"machine": "small lanes=2 items=4 special_units=1 decode_stages=1 "
-                                       "execute_stages=1 divider_cycles=1"},),
+                instances=({"machine": _TINIEST},),
                 depth=8,
                 induction=5,
                 any_product=True,
@@ -625,6 +627,8 @@ BLOCKS = (
             BoundBinding("scratchpad_snooped", accelerator_bounds.scratchpad_snooped,
                          probe=_access("scratchpad")),
         ),
+        properties=(distances(Accelerator, "controller.arbiter",
+                              free=("compute", "transfers"), machine=_TINIEST_WHOLE),),
         checker=_pins,
         pictures=(Picture(
             "occupation", "Which slot occupies compute unit, DRAM and scratchpads when (Sim-D, "
@@ -655,6 +659,9 @@ BLOCKS = (
             Testbench("axi", "cyclebound.tb.simd.hosted_accelerator", observes=False,
                       thorough=True),
         ),
+        properties=(distances(
+            HostedAccelerator, "accelerator.controller.arbiter",
+            free=("accelerator.compute", "accelerator.transfers"), machine=_TINIEST_WHOLE),),
         checker=_pins,
         signals=("top.dut.s_axil_awvalid", "top.dut.s_axil_arvalid", "top.dut.done",
                  "top.command.op"),

@@ -223,6 +223,9 @@ class Property:
     any_product : bool
         The result of every multiplier, of the component and of the checker, is free in every cycle:
         for widths that are too large for solvers. The checker assumes what it needs of products.
+    free : tuple of str
+        Parts of the component, by their paths in it (``"accelerator.compute"``): whatever they
+        answer. Of the rest, this proves more than with them, for any sizes of theirs.
     flat : bool
         The solver gets one flat netlist, simplified, with memories as registers: some times faster
         where much of what a component has stays constant.
@@ -251,6 +254,7 @@ class Property:
     top: Make | None = None
     anywhere: bool = False
     any_product: bool = False
+    free: tuple[str, ...] = ()
     flat: bool = False
     quick: int | None = None
     assumes: Mapping[str, str] = field(default_factory=dict)

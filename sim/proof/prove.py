@@ -64,6 +64,7 @@ _LABEL = "cyclebound_check_"
 # for yosys: registers and memories of the component, and not of its checker, begin with anything
 _ANYWHERE = "delete top.dut*/t:$meminit*\nsetattr -unset init top.dut*/w:*\n"
 _ANY_PRODUCT = "cutpoint t:$mul\n"
+_FREE = "select -assert-any {0}\nproc -norom\ncutpoint {0}\n"  # processes would drive, too
 _FLAT = "flatten\nmemory_map -formal\nopt -full\n"
 
 
@@ -344,7 +345,8 @@ def design_of(block: Block, prop: Property, parameters: Mapping[str, object], *,
 
 def script_of(prop: Property) -> str:
     """Yosys commands, one a line, for the component of a property."""
-    return _ANYWHERE * prop.anywhere + _ANY_PRODUCT * prop.any_product
+    free = "".join(_FREE.format(f"top.dut.{part}") for part in prop.free)
+    return _ANYWHERE * prop.anywhere + _ANY_PRODUCT * prop.any_product + free
 
 
 def prepared(script: str) -> str:
@@ -561,8 +563,9 @@ class _Solver:
 
     def _expect(self, understood: bool, text: str) -> None:
         if not understood:
-            last = [line for line in text.splitlines() if "ERROR" in line] or text.splitlines()
-            raise UserError(f"{self.where}: SymbiYosys failed: {' '.join(last[-1:]).strip()}")
+            lines = text.splitlines()
+            first = [line for line in lines if "ERROR" in line] or lines[-1:]
+            raise UserError(f"{self.where}: SymbiYosys failed: {' '.join(first[:1]).strip()}")
 
 
 def _messages(text: str, before: str, labels: Mapping[str, tuple[str, str]]) -> str:

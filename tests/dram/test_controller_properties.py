@@ -9,7 +9,8 @@ pytestmark = [pytest.mark.proof, pytest.mark.thorough]
 
 
 @pytest.mark.parametrize("block", [
-    "dram.controller", "dram.dfi_controller", "dram.axi_dfi_controller"])
+    "dram.controller", "dram.dfi_controller", "dram.axi_dfi_controller", "simd.accelerator",
+    "simd.hosted_accelerator"])
 def test_a_refresh_that_does_not_wait_for_the_last_one_is_found(block, monkeypatch):
     fault = "(self.refreshed, part.nRFC)", "(self.refreshed, part.nRFC - 1)"
     arbiter = edited("cyclebound.hdl.dram.command_arbiter", fault).CommandArbiter

@@ -126,6 +126,28 @@ def test_any_product_may_be_what_none_is(tmp_path):
     assert (found.status, found.detail) == ("failed", "two in cycle 0")
 
 
+@pytest.mark.parametrize(("part", "status", "says"), [
+    ("steps", "failed", "above \"5\" in cycle 1"),
+    ("step", None, r"SymbiYosys failed: .*Assertion failed: selection is empty")])
+def test_a_free_part_may_answer_anything(part, status, says):
+    class Around(Steps):
+        def elaborate(self, platform):
+            m = Module()
+            m.submodules.steps = steps = Steps(top=self.top)
+            m.d.comb += [steps.go.eq(self.go), self.count.eq(steps.count)]
+            return m
+
+    around = dataclasses.replace(claims(up_to(5)), top=Around)
+    assert prove(BLOCK, around, {"top": 5}).status == "proved"
+    free = dataclasses.replace(around, free=(part,))
+    if status is None:
+        with pytest.raises(UserError, match=says):
+            prove(BLOCK, free, {"top": 5})
+    else:
+        found = prove(BLOCK, free, {"top": 5})
+        assert (found.status, found.detail) == (status, says)
+
+
 def test_a_property_may_be_about_another_top():
     other = dataclasses.replace(claims(up_to(3)), top=lambda top: Steps(top=top - 2))
     assert prove(BLOCK, other, {"top": 5}).status == "proved"
