@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from cyclebound.golden.simd.host_registers import Register, Status
+from cyclebound.golden.simd.host_registers import REGISTERS, Register, Status
 from cyclebound.golden.simd.machine import Machine
 from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.scheduler import CODES
@@ -10,9 +10,8 @@ from cyclebound.golden.simd.scheduler import CODES
 __all__ = ["HostClocks", "HostModel"]
 
 
-_WRITABLE = {Register.PROGRAM: 30, Register.INSTRUCTIONS: 32, Register.GRID_X: 32,
-             Register.GRID_Y: 32, Register.WIDTH: 4, Register.POLICY: 3, Register.ADDRESS: 30,
-             Register.SIZE_X: 32, Register.SIZE_Y: 32}
+_WRITABLE = {row.address: one.width for row in REGISTERS.rows for one in row.fields
+             if one.access == "read-write"}
 
 
 @dataclass

@@ -11,7 +11,7 @@ from cyclebound.golden.simd import (
     scratchpad_bounds,
     transfer_unit_bounds,
 )
-from cyclebound.golden.simd.host_registers import Register
+from cyclebound.golden.simd.host_registers import REGISTERS, Register
 from cyclebound.hdl.simd.accelerator import Accelerator
 from cyclebound.hdl.simd.accelerator_harness import AcceleratorHarness
 from cyclebound.hdl.simd.access_setup import AccessSetup
@@ -527,6 +527,7 @@ BLOCKS = (
         name="simd.host",
         summary="register interface: AXI4-Lite for programs, buffers, grids and results",
         component=HostInterface,
+        registers=REGISTERS,
         configurations={"small": Configuration({"machine": "small"}),
                         "paper": Configuration({"machine": "paper"})},
         testbenches=(Testbench("axi", "cyclebound.tb.simd.host", quick=("small",)),),
@@ -652,6 +653,7 @@ BLOCKS = (
         name="simd.hosted_accelerator",
         summary="SIMD accelerator with its registers: AXI4-Lite to DRAM pins",
         component=HostedAccelerator,
+        registers=REGISTERS,
         configurations={
             "small": Configuration({"machine": "small", "part": "ddr4-3200aa-x16"}),
         },

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import secrets
 from dataclasses import asdict
 from pathlib import Path
@@ -37,6 +38,7 @@ with lazily():
     from cyclebound.sim.export import check as verilog_checks
     from cyclebound.sim.export import compare as verilog_comparing
     from cyclebound.sim.export import litex as verilog_litex
+    from cyclebound.sim.export import registers as register_files
     from cyclebound.sim.export import shells as verilog_shells
     from cyclebound.sim.export import verilog as verilogs
     from cyclebound.sim.proof import certify as certifying
@@ -69,6 +71,9 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
             litex: Annotated[Path | None, typer.Option(
                 "--litex", metavar="FILE", help="Write a LiteX module around --output too.")
             ] = None,
+            registers: Annotated[Path | None, typer.Option(
+                "--registers", metavar="DIR", help="Write the block's registers too: SystemRDL, "
+                "IP-XACT of --output, a C header and a driver in Python.")] = None,
             shell: Annotated[str | None, typer.Option(
                 "--shell", metavar="KIND", help="axi-stream: ports as in AXI4-Stream, in a module "
                 "NAME_axis around the block. wishbone: registers for streams, and a slave for each "
@@ -89,6 +94,11 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
     The result is checked with `verilator --lint-only -Wall`. Exit status 1 if that warns.
     """
     the_block = the_catalogue().find(block)
+    if registers and not the_block.registers:
+        have = [one.name for one in the_catalogue() if one.registers]
+        raise UserError(f"{the_block.name} has no register table; {', '.join(have)} have one")
+    if registers and (str(output) == "-" or shell):
+        raise UserError("--registers describes the file of --output, a block without a shell")
     made = verilogs.export(the_block, parameters_of(the_block, configuration,
                                                     with_part(settings, part)), name)
     problems = verilogs.lint(made, the_block.unused_inputs)
@@ -106,14 +116,19 @@ def verilog(block: BlockName, output: Annotated[Path, typer.Option(
                   verilog_shells.axi_stream)(made)
         verilog_text = around.text
         problems += verilogs.warnings(around.text, around.name)
+    described = {} if not registers or not the_block.registers else {
+        registers / name: text for name, text in register_files.register_files(
+            made, the_block.registers, os.path.relpath(output, registers)).items()}
     for path, text in ((output, verilog_text), (port_map, made.port_map), (fusesoc, core),
-                       (litex, module)):
+                       (litex, module), *described.items()):
         if path is None:
             continue
         if str(path) == "-":
             print(text)
             continue
         try:
+            if path in described:
+                path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         except OSError as error:
             raise UserError(f"cannot write {path}: {error.strerror}") from error

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from amaranth.lib import wiring
 
 from cyclebound.golden.bound import Bound
+from cyclebound.golden.register_table import RegisterTable
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.tb.probe import Probe
 
@@ -400,6 +401,8 @@ class Block:
         Input ports that belong to its interface, but that it does not read.
     pictures : tuple[Picture, ...]
         Pictures in the report besides those of worst requests.
+    registers : RegisterTable or None
+        The registers that software sees (`cyclebound verilog --registers`).
     """
 
     name: str
@@ -418,6 +421,7 @@ class Block:
     mutants: MutationTarget | None = None
     sources: tuple[str, ...] = ()
     top: str = ""
+    registers: RegisterTable | None = None
 
     def __post_init__(self) -> None:
         if self.component is None and self.sources and isinstance(self.sources, list | tuple):

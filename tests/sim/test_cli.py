@@ -32,6 +32,10 @@ WRONG = {
     "run noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "regress noc.arbiter noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "verilog noc.arbitre -o -": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
+    "verilog noc.arbiter -o a.v --registers .":
+        r"noc.arbiter has no register table; simd.host, simd.hosted_accelerator have one",
+    "verilog simd.host --registers .":
+        r"--registers describes the file of --output, a block without a shell",
     "prove noc.arbiter --solvers z3,yice": r"no solver 'yice'; did you mean yices?",
     "prove noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
     "fpga noc.arbitre": r"no block 'noc.arbitre'; did you mean noc.arbiter?",
@@ -136,7 +140,7 @@ COMMANDS = {
     "simd": [],
     "systolic": [],
     "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
-                "--litex", "--shell", "--check", "--beside"],
+                "--litex", "--registers", "--shell", "--check", "--beside"],
     "monitor": ["--output", "-o", "--configuration", "--set", "--part", "--values", "--histogram",
                 "--flags-only", "--name", "--area"],
     "prove": ["-j", "--set", "--part", "--solvers", "--certify", "--json"],

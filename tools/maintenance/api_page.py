@@ -13,6 +13,8 @@ _PARTS = (
     ("A block and what belongs to it", "cyclebound.sim.describe.block", (
         "Block", "Configuration", "Testbench", "BoundBinding", "Property", "FpgaTarget",
         "Picture")),
+    ("Registers", "cyclebound.golden.register_table", (
+        "RegisterTable", "RegisterRow", "RegisterField", "Command")),
     ("Blocks in Verilog and VHDL", "cyclebound.sim.netlist.verilog_module", ("VerilogModule",)),
     ("Bounds", "cyclebound.golden.bound", (
         "bound", "prediction", "rate", "Range", "NotCovered", "Bound")),
