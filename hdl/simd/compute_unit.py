@@ -452,7 +452,9 @@ class ComputeUnit(wiring.Component):
     def _lane_inputs(self, m, stages):
         """What the registers of all lanes are given alike. One signal for each port, not one for
         each lane: simulators keep, and pass, as many copies as there are signals."""
-        members = LaneRegisters(machine=self.machine).signature.members
+        self._register_files = [LaneRegisters(machine=self.machine)
+                                for _ in range(self.machine.lanes)]
+        members = self._register_files[0].signature.members
         inputs = {name: Signal(members[name].shape, name=f"lanes_{name}")
                   for name in ("stall", "slot", "transfers", "read", "snoop", "passed", "loads")}
         m.d.comb += [inputs["stall"].eq(self.stall), inputs["slot"].eq(self.current),
@@ -465,7 +467,7 @@ class ComputeUnit(wiring.Component):
 
     def _lane_registers(self, m, platform, lane):
         """A lane's registers."""
-        registers = LaneRegisters(machine=self.machine)
+        registers = self._register_files[lane]
         self._free.submodules[f"registers_{lane}"] = shared(registers, platform,
                                                             alike=("registers", self.machine),
                                                             enable=self._moves)
