@@ -151,7 +151,14 @@ def client_slot_completion(*, part: str | Part, period: Period, bursts: Bursts, 
     At worst it is taken in its window's first cycle, too late for that one. In the next, a refresh
     falls due in the cycle in which it would start, six cycles after its grant, and goes first. The
     period of all windows is known beforehand.
+
+    Raises `NotCovered` for a period without room for the window of such a request and the shortest
+    one of another client.
     """
     check_count("period", period)
-    wait = max(FRONT, _START + part_named(part).nRFC)
-    return 1 + period + wait + tile_issue_delay.function(part=part, bursts=bursts, write=write)
+    delay = tile_issue_delay.function(part=part, bursts=bursts, write=write)
+    least = least_window(part=part, longest=delay) + FRONT
+    if period < least:
+        raise NotCovered(f"the period must be at least {least}, with a window for a request of "
+                         f"{delay} cycles and another client's, not {period}")
+    return 1 + period + max(FRONT, _START + part_named(part).nRFC) + delay

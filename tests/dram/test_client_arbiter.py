@@ -92,6 +92,8 @@ def test_long_waits_have_room_for_more_refreshes():
      "a client without a longest request has no window that is long enough"),
     (lambda: bounds.least_window(part=PART, longest=12_000),
      r"a window must be at most nREFI \(12480\), .* not the 12576 that a request of 12000 takes"),
+    (lambda: bounds.client_slot_completion(part=PART, period=665, bursts=1, write=0),
+     r"the period must be at least 666, with a window for a request of 74 cycles .*, not 665"),
 ])
 def test_what_has_no_bound(call, says):
     with pytest.raises(NotCovered, match=f"^{says}$"):

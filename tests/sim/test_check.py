@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -19,6 +18,7 @@ from cyclebound.sim.run.observations import read_requests
 from cyclebound.sim.traces import trace
 from cyclebound.sim.traces.check import Check, _Run
 from cyclebound.sim.traces.files import open_trace
+from kit.icarus import needs_icarus
 
 START, END = "valid & ~past(valid & ~ready)", "valid & ready"
 
@@ -488,7 +488,7 @@ def test_an_fst_file_of_ghdl(call, tmp_path):
 
 
 @pytest.mark.unit
-@pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")
+@needs_icarus
 @pytest.mark.parametrize("kind", ["vcd", "fst", "lxt2"])
 def test_files_that_icarus_writes(call, tmp_path, kind):
     (tmp_path / "t.v").write_text("""module t; reg clk = 0, req = 0; reg [7:0] len = 3;

@@ -1,7 +1,6 @@
 import functools
 import operator
 import random
-import shutil
 import subprocess
 
 import numpy as np
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 
 from cyclebound.tb.expression import ExpressionError, parse
 from cyclebound.tb.sampled import Chunk, Lane, SampledExpression
+from kit.icarus import needs_icarus
 
 pytestmark = pytest.mark.unit
 
@@ -51,7 +51,7 @@ VERILOG = (
     "a == 3 || b == 2 && c == 1", "(a | b) > c && a <= b")
 
 
-@pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")
+@needs_icarus
 def test_verilog_is_read_as_verilog(tmp_path):
     """Icarus finds the same expressions true, over random values."""
     chance = random.Random("verilog")

@@ -1,11 +1,10 @@
 """Icarus Verilog as a second opinion: the same testbenches, the same verdict."""
 
-import os
-import shutil
 
 import pytest
 
 from cyclebound.sim.run.job import Job, run_job
+from kit.icarus import has_icarus
 
 pytestmark = pytest.mark.cosim
 
@@ -15,8 +14,7 @@ pytestmark = pytest.mark.cosim
     pytest.param("sram.banked_memory", "tiny", marks=pytest.mark.thorough),
     pytest.param("systolic.output_stationary", "3x3", marks=pytest.mark.thorough)])
 def test_sees_what_verilator_sees(block, configuration, tmp_path):
-    if shutil.which("iverilog") is None:
-        assert "CYCLEBOUND_REQUIRE_ICARUS" not in os.environ, "iverilog is not installed"
+    if not has_icarus():
         pytest.skip("iverilog is not installed")
     seen = {}
     for simulator in ("icarus", "verilator"):

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from kit.icarus import needs_icarus
+
 ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.system, pytest.mark.thorough,
-              pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")]
+pytestmark = [pytest.mark.system, pytest.mark.thorough, needs_icarus]
 
 DESIGN = """`timescale 1ns/1ps
 module slow (input clk, input rst, input [1:0] req, input [3:0] size, output [1:0] ack);

@@ -2,13 +2,13 @@
 
 import json
 import random
-import shutil
 import subprocess
 
 import pytest
 
 from cyclebound.sim.traces.check import Check, bound_named, check
 from cyclebound.tb.probe import Probe
+from kit.icarus import needs_icarus
 
 from .test_check import END, START
 from .test_trace_fuzz import Local
@@ -120,7 +120,7 @@ endmodule
 """
 
 
-@pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")
+@needs_icarus
 @pytest.mark.parametrize("kind", ["vcd", "fst"])
 @pytest.mark.parametrize("off", [1, 6])  # where the clock is 1, and where it is 0
 def test_a_record_that_icarus_stops(call, tmp_path, kind, off):

@@ -30,6 +30,7 @@ from cyclebound.sim.export.compare import compare_with_source
 from cyclebound.sim.export.litex import litex_module
 from cyclebound.sim.export.ports import described
 from cyclebound.sim.export.verilog import PRAGMAS, export, lint
+from kit.icarus import has_icarus, needs_icarus
 
 pytestmark = pytest.mark.unit
 
@@ -64,8 +65,7 @@ SMALLEST = {**SMALLER, "simd.compute_unit": "tiny", "simd.access_setup": "tiny",
 
 def compiled_by_icarus(made):
     """What Icarus says against an export; nothing where it is not installed."""
-    if shutil.which("iverilog") is None:
-        assert "CYCLEBOUND_REQUIRE_ICARUS" not in os.environ, "iverilog is not installed"
+    if not has_icarus():
         return ""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "top.v").write_text(made.text)
@@ -75,7 +75,7 @@ def compiled_by_icarus(made):
     return done.stderr
 
 
-@pytest.mark.skipif(not shutil.which("iverilog"), reason="needs Icarus Verilog")
+@needs_icarus
 def test_icarus_names_what_only_yosys_takes():
     """A wire that an initial block sets: what an indexed part of a port once became."""
     text = ("module top (input wire port, output wire out); wire x; initial x = port; "
