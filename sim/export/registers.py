@@ -1,6 +1,8 @@
 """A register table as SystemRDL, IP-XACT, a C header and a driver in Python.
 
-Ref: SystemRDL 2.0 (Accellera, 2018); IP-XACT (IEEE 1685-2014). The templates lie beside this file.
+The templates lie beside this file.
+
+Ref: SystemRDL; IP-XACT.
 """
 
 import importlib.metadata
