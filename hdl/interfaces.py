@@ -1,9 +1,11 @@
 """Interfaces between blocks, beside Amaranth's streams; and ports that are an inner block's."""
 
-from amaranth.lib import data, wiring
+from amaranth.hdl import unsigned
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
-__all__ = ["Strobe", "pass_through"]
+__all__ = ["MemoryPort", "MemoryRequest", "Strobe", "pass_through"]
 
 
 class Strobe(wiring.Signature):
@@ -30,6 +32,28 @@ class Strobe(wiring.Signature):
 
     def __eq__(self, other):
         return isinstance(other, Strobe) and self.members == other.members
+
+
+class MemoryRequest(data.StructLayout):
+    """One word's access: ``address`` in words, ``write`` with a bit a byte (0 reads), ``data``."""
+
+    def __init__(self, *, words, word_bytes):
+        super().__init__({"address": unsigned(ceil_log2(words)), "write": unsigned(word_bytes),
+                          "data": unsigned(8 * word_bytes)})
+
+
+class MemoryPort(wiring.Signature):
+    """A requester's path to one bank, in the requester's directions.
+
+    ``request`` is taken in the cycle of its grant; a read's ``data`` are there in the cycle after
+    it, marked by ``valid``, and have to be taken then.
+    """
+
+    def __init__(self, *, words, word_bytes):
+        super().__init__({
+            "request": Out(stream.Signature(MemoryRequest(words=words, word_bytes=word_bytes))),
+            "response": In(wiring.Signature({"valid": Out(1), "data": Out(8 * word_bytes)})),
+        })
 
 
 def pass_through(m, outer, inner, *names):

@@ -12,8 +12,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.wishbone import REGISTER_BITS, RegisterMap
+from cyclebound.hdl.interfaces import MemoryPort
 from cyclebound.hdl.parameters import check_integer
-from cyclebound.hdl.sram.banked_memory import MemoryPort
 
 __all__ = ["MemoryPaths", "StreamRegisters", "WishboneSignature"]
 

@@ -20,6 +20,16 @@ MAINTENANCE = "tools/maintenance"  # measures and checks the project itself; not
 ROOMS = ("base", "netlist", "describe", "catalogue", "build", "run", "proof", "judge", "drawing",
          "fpga", "mutation", "export", "regression", "traces", "families", "pictures", "report",
          "cli")  # of sim, as in docs/architecture.md: each imports from itself and those before it
+FAMILIES = {path.parent.name for path in (ROOT / "hdl").glob("*/__init__.py")} | {"gpu"}
+COMPOSED = {  # systems, of which parts come from other families: which files, and which families
+    "gpu/heterogeneous.py": {"dram", "noc", "systolic"},
+    "noc/composition.py": {"sram"},
+    "noc/(end_to_end|execution_model|many_core|shared_dram|wide_dram|dma_tx).*": {"dram"},
+    "noc/(compute_tile|read_sink).py": {"sram"},
+    "shmac/.*": {"noc"},
+    "simd/.*": {"dram"},
+    "systolic/dram_memory.py": {"dram"},
+}
 OURS_OUTSIDE = {"golden": {"numpy", "scipy", "networkx", "ortools"}, "hdl": {"amaranth"}}
 # Modules that say how long hardware takes, and names of such numbers.
 PREDICTS = re.compile(r"(^|_)(bounds?|budget|models?|part|timing|wcet)$")
@@ -87,6 +97,18 @@ def up_the_stairs(path):
     ours = {name.split(".")[2] for name in imports(path)
             if name.startswith("cyclebound.sim.")}
     return {other for other in ours if ROOMS.index(other) > ROOMS.index(room)}
+
+
+def of_other_families(path):
+    """Families that are imported from, and are neither its own nor part of what it composes: what
+    several need is ``harness``, or lies in no family."""
+    place = path.relative_to(ROOT)
+    family, inside = place.parts[1], "/".join(place.parts[1:])
+    ours = {part for name in imports(path) if name.startswith("cyclebound.")
+            for part in name.split(".")[2:3]}
+    composed = set().union(*(parts for files, parts in COMPOSED.items()
+                             if re.fullmatch(files, inside)))
+    return (ours & FAMILIES) - composed - {family, "harness"}
 
 
 def of_others(path):
@@ -237,6 +259,21 @@ def test_rooms_are_layered():
             if path.parent != ROOT / "sim"} == set(ROOMS)
 
 
+def test_families_need_what_is_common_and_what_they_compose():
+    paths = [path for path in MODULES if named(path).startswith(("golden/", "hdl/", "tb/"))]
+    assert offenders(of_other_families, paths) == {}
+
+
+@pytest.mark.parametrize("files", COMPOSED)
+def test_what_a_system_may_compose_is_composed(monkeypatch, files):
+    """Else an exception would outlive its reason."""
+    parts = COMPOSED[files]
+    monkeypatch.delitem(COMPOSED, files)
+    paths = [path for path in MODULES if re.fullmatch(files, "/".join(path.relative_to(
+        ROOT).parts[1:])) and named(path).startswith(("golden/", "hdl/", "tb/"))]
+    assert set().union(*offenders(of_other_families, paths).values()) == parts
+
+
 def test_models_and_hardware_need_little_from_others():
     assert offenders(of_others, MODULES) == {}
 
@@ -260,7 +297,7 @@ def test_models_and_bounds_say_what_they_raise():
 
 
 @pytest.mark.parametrize(("rule", "folder", "text", "says"), [
-    (against_the_grain, "golden", "import cyclebound.hdl.noc.arbiter", ["hdl"]),
+    (against_the_grain, "golden", "import cyclebound.hdl.arbiter", ["hdl"]),
     (against_the_grain, "tb", "def f():\n    from cyclebound.sim.run import job", ["sim"]),
     (against_the_grain, "sim", "from cyclebound.tb import bench", []),
     (against_the_grain, "golden", "from cyclebound.tools.dataflow.mapper import map_graph",
@@ -275,10 +312,17 @@ def test_models_and_bounds_say_what_they_raise():
     (up_the_stairs, "sim/run", "def f():\n    from cyclebound.sim.judge import verdict",
      ["judge"]),
     (up_the_stairs, "sim/attic", "import os", ["attic is no room"]),
+    (of_other_families, "golden/sram", "from cyclebound.golden.noc.bounds import t_noc", ["noc"]),
+    (of_other_families, "golden/sram", "def f():\n    from cyclebound.golden import dram",
+     ["dram"]),
+    (of_other_families, "hdl/sram", "from cyclebound.hdl.harness.lfsr import Lfsr", []),
+    (of_other_families, "tb/noc", "from cyclebound.golden.dram.rules import Command", ["dram"]),
+    (of_other_families, "tb/shmac", "from cyclebound.golden.noc.routes import Mesh", []),
+    (of_other_families, "tb", "from cyclebound.golden.noc.routes import Mesh", ["noc"]),
     (of_others, "hdl", "import numpy, os", ["numpy"]),
     (of_others, "sim", "import numpy, os", []),
-    (models_and_bounds, "hdl", "from cyclebound.golden.noc.arbiter import RoundRobinModel",
-     ["cyclebound.golden.noc.arbiter.RoundRobinModel"]),
+    (models_and_bounds, "hdl", "from cyclebound.golden.arbiter import RoundRobinModel",
+     ["cyclebound.golden.arbiter.RoundRobinModel"]),
     (models_and_bounds, "hdl", "from cyclebound.golden.sram.bounds import eq1",
      ["cyclebound.golden.sram.bounds.eq1"]),
     (models_and_bounds, "hdl", "from cyclebound.golden.noc.shmac_bounds import service",

@@ -6,8 +6,8 @@ import struct
 import pytest
 from amaranth.hdl import Value
 
-from cyclebound.golden.dataflow.operations import FLOAT_NAN
-from cyclebound.hdl.dataflow.float_fma import FloatFma
+from cyclebound.golden.floating import FLOAT_NAN
+from cyclebound.hdl.float_fma import FloatFma
 from cyclebound.hdl.systolic.no_local_reuse import NoLocalReuseArray
 from cyclebound.hdl.systolic.post_processing import PostProcessing
 from cyclebound.tb import elastic_properties

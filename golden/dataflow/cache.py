@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.dataflow.cache_policies import LRU, WRITE_BACK, CacheShape
 from cyclebound.golden.dataflow.load_store_unit import Access
-from cyclebound.golden.noc.arbiter import RoundRobinModel
 
 __all__ = ["BankedCacheModel", "Line", "LineAnswer", "LineCacheModel", "LineRequest"]
 

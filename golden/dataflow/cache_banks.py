@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from functools import cache
 
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.dataflow.load_store_unit import Access
 from cyclebound.golden.harness.lfsr import lfsr_bits
 from cyclebound.golden.harness.lfsr_spec import COIN_STEPS, COIN_WIDTH, lane_seed
-from cyclebound.golden.noc.arbiter import RoundRobinModel
 
 __all__ = ["CacheModel", "random_cache", "random_misses"]
 

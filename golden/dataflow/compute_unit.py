@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cyclebound.golden.dataflow import floating
+from cyclebound.golden import floating
 from cyclebound.golden.dataflow.operations import (
     OPERANDS,
     PIPELINE_STAGES,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from cyclebound.golden.dataflow import floating
+from cyclebound.golden import floating
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES
 from cyclebound.golden.dataflow.pipeline import PipelineModel
 

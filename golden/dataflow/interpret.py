@@ -23,7 +23,8 @@ from cyclebound.golden.dataflow.graph import (
     Token,
 )
 from cyclebound.golden.dataflow.memory import with_spills
-from cyclebound.golden.dataflow.operations import FLOAT_NAN, Operation
+from cyclebound.golden.dataflow.operations import Operation
+from cyclebound.golden.floating import FLOAT_NAN
 
 __all__ = ["interpret", "interpret_all"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.dataflow.token_buffer import TokenBufferModel
-from cyclebound.golden.noc.arbiter import RoundRobinModel
 
 __all__ = ["Access", "LoadStoreModel", "LoadStoreResult"]
 

@@ -6,14 +6,15 @@ The paper names no instruction set; the integer operations are those of issue an
 
 from enum import IntEnum
 
-__all__ = ["BLOCKS", "FLOAT_NAN", "OPERANDS", "PIPELINE_STAGES", "WIDTH", "Operation",
+from cyclebound.golden.floating import FMA_STAGES
+
+__all__ = ["BLOCKS", "OPERANDS", "PIPELINE_STAGES", "WIDTH", "Operation",
            "operands_of"]
 
 WIDTH = 32          # bits of a value
 OPERANDS = 3        # of a compute unit
 BLOCKS = 8          # dividers or square roots of a special unit [SGMF, 4.2]
-PIPELINE_STAGES = 9  # cycles from operands to result, of every operation; the RTL has its own
-FLOAT_NAN = 0x7FC0_0000  # the only NaN that an operation makes
+PIPELINE_STAGES = FMA_STAGES  # cycles from operands to result, of every operation
 
 
 class Operation(IntEnum):

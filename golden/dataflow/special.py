@@ -7,9 +7,8 @@ least integer divided by -1 is itself. Floats are rounded to nearest even.
 from collections.abc import Sequence
 from math import isqrt
 
-from cyclebound.golden.dataflow.floating import INFINITY, is_nan, parts, rounded
 from cyclebound.golden.dataflow.graph import Special
-from cyclebound.golden.dataflow.operations import FLOAT_NAN
+from cyclebound.golden.floating import FLOAT_NAN, INFINITY, is_nan, parts, rounded
 
 __all__ = ["divide", "divide_integers", "evaluate", "root"]
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.dataflow.graph import Special
 from cyclebound.golden.dataflow.operations import BLOCKS
 from cyclebound.golden.dataflow.special import evaluate
 from cyclebound.golden.dataflow.special_timing import cycles
 from cyclebound.golden.dataflow.token_buffer import TokenBufferModel
-from cyclebound.golden.noc.arbiter import RoundRobinModel
 
 __all__ = ["SpecialUnitModel", "SpecialUnitResult"]
 

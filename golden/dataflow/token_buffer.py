@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cyclebound.golden.noc.arbiter import RoundRobinModel
+from cyclebound.golden.arbiter import RoundRobinModel
 
 __all__ = ["Firing", "TokenBufferModel", "TokenBufferResult"]
 

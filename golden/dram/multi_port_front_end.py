@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.dram.queued_request import HIGHEST
-from cyclebound.golden.noc.arbiter import RoundRobinModel
 
 __all__ = ["Forwarded", "MultiPortFrontEndModel"]
 

@@ -7,7 +7,7 @@ offer from g + 5 on. An output rests until it has handed its packet over, and so
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cyclebound.golden.noc.arbiter import RoundRobinModel
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.noc.routes import Tile
 from cyclebound.golden.noc.shmac_budget import IN_CYCLES, OUT_CYCLES
 from cyclebound.golden.noc.shmac_packet import ShmacPacket, ShmacPort, dimension_order

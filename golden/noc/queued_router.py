@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
-from cyclebound.golden.noc.arbiter import RoundRobinModel
+from cyclebound.golden.arbiter import RoundRobinModel
 
 __all__ = ["QueuedRouterModel"]
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cyclebound.golden.noc.arbiter import RoundRobinModel
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.noc.packet import CODE_BITS, COORDINATE_BITS
 from cyclebound.golden.noc.routes import Port, Tile
 

@@ -10,7 +10,7 @@ Ref: IEEE 754-2019; Sim-D, section 3.1.
 
 import numpy as np
 
-from cyclebound.golden.dataflow.operations import FLOAT_NAN as NAN
+from cyclebound.golden.floating import FLOAT_NAN as NAN
 
 __all__ = ["CONDITIONS", "NAN", "abs_", "add", "divide", "find", "float_of", "greater", "int_of",
            "lesser", "mad", "mul", "remainder", "shift_left", "shift_right", "signed", "sub",

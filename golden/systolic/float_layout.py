@@ -1,6 +1,6 @@
 """Widths and pipeline of the arrays that multiply bfloat16 and add in single precision."""
 
-from cyclebound.golden.dataflow.operations import PIPELINE_STAGES
+from cyclebound.golden.floating import FMA_STAGES
 
 __all__ = ["OPERAND_WIDTH", "STAGES", "SUM_WIDTH", "rows_under_way"]
 
@@ -9,7 +9,7 @@ OPERAND_WIDTH = 16
 
 SUM_WIDTH = 32
 
-STAGES = PIPELINE_STAGES
+STAGES = FMA_STAGES
 """Cycles from the operands of a multiply-add to its result."""
 
 

@@ -1,14 +1,14 @@
 """Golden model and bounds of the output-stationary array in floating point.
 
 Ref: thesis on AI accelerators, chapter 5.2: Table 5.1, Eq. 5.2 to 5.6; IEEE 754 for the
-arithmetic, in golden/dataflow/floating.py.
+arithmetic, in golden/floating.py.
 """
 
 from collections import deque
 from collections.abc import Sequence
 
 from cyclebound.golden.bound import prediction
-from cyclebound.golden.dataflow.floating import fused
+from cyclebound.golden.floating import fused
 from cyclebound.golden.systolic.bounds import Columns, K, M, N, Rows
 from cyclebound.golden.systolic.float_layout import STAGES
 from cyclebound.golden.systolic.mapping import Dataflow, ceil_div, map_product

@@ -1,7 +1,7 @@
 """Golden model and bounds of the weight-stationary array in floating point.
 
 Ref: thesis on AI accelerators, chapter 5.2: Table 5.2, and the mapping in mapping.py; IEEE 754
-for the arithmetic, in golden/dataflow/floating.py.
+for the arithmetic, in golden/floating.py.
 """
 
 from collections import deque
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cyclebound.golden.bound import prediction
-from cyclebound.golden.dataflow.floating import fused
+from cyclebound.golden.floating import fused
 from cyclebound.golden.systolic.bounds import Columns, K, M, N, Rows
 from cyclebound.golden.systolic.float_layout import STAGES, rows_under_way
 from cyclebound.golden.systolic.mapping import Dataflow, map_product

@@ -10,10 +10,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.hdl.dataflow.cache_bank import CacheBank
 from cyclebound.hdl.dataflow.layouts import LineRequestLayout, LineResponseLayout
 from cyclebound.hdl.interfaces import Strobe
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.shared import shared
 
 __all__ = ["BankedCache", "LinePort", "divided"]

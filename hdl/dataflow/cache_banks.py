@@ -11,10 +11,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.hdl.dataflow.answer_queue import AnswerQueue
 from cyclebound.hdl.dataflow.layouts import MemoryRequestLayout, MemoryResponseLayout
 from cyclebound.hdl.interfaces import Strobe
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["CacheBanks"]

@@ -10,11 +10,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dataflow.operations import OPERANDS, WIDTH, Operation, operands_of
-from cyclebound.hdl.dataflow.float_fma import FMA_STAGES, FloatFma
 from cyclebound.hdl.dataflow.integer_alu import ALU_STAGES, IntegerAlu
 from cyclebound.hdl.dataflow.layouts import TokenLayout
 from cyclebound.hdl.dataflow.parameters import check_depth
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
+from cyclebound.hdl.float_fma import FMA_STAGES, FloatFma
 
 __all__ = ["ComputeUnit", "ComputeUnitConfiguration"]
 

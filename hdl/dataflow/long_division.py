@@ -8,7 +8,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.dataflow.graph import Special
-from cyclebound.golden.dataflow.operations import FLOAT_NAN, WIDTH
+from cyclebound.golden.dataflow.operations import WIDTH
+from cyclebound.golden.floating import FLOAT_NAN
 from cyclebound.hdl.leading_zeros import leading_zeros
 
 __all__ = ["FloatDivider", "FloatRoot", "IntegerDivider", "make_block"]

@@ -13,10 +13,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BUFFERS, CLIENTS
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.hdl.dram.controller import DramController
 from cyclebound.hdl.dram.layouts import DramClient
 from cyclebound.hdl.interfaces import pass_through
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.hdl.parameters import check_integer
 
 __all__ = ["ClientArbiter", "SharedController"]

@@ -10,8 +10,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.end_to_end_data import WORD_BYTES
+from cyclebound.hdl.interfaces import MemoryPort
 from cyclebound.hdl.noc.packet_receiver import ReceivedLayout
-from cyclebound.hdl.sram.banked_memory import MemoryPort
 
 __all__ = ["BankWriter"]
 

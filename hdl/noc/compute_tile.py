@@ -13,9 +13,10 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.end_to_end_data import AHEAD, MULTIPLIER, SEED_BITS, WORD_BYTES
+from cyclebound.hdl.interfaces import MemoryPort
 from cyclebound.hdl.noc.packet_sender import TransactionLayout
 from cyclebound.hdl.parameters import check_integer
-from cyclebound.hdl.sram.banked_memory import MemoryPort, SramBank
+from cyclebound.hdl.sram.banked_memory import SramBank
 
 __all__ = ["ComputeTile", "FillLayout"]
 

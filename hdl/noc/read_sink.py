@@ -12,11 +12,12 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.end_to_end_data import WORD_BYTES
+from cyclebound.hdl.interfaces import MemoryPort
 from cyclebound.hdl.noc.bank_writer import BankWriter
 from cyclebound.hdl.noc.flit import FlitLayout
 from cyclebound.hdl.noc.packet_receiver import PacketReceiver
 from cyclebound.hdl.parameters import check_integer
-from cyclebound.hdl.sram.banked_memory import MemoryPort, SramBank
+from cyclebound.hdl.sram.banked_memory import SramBank
 
 __all__ = ["ReadSink"]
 

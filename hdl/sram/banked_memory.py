@@ -6,37 +6,15 @@ Ref: memory-composition, section III.A.
 from functools import cached_property
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Out
-from amaranth.utils import ceil_log2
+from amaranth.lib.wiring import In
 
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
+from cyclebound.hdl.interfaces import MemoryPort
 from cyclebound.hdl.parameters import check_integer
 
-__all__ = ["AccessLayout", "BankedMemory", "MemoryPort", "SramBank"]
-
-
-class AccessLayout(data.StructLayout):
-    """One word's access: ``address`` in words, ``write`` with a bit a byte (0 reads), ``data``."""
-
-    def __init__(self, *, words, word_bytes):
-        super().__init__({"address": unsigned(ceil_log2(words)), "write": unsigned(word_bytes),
-                          "data": unsigned(8 * word_bytes)})
-
-
-class MemoryPort(wiring.Signature):
-    """A requester's path to one bank, in the requester's directions.
-
-    ``request`` is taken in the cycle of its grant; a read's ``data`` are there in the cycle after
-    it, marked by ``valid``, and have to be taken then.
-    """
-
-    def __init__(self, *, words, word_bytes):
-        super().__init__({
-            "request": Out(stream.Signature(AccessLayout(words=words, word_bytes=word_bytes))),
-            "response": In(wiring.Signature({"valid": Out(1), "data": Out(8 * word_bytes)})),
-        })
+__all__ = ["BankedMemory", "SramBank"]
 
 
 def _check(**counts):

@@ -20,7 +20,8 @@ from cyclebound.golden.harness.faults import BANKED_MEMORY
 from cyclebound.hdl.harness.checker_slot import CheckerSlot
 from cyclebound.hdl.harness.latency_recorder import LatencyRecorder
 from cyclebound.hdl.harness.lfsr_source import LfsrSource
-from cyclebound.hdl.sram.banked_memory import AccessLayout, BankedMemory
+from cyclebound.hdl.interfaces import MemoryRequest
+from cyclebound.hdl.sram.banked_memory import BankedMemory
 
 __all__ = ["BankedMemoryHarness"]
 
@@ -219,7 +220,7 @@ class BankedMemoryHarness(wiring.Component):
         """
         memory = self.memory
         name = f"offer_{requester}"
-        offer = Signal(AccessLayout(words=memory.words, word_bytes=memory.word_bytes), name=name)
+        offer = Signal(MemoryRequest(words=memory.words, word_bytes=memory.word_bytes), name=name)
         chosen = Signal(range(max(2, memory.banks)), name=f"{name}_bank")
         m.d.comb += [
             chosen.eq(bank),

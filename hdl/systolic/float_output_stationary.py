@@ -12,8 +12,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, SUM_WIDTH
-from cyclebound.hdl.dataflow.float_fma import FMA_STAGES as STAGES
-from cyclebound.hdl.dataflow.float_fma import FloatFma
+from cyclebound.hdl.float_fma import FMA_STAGES as STAGES
+from cyclebound.hdl.float_fma import FloatFma
 from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.systolic.parts import delay, delay_lines
 

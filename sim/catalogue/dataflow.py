@@ -9,9 +9,9 @@ from cyclebound.golden.dataflow import bounds
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES
 from cyclebound.hdl.dataflow.compute_unit import ComputeUnit
 from cyclebound.hdl.dataflow.control_unit import ControlUnit
-from cyclebound.hdl.dataflow.float_fma import FloatFma
 from cyclebound.hdl.dataflow.load_store_unit import LoadStoreUnit
 from cyclebound.hdl.dataflow.token_buffer import TokenBuffer
+from cyclebound.hdl.float_fma import FloatFma
 from cyclebound.sim.describe.block import (
     FOLLOWED,
     Block,

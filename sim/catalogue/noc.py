@@ -1,7 +1,7 @@
 """Blocks of the networks on chip."""
 
 from cyclebound.golden.noc import bounds
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,

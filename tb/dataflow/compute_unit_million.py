@@ -4,12 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cyclebound.golden.dataflow.operations import (
-    FLOAT_NAN,
-    PIPELINE_STAGES,
-    Operation,
-    operands_of,
-)
+from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation, operands_of
+from cyclebound.golden.floating import FLOAT_NAN
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.float_cases import SPECIAL, hard_triple
 

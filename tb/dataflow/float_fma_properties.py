@@ -8,7 +8,8 @@ Ref: IEEE 754-2008, sections 4.3.1, 6.1 to 6.3.
 
 from amaranth.hdl import Assume, Cat, Const, Mux, Signal
 
-from cyclebound.golden.dataflow.operations import FLOAT_NAN, PIPELINE_STAGES
+from cyclebound.golden.dataflow.operations import PIPELINE_STAGES
+from cyclebound.golden.floating import FLOAT_NAN
 from cyclebound.tb.elastic_properties import ElasticCheck
 
 __all__ = ["FloatFmaCheck"]

@@ -10,13 +10,8 @@ from amaranth.hdl import Assert, Cat, Const, Cover, Module, Mux, Signal, Value
 
 from cyclebound.golden.dataflow.control import DELAY_SLOTS, Control
 from cyclebound.golden.dataflow.graph import Special
-from cyclebound.golden.dataflow.operations import (
-    FLOAT_NAN,
-    OPERANDS,
-    PIPELINE_STAGES,
-    Operation,
-    operands_of,
-)
+from cyclebound.golden.dataflow.operations import OPERANDS, PIPELINE_STAGES, Operation, operands_of
+from cyclebound.golden.floating import FLOAT_NAN
 from cyclebound.tb.assumed import fixed, owes
 from cyclebound.tb.watcher import Watcher, claim_kept
 

@@ -1,6 +1,6 @@
 """Testbench of the round-robin arbiter."""
 
-from cyclebound.golden.noc.arbiter import RoundRobinModel
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 _FEW = 4  # requesters of whom every set is tried

@@ -7,7 +7,7 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
 
 from cyclebound.golden.simd.scratchpad import ScratchpadTile, bus_lines
 from cyclebound.tb.assumed import owes
-from cyclebound.tb.systolic.product_timing import counted
+from cyclebound.tb.probe_state import counted
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["ScratchpadCheck", "ScratchpadTileProof"]

@@ -5,7 +5,7 @@ Ref: thesis on AI accelerators, chapter 5.2 (Figures 5.7 to 5.9).
 
 from amaranth.hdl import Assert, Cat, Cover, Module, Signal
 
-from cyclebound.golden.dataflow.operations import PIPELINE_STAGES
+from cyclebound.golden.systolic.float_layout import STAGES
 from cyclebound.tb.watcher import Watcher
 
 __all__ = ["FloatRowsProof"]
@@ -13,7 +13,7 @@ __all__ = ["FloatRowsProof"]
 
 class FloatRowsProof(Watcher):
     """A row of sums for each row of A that is accepted: it enters the queue after
-    ``PIPELINE_STAGES`` cycles for each row of PEs and one for each column, and finds room there.
+    ``STAGES`` cycles for each row of PEs and one for each column, and finds room there.
 
     Whatever is offered, and whatever the sink does: none is lost, and none comes of nothing. The
     array never waits, so that one row too many would be lost.
@@ -36,7 +36,7 @@ class FloatRowsProof(Watcher):
     def __init__(self, target):
         super().__init__(target)
         self._target = target
-        self.line = Signal(PIPELINE_STAGES * target.rows + target.columns)
+        self.line = Signal(STAGES * target.rows + target.columns)
 
     def elaborate(self, platform):
         m = Module()

@@ -16,7 +16,7 @@ from amaranth.lib import data
 
 from cyclebound.golden.systolic.mapping import Dataflow, map_product
 from cyclebound.tb.assumed import owes, stays
-from cyclebound.tb.systolic.product_timing import counted
+from cyclebound.tb.probe_state import counted
 from cyclebound.tb.watcher import Watcher, claim_kept
 
 __all__ = ["ArrayWatcher", "WeightStationaryBoundProof", "WeightStationaryCheck",

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import cache as golden
 from cyclebound.golden.dataflow.cache import LineAnswer, LineCacheModel
@@ -21,7 +22,6 @@ from cyclebound.golden.dataflow.line_cache_bounds import (
 )
 from cyclebound.golden.dataflow.line_memory import LineMemoryModel
 from cyclebound.golden.dataflow.load_store_unit import Access
-from cyclebound.golden.noc.arbiter import RoundRobinModel
 from cyclebound.hdl.dataflow import banked_cache as hdl
 from cyclebound.hdl.dataflow.cache import Cache
 from cyclebound.sim.catalogue import load

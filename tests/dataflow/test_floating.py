@@ -6,9 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from cyclebound.golden.dataflow import floating
+from cyclebound.golden import floating
 from cyclebound.golden.dataflow.compute_unit import evaluate
-from cyclebound.golden.dataflow.operations import FLOAT_NAN, Operation, operands_of
+from cyclebound.golden.dataflow.operations import Operation, operands_of
+from cyclebound.golden.floating import FLOAT_NAN
 from cyclebound.tb.float_cases import SPECIAL, hard_triple
 
 pytestmark = pytest.mark.unit

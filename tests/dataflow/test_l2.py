@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import cache as golden
 from cyclebound.golden.dataflow.cache import LineAnswer, LineRequest
@@ -14,7 +15,6 @@ from cyclebound.golden.dataflow.l2 import L2Model
 from cyclebound.golden.dataflow.l2_bounds import l2_flush, l2_read, l2_served, l2_taken
 from cyclebound.golden.dataflow.line_cache_bounds import line_access
 from cyclebound.golden.dataflow.line_memory import LineMemoryModel
-from cyclebound.golden.noc.arbiter import RoundRobinModel
 from cyclebound.hdl.dataflow import banked_cache
 from cyclebound.hdl.dataflow.banked_cache import divided
 from cyclebound.hdl.dataflow.l2 import L2

@@ -6,9 +6,9 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Module
 
+from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.noc import bounds
-from cyclebound.golden.noc.arbiter import RoundRobinModel
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.build.elaborate import watch
 from cyclebound.sim.proof.prove import prove

@@ -6,8 +6,8 @@ import functools
 import pytest
 
 from cyclebound.golden.noc.shmac_sharing import kind_of
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.hdl.noc import handshake_output
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim.catalogue import noc_shmac
 from cyclebound.sim.describe.block import Exploration
 from cyclebound.sim.proof.explore import explore

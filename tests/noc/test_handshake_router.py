@@ -13,7 +13,7 @@ from cyclebound.golden.noc import shmac_bounds as bounds
 from cyclebound.golden.noc.handshake_router import HandshakeRouterModel
 from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
 from cyclebound.golden.noc.shmac_packet import ShmacPacket, ShmacPort
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.hdl.noc.handshake_input import HandshakeInput
 from cyclebound.hdl.noc.handshake_output import HandshakeOutput
 from cyclebound.hdl.noc.handshake_router import HandshakeRouter

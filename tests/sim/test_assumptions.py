@@ -8,7 +8,7 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.describe.block import Block, Configuration, Property

@@ -57,7 +57,7 @@ def test_a_statement_and_its_check(statement, run, config):
     assert told["jobs"][0]["name"] == "noc.arbiter/four/cycle/1"
     assert told["verdicts"][0]["verdict"] == "exact"
     assert (told["proofs"][0]["status"], "seconds" in told["proofs"][0]) == ("proved", False)
-    assert {"golden/noc/arbiter.py", "hdl/noc/arbiter.py"} <= told["sources"].keys()
+    assert {"golden/arbiter.py", "hdl/arbiter.py"} <= told["sources"].keys()
     assert {"amaranth", "cocotb", "numpy"} <= told["packages"].keys()
     assert [*told["files"]] == ["jobs/log.txt"]
     check = verify(statement, run)
@@ -94,11 +94,11 @@ def test_files_of_a_run(statement, run):
 @unit
 def test_another_machine(statement, run, monkeypatch):
     machine = attesting._machine()
-    machine["sources"] = {**machine["sources"], "hdl/noc/arbiter.py": "other"}
+    machine["sources"] = {**machine["sources"], "hdl/arbiter.py": "other"}
     del machine["packages"]["amaranth"]
     monkeypatch.setattr(attesting, "_machine", lambda: {**machine, "compiler": "another"})
     assert verify(statement, run).differs == [
-        "sources: hdl/noc/arbiter.py differs", "packages: amaranth is not there",
+        "sources: hdl/arbiter.py differs", "packages: amaranth is not there",
         "compiler is another"]
 
 

@@ -9,7 +9,7 @@ from amaranth.hdl import Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.sram.banked_memory_harness import BankedMemoryHarness
 from cyclebound.sim.build.elaborate import (

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.bound import bound
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Exploration
 from cyclebound.sim.judge.verdict import judge

@@ -35,9 +35,9 @@ def run(text, name, **values):
 def test_a_file_that_hardware_reads_is_noticed(tmp_path):
     file = tmp_path / "table.txt"
     file.write_text("1")
-    (ROOT / "hdl/noc/arbiter.py").read_bytes()  # by this test, which is no hardware
+    (ROOT / "hdl/arbiter.py").read_bytes()  # by this test, which is no hardware
     assert NOC.beside() == DRAM.beside() == []
-    run("open(file).close()", "hdl/noc/arbiter.py", file=file)
+    run("open(file).close()", "hdl/arbiter.py", file=file)
     assert (NOC.beside(), DRAM.beside()) == ([str(file)], [])
     assert Identity("").beside() == [str(file)]
     assert not NOC.stands()
@@ -52,8 +52,8 @@ def test_a_file_that_hardware_reads_is_noticed(tmp_path):
 def test_in_whatever_way(tmp_path, text):
     file = tmp_path / "table.txt"
     file.write_text("1")
-    run(text, "golden/noc/arbiter.py", file=str(file))
-    assert Identity("", ("cyclebound.golden.noc.arbiter",)).beside() == [str(file)]
+    run(text, "golden/arbiter.py", file=str(file))
+    assert Identity("", ("cyclebound.golden.arbiter",)).beside() == [str(file)]
 
 
 @unit

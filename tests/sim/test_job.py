@@ -7,8 +7,8 @@ import re
 
 import pytest
 
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.hdl.dram.refresh_timer import RefreshTimer
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.build.elaborate import leave_unused

@@ -9,7 +9,7 @@ import re
 import pytest
 from amaranth.hdl import Const, Cover
 
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.sim import catalogue
 from cyclebound.sim.describe.block import Property
 from cyclebound.sim.judge.verdict import judge

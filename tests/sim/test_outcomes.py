@@ -150,10 +150,10 @@ def keys(job):
 
 
 @pytest.mark.parametrize(("file", "outcome", "design"), [
-    ("golden/noc/arbiter.py", True, False), ("golden/noc/bounds.py", False, True),
+    ("golden/arbiter.py", True, False), ("golden/noc/bounds.py", False, True),
     ("tb/noc/arbiter.py", True, False), ("tb/bench.py", True, False), ("tb/probe.py", True, True),
     ("tb/reads.py", True, True), ("sim/run/simulator.py", True, True),
-    ("sim/run/observations.py", True, True), ("hdl/noc/arbiter.py", False, True),
+    ("sim/run/observations.py", True, True), ("hdl/arbiter.py", False, True),
     ("sim/build/elaborate.py", False, True), ("sim/catalogue/noc.py", False, True),
     ("tb/noc/arbiter_properties.py", False, True), ("sim/report/report.py", False, False),
     ("tb/sram/banked_memory.py", False, False), ("hdl/dram/controller.py", False, False)])
@@ -415,14 +415,14 @@ def test_a_planted_change_runs_just_the_jobs_that_depend_on_it(project, tmp_path
     assert fresh[1] == first[1]
 
     # a wrong line of RTL: what is known is of another simulator
-    back = changed("hdl/noc/arbiter.py", " & ~lower.any() & ~higher.any()", " & ~lower.any()")
+    back = changed("hdl/arbiter.py", " & ~lower.any() & ~higher.any()", " & ~lower.any()")
     for _ in range(2):  # and what failed is not kept
         status, _, kept, _ = project()
         assert (status, set(kept.values())) == (1, {False})
     back()
 
     # another line, of hardware for more requesters: the same simulator
-    back = changed("hdl/noc/arbiter.py", "grant.eq(pool & -pool)", "grant.eq(pool)")
+    back = changed("hdl/arbiter.py", "grant.eq(pool & -pool)", "grant.eq(pool)")
     assert set(project()[2].values()) == {True}
     back()
 
@@ -462,7 +462,7 @@ def test_a_testbench_that_imports_at_run_time_is_not_kept(project, tmp_path):
 @pytest.mark.parametrize("where", ["elaborated", "imported"])
 def test_hardware_that_reads_a_text_is_elaborated_again(project, tmp_path, where):
     """What it reads is in no key; a table beside it would be."""
-    text, path = tmp_path / "text.txt", tmp_path / "copy/cyclebound/hdl/noc/arbiter.py"
+    text, path = tmp_path / "text.txt", tmp_path / "copy/cyclebound/hdl/arbiter.py"
     text.write_text("grant.eq(pool & -pool)")
     reads = f"open({str(text)!r}).read()"
     source = path.read_text()

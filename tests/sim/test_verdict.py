@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cyclebound.golden.bound import NotCovered, Range, bound
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Property, Testbench
 from cyclebound.sim.describe.variant import variant
 from cyclebound.sim.judge.verdict import FAILURES, judge

@@ -1,9 +1,9 @@
-"""What the lanes compute, against exact integers and the definition (`dataflow.floating`)."""
+"""What the lanes compute, against exact integers and the definition (`golden.floating`)."""
 
 import numpy as np
 import pytest
 
-from cyclebound.golden.dataflow import floating
+from cyclebound.golden import floating
 from cyclebound.golden.simd import arithmetic
 from cyclebound.golden.simd.arithmetic import NAN
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import Mux
 
-from cyclebound.golden.dataflow import floating
+from cyclebound.golden import floating
 from cyclebound.golden.simd.lane import evaluate
 from cyclebound.golden.simd.lane_operations import LaneOperation as Op
 from cyclebound.golden.simd.lane_operations import operands_of

@@ -15,7 +15,6 @@ from fractions import Fraction
 
 from pycparser import c_ast
 
-from cyclebound.golden.dataflow.floating import rounded
 from cyclebound.golden.dataflow.kernel import (
     FUNCTIONS,
     Float,
@@ -25,6 +24,7 @@ from cyclebound.golden.dataflow.kernel import (
     Kernel,
     KernelError,
 )
+from cyclebound.golden.floating import rounded
 from cyclebound.tools.dataflow.c_source import Macro, Source, parsed, place_of
 from cyclebound.tools.dataflow.returns import HIDDEN
 

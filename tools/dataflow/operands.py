@@ -10,7 +10,7 @@ import numpy as np
 
 from cyclebound.golden.dataflow.graph import Graph, Token
 from cyclebound.golden.dataflow.kernel import KernelError
-from cyclebound.golden.dataflow.operations import FLOAT_NAN
+from cyclebound.golden.floating import FLOAT_NAN
 from cyclebound.tools.dataflow.spans import ANY, LEAST, MASK, MOST, Span
 
 __all__ = ["Compiling", "Node", "Spilled", "Value", "constant", "float_bits", "literal", "operand",

@@ -29,7 +29,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, Grid, as_built
 from cyclebound.golden.simd.work_group import memory_of
-from cyclebound.hdl.noc.arbiter import RoundRobinArbiter
+from cyclebound.hdl.arbiter import RoundRobinArbiter
 from cyclebound.hdl.systolic.output_stationary import OutputStationaryArray
 from cyclebound.sim import catalogue
 from cyclebound.sim.build.elaborate import FlatTop, fields_json, leave_unused

@@ -5,11 +5,11 @@ Source: IEEE 754-2019, binary32, roundTiesToEven. Values are bit patterns (0 to 
 
 from fractions import Fraction
 
-from cyclebound.golden.dataflow.operations import FLOAT_NAN
+__all__ = ["FLOAT_NAN", "FMA_STAGES", "INFINITY", "add", "compare", "from_int", "fused", "is_nan",
+           "multiply", "parts", "rounded", "to_int", "value_of"]
 
-__all__ = ["INFINITY", "add", "compare", "from_int", "fused", "is_nan", "multiply", "parts",
-           "rounded", "to_int", "value_of"]
-
+FLOAT_NAN = 0x7FC0_0000  # the only NaN that an operation makes
+FMA_STAGES = 9           # cycles from operands to result of `fused`; the RTL has its own
 INFINITY = 0x7F80_0000
 _SIGN = 0x8000_0000
 _LEAST = -149  # exponent of the smallest subnormal number

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from cyclebound.golden.dataflow.operations import FLOAT_NAN
+from cyclebound.golden.floating import FLOAT_NAN
 from cyclebound.hdl.float_format import BIAS, FRACTION, INFINITY, round_to_even, unpack
 from cyclebound.hdl.leading_zeros import leading_zeros
 
