@@ -28,7 +28,7 @@ COMPOSED = {  # systems, of which parts come from other families: which files, a
     "noc/(compute_tile|read_sink).py": {"sram"},
     "shmac/.*": {"noc"},
     "simd/.*": {"dram"},
-    "systolic/dram_memory.py": {"dram"},
+    "systolic/dram_memory.*": {"dram"},
 }
 OURS_OUTSIDE = {"golden": {"numpy", "scipy", "networkx", "ortools"}, "hdl": {"amaranth"}}
 # Modules that say how long hardware takes, and names of such numbers.

@@ -35,14 +35,15 @@ from cyclebound.golden.dram.bounds import Bursts, Write, tile_issue_delay
 from cyclebound.golden.dram.request import CLIENTS
 from cyclebound.golden.dram.timing import Part, part_named
 
-__all__ = ["FRONT", "REFUSED", "client_grant", "client_slot_completion", "client_tile",
-            "client_tile_refreshed", "least_window"]
+__all__ = ["FRONT", "REFUSED", "START", "client_grant", "client_slot_completion", "client_tile",
+           "client_tile_refreshed", "client_turn", "least_window"]
 
 FRONT = 16
 """Cycles from a grant to the first command of a tile."""
 REFUSED = 18
 """Cycles from the grant of a request that is refused to the next grant, at most."""
-_START = 6    # cycles from a grant to the start, from which on no refresh goes before the request
+START = 6
+"""Cycles from a grant to the start, from which on no refresh goes before the request."""
 _MAPPING = 6  # cycles by which a mapping that was taken holds up a grant
 
 _SHARED = ("each other client may have a request, of at most its longest, in any cycle, also one "
@@ -75,19 +76,35 @@ def client_grant(*, part: str | Part, others: Sequence[int | None], own: int = 0
     """
     device = part_named(part)
     check_count("own longest request", own, least=0)
-    late = max(0, FRONT + 1 - device.nRP)
-    waits = 0
-    for number, longest in enumerate(others):
+    waits = max(1, _turns(device, others, mappings)) + _MAPPING * mappings
+    if not refreshes:
+        return waits
+    due = -(-(own + waits + START) // (device.nREFI - device.nRFC))
+    return waits + due * device.nRFC
+
+
+def _turns(device: Part, clients: Sequence[int | None], mappings: bool) -> int:
+    """Cycles in which each of these clients has a request granted, until the next grant."""
+    late, turns = max(0, FRONT + 1 - device.nRP), 0
+    for number, longest in enumerate(clients):
         if longest is None:
             raise NotCovered(f"other client {number} has no longest request, so that a request may "
                              "wait for it without end")
         check_count(f"longest request of other client {number}", longest)
-        waits += max(longest + late, REFUSED) + _MAPPING * mappings
-    waits = max(1, waits) + _MAPPING * mappings
-    if not refreshes:
-        return waits
-    due = -(-(own + waits + _START) // (device.nREFI - device.nRFC))
-    return waits + due * device.nRFC
+        turns += max(longest + late, REFUSED) + _MAPPING * mappings
+    return turns
+
+
+def client_turn(*, part: str | Part, others: Sequence[int | None], own: int,
+                mappings: bool = False) -> int:
+    """Cycles from the grant of a client's request of issue delay ``own`` to that of its next one,
+    which is on offer in time: by the time that the controller is free. No refresh is among them.
+
+    Arguments are those of `client_grant`; it raises the same.
+    """
+    check_count("own longest request", own)
+    device = part_named(part)
+    return _turns(device, others, mappings) + _turns(device, [own], mappings)
 
 
 def _tile(part: str | Part, clients: int, bursts: int, write: int, other_bursts: int,
@@ -161,4 +178,4 @@ def client_slot_completion(*, part: str | Part, period: Period, bursts: Bursts, 
     if period < least:
         raise NotCovered(f"the period must be at least {least}, with a window for a request of "
                          f"{delay} cycles and another client's, not {period}")
-    return 1 + period + max(FRONT, _START + part_named(part).nRFC) + delay
+    return 1 + period + max(FRONT, START + part_named(part).nRFC) + delay

@@ -1,56 +1,164 @@
-"""The accelerator's memory as a DRAM controller keeps its promises: from bounds to a `Memory`.
+"""The accelerator's memory in a DRAM: how its transfers are cut, and when their beats move.
 
-A transfer is cut into tiles of a few bursts, which the controller serves one after the other. The
-worst that can happen to a tile are the bounds of golden/dram: its issue delay, and the refreshes
-that are owed or fall due. From these follow the delay of the first beat and an interval of the
-others that no transfer exceeds, of whatever length.
+A transfer is cut into tiles of ``bursts`` bursts, where these end in the buffer; the first and
+last tile may be shorter. A tile is asked for as soon as one of ``slots`` slots is free. Beats of a
+load move when their tile is complete; a tile of a store is asked for when all of its beats have
+moved, and the last beat is taken when it is in DRAM.
+
+**One tile.** A request is on offer in the cycle after the transfer's; it is granted ``wait``
+cycles later (`client_grant`), and completed 16 cycles and an issue delay D after that. Two more
+cycles bring the first beat of a load from its slot.
+
+**Tiles in a row.** The next grant of a client whose request waits is a turn after the last one
+(`client_turn`), or a period, where clients have windows. So a tile more takes a turn more, whatever
+it has of words: a transfer that begins with the last beat of a tile, or a store that ends with the
+first of one, waits a whole tile for one beat.
+
+**Slots.** A tile whose slot is not free is asked for later than its turn: when the last beat of the
+tile has moved that was there before. That costs nothing if the slots' other tiles take as long to
+move as a tile takes to come, refreshes included.
 """
 
+import functools
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import ceil
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-from cyclebound.golden.bound import Range, bound, check_count
+from cyclebound.golden.bound import NotCovered, Range, bound, check_count
 from cyclebound.golden.dram.bounds import tile_issue_delay
-from cyclebound.golden.dram.pipeline_bounds import controller_completion, with_refreshes
+from cyclebound.golden.dram.client_bounds import FRONT, START, client_grant, client_turn
+from cyclebound.golden.dram.request import BURST_BYTES
 from cyclebound.golden.dram.timing import Part, part_named
-from cyclebound.golden.systolic.accelerator import Beats, Memory, transfer_cycles
+from cyclebound.golden.systolic.accelerator import Beats, Memory
 
-__all__ = ["behind_dram", "dram_clocks", "dram_transfer"]
+__all__ = ["DramTile", "behind_dram", "dram_transfer", "dram_transfer_refreshed", "tiles_of"]
 
-Bytes = Annotated[int, Range(1, 64, says="bytes of a beat, a divisor of 64")]
-Clocks = Annotated[int, Range(1, says="DRAM clocks in a cycle of the accelerator")]
+Bytes = Annotated[int, Range(1, BURST_BYTES, says="bytes of a beat, a divisor of 64")]
 Bursts = Annotated[int, Range(1, says="bursts of a tile")]
+Slots = Annotated[int, Range(2, says="tiles that are kept")]
+First = Annotated[int, Range(0, says="beats of the first tile before the transfer's first one")]
+Write = Annotated[int, Range(0, 1, says="0 of a load, 1 of a store")]
+OtherBursts = Annotated[int, Range(0, says="bursts of the other client's longest tile; 0: silent")]
 
-_BURST_BYTES = 64
-OWED = 8
-"""Refreshes that a controller may have put off when a transfer begins."""
-
-
-def _tiles(count: int, beat_bytes: int, bursts: int) -> int:
-    return -(-count * beat_bytes // (bursts * _BURST_BYTES))
-
-
-def _issue_delay(part: Part, bursts: int) -> int:
-    return max(tile_issue_delay(part=part, bursts=bursts, write=write) for write in (0, 1))
+_READ = 2  # cycles from a tile's completion to its first beat
+_DONE = 1  # from a completion until it is seen
 
 
-def dram_clocks(part: Part | str, *, count: int, beat_bytes: int, bursts: int = 16) -> int:
-    """DRAM clocks until the last of ``count`` beats has moved, in the worst case.
+class DramTile(NamedTuple):
+    """A tile of a transfer: its first beat's number in the buffer, its beats, and the bursts that
+    they lie in."""
 
-    Tiles of ``bursts`` bursts, each an issue delay after the one before; the first one passes
-    the controller; ``OWED`` refreshes come first, and others when they fall due.
+    beat: int
+    beats: int
+    bursts: int
+
+
+def tiles_of(*, beat: int, count: int, beat_bytes: int, bursts: int = 16) -> Iterator[DramTile]:
+    """The tiles of a transfer of ``count`` beats from ``beat`` on, in order.
+
+    Raises `NotCovered` unless ``beat_bytes`` divide a burst's, and all others are counts.
     """
+    for thing, value in (("beat bytes", beat_bytes), ("bursts", bursts), ("count", count)):
+        check_count(thing, value)
+    check_count("beat", beat, least=0)
+    if BURST_BYTES % beat_bytes:
+        raise NotCovered(f"beat bytes must divide {BURST_BYTES}, not {beat_bytes}")
+    burst = BURST_BYTES // beat_bytes
+    end = beat + count
+    while beat < end:
+        last = min(end, (beat // (bursts * burst) + 1) * bursts * burst)
+        yield DramTile(beat, last - beat, (last - 1) // burst - beat // burst + 1)
+        beat = last
+
+
+def _cycles(device: Part, tiles: Sequence[DramTile], write: int, slots: int,
+            others: Sequence[int | None], *, refreshes: bool) -> int:
+    """Cycles from a request to its last beat, both included, and before it is granted."""
+    delays = {tile.bursts: tile_issue_delay.function(part=device, bursts=tile.bursts, write=write)
+              for tile in tiles}
+    wait = client_grant(part=device, others=others, refreshes=False)
+    grants: list[int] = []
+    over: list[int] = []   # in which cycles they are completed
+    moved: list[int] = []  # in which cycles their last beats have moved to or from their slots
+    for number, tile in enumerate(tiles):
+        before = number - slots
+        start = moved[-1] + 1 if moved else 1
+        if write:
+            moved.append(max(start, over[before] + _DONE if before >= 0 else 0) + tile.beats - 1)
+            offered = moved[-1] + 1
+        else:
+            offered = moved[before] + 1 if before >= 0 else 1
+        turn = (grants[-1] + client_turn(part=device, others=others,
+                                         own=delays[tiles[number - 1].bursts]) if grants else 0)
+        grants.append(max(offered + wait, turn))
+        over.append(grants[-1] + FRONT + delays[tile.bursts])
+        if not write:
+            moved.append(max(start, over[-1] + _DONE) + tile.beats - 1)
+    cycles = 1 + (over[-1] + _DONE if write else moved[-1] + _READ - _DONE)
+    if not refreshes:
+        return cycles
+    window = max(delays.values()) + grants[-1] - 1 + START
+    return cycles + -(-window // (device.nREFI - device.nRFC)) * device.nRFC
+
+
+def _transfer(part: str | Part, count: int, first: int, write: int, size: int, bursts: int,
+              slots: int, other_bursts: int, other_write: int, *, refreshes: bool) -> int:
     device = part_named(part)
-    last = max(controller_completion(part=device, bursts=bursts, write=write) for write in (0, 1))
-    others = (_tiles(count, beat_bytes, bursts) - 1) * _issue_delay(device, bursts)
-    return with_refreshes(part=device, cycles=last + others, owed=OWED)
+    tiles = list(tiles_of(beat=first, count=count, beat_bytes=size, bursts=bursts))
+    check_count("slots", slots, least=2)
+    check_count("bursts of the other client", other_bursts, least=0)
+    others = [tile_issue_delay.function(part=device, bursts=other_bursts, write=other_write)
+              ] if other_bursts else []
+    cycles = _cycles(device, tiles, write, slots, others, refreshes=refreshes)
+    if not refreshes:
+        return cycles
+    memory = _promised(device, size, bursts, slots, tuple(others))
+    return min(cycles, memory.delay + (count - 1) * memory.interval + 1)
 
 
-def behind_dram(part: Part | str, *, beat_bytes: int, clocks: int, bursts: int = 16) -> Memory:
+@functools.cache
+def _promised(device: Part, size: int, bursts: int, slots: int, others: tuple[int, ...]) -> Memory:
+    return behind_dram(device, beat_bytes=size, clocks=1, bursts=bursts, slots=slots, others=others)
+
+
+_SHARED = ("one other client may have a tile of at most its longest in any cycle; both buffers "
+           "begin at a burst, and nothing is mapped; the accelerator takes and offers a beat in "
+           "each cycle")
+
+
+@bound(formula="the tiles' grants, each a turn after the last or a wait after its offer, and their "
+               "beats, in order", source="this project",
+       environment=_SHARED + "; no refresh is owed, under way or falls due meanwhile")
+def dram_transfer(*, part: str | Part, count: Beats, first: First, write: Write, size: Bytes,
+                  bursts: Bursts, slots: Slots, other_bursts: OtherBursts = 0,
+                  other_write: Write = 0) -> int:
+    """Cycles from the request of a load or a store to its last beat, both included.
+
+    See the module's docstring. ``size`` are bytes of a beat, ``bursts`` and
+    ``slots`` those of the accelerator's memory.
+    """
+    return _transfer(part, count, first, write, size, bursts, slots, other_bursts,
+                     other_write, refreshes=False)
+
+
+@bound(formula="dram_transfer + ceil((D + last grant + 6) / (nREFI - nRFC)) * nRFC, or what "
+               "behind_dram promises, if that is less",
+       source="this project", environment=_SHARED + "; refreshes fall due in any cycle")
+def dram_transfer_refreshed(*, part: str | Part, count: Beats, first: First, write: Write,
+                            size: Bytes, bursts: Bursts, slots: Slots,
+                            other_bursts: OtherBursts = 0, other_write: Write = 0) -> int:
+    """`dram_transfer` with refreshes. They delay it that fall due after the grant before its first
+    tile's, a longest tile earlier, and not after the last one's start, as in `client_grant`. Where
+    beats take longer than tiles, most of them delay none: see `behind_dram`."""
+    return _transfer(part, count, first, write, size, bursts, slots, other_bursts,
+                     other_write, refreshes=True)
+
+
+def behind_dram(part: Part | str, *, beat_bytes: int, clocks: int, bursts: int = 16, slots: int = 8,
+                others: Sequence[int | None] = (), period: int | None = None,
+                mappings: bool = False) -> Memory:
     """A `Memory` that is never faster than a DRAM in its worst case.
-
-    Raises `ValueError` for an unknown part, and for ``beat_bytes`` that do not divide 64.
 
     Parameters
     ----------
@@ -60,38 +168,60 @@ def behind_dram(part: Part | str, *, beat_bytes: int, clocks: int, bursts: int =
         Of the accelerator's beats, a divisor of 64.
     clocks : int
         DRAM clocks in a cycle of the accelerator.
-    bursts : int
-        Of a tile.
+    bursts, slots : int
+        Of a tile, and the tiles that are kept.
+    others : sequence of int or None
+        The longest request of each other client, as of `client_grant`.
+    period : int or None
+        Cycles of all clients' windows; None: turns.
+    mappings : bool
+        Whether buffers may be mapped meanwhile.
 
-    Derivation: `dram_clocks` for t tiles is at most x (C + (t - 1) L) + R with x =
-    nREFI / (nREFI - nRFC), C the controller's time for a tile, L its issue delay, and R the time
-    of all refreshes that are owed and of one more, with those that fall due meanwhile. In beats, a
-    tile is b of them: the interval is x L / b, rounded up to cycles, and the delay what is left
-    for t = 1.
+    Raises
+    ------
+    NotCovered
+        For ``beat_bytes`` that do not divide 64, and for a client without a longest request.
+    ValueError
+        For an unknown part.
+
+    Notes
+    -----
+    In clocks, with i the interval, b the beats of a tile, D its longest issue delay, T its turn:
+    the beats of a tile take i b at least, so that tiles keep up if ``i b >= x T``, where x =
+    nREFI / (nREFI - nRFC) has room for refreshes. What a tile that is short of beats takes longer
+    than these do is E, at most: of one with q bursts, its turn less ``i`` for each beat that it has
+    more than one. So ``delay = 18 + wait + D + max(clocks, E) + R``, where R has the refreshes of
+    a time in which there is one tile more. Slots cost nothing if ``delay <= (slots - 1) i b``. The
+    interval is the least that satisfies both. In windows, a turn is a period, x is 1, and the
+    refresh that a window has room for is in the wait.
     """
     device = part_named(part)
-    for thing, value in (("beat bytes", beat_bytes), ("clocks", clocks), ("bursts", bursts)):
-        check_count(thing, value)
-    if _BURST_BYTES % beat_bytes:
-        raise ValueError(f"beat bytes must divide {_BURST_BYTES}, not {beat_bytes}")
-    inflation = Fraction(device.nREFI, device.nREFI - device.nRFC)
-    beats = bursts * _BURST_BYTES // beat_bytes
-    first = max(controller_completion(part=device, bursts=bursts, write=write) for write in (0, 1))
-    refreshes = (inflation * OWED + 1) * device.nRFC
-    return Memory(ceil((inflation * first + refreshes) / clocks),
-                  ceil(inflation * _issue_delay(device, bursts) / (beats * clocks)))
-
-
-@bound(formula="transfer_cycles with the delay and interval of behind_dram", source="this project",
-       environment="the DRAM serves the accelerator alone; any row may be open before, and as many "
-                   "refreshes may be owed as are ever postponed")
-def dram_transfer(*, part: Part | str, count: Beats, beat_bytes: Bytes, clocks: Clocks,
-                  bursts: Bursts = 16) -> int:
-    """Cycles of a load or a store whose memory is a DRAM.
-
-    Unit: cycles. Counted as of `transfer_cycles`.
-
-    Derivation: that of `behind_dram`, which promises no less than the DRAM keeps.
-    """
-    memory = behind_dram(part, beat_bytes=beat_bytes, clocks=clocks, bursts=bursts)
-    return transfer_cycles(count=count, delay=memory.delay, interval=memory.interval)
+    for thing, value, least in (("clocks", clocks, 1), ("slots", slots, 2)):
+        check_count(thing, value, least=least)
+    tile = next(tiles_of(beat=0, count=bursts * BURST_BYTES, beat_bytes=beat_bytes, bursts=bursts))
+    turns: list[int] = []  # by bursts of a tile
+    delays: list[int] = []
+    for touched in range(1, bursts + 1):
+        delays.append(max(tile_issue_delay(part=device, bursts=touched, write=write)
+                          for write in (0, 1)))
+        turns.append(client_turn(part=device, others=others, own=delays[-1], mappings=mappings)
+                     if period is None else period)
+    longest, turn = max(delays), max(turns)
+    if period is None:
+        wait = client_grant(part=device, others=others, refreshes=False, mappings=mappings)
+        left = device.nREFI - device.nRFC
+        keeps_up = Fraction(device.nREFI, left) * turn
+        refreshes = device.nRFC * (1 + Fraction(longest + wait + turn + START, left))
+    else:
+        check_count("period", period)
+        wait, keeps_up = period + max(FRONT, START + device.nRFC) - FRONT, Fraction(period)
+        refreshes = Fraction(0)
+    interval = 0
+    while True:
+        interval += 1
+        beat = interval * clocks
+        short = max(taken - more * (tile.beats // bursts) * beat
+                    for more, taken in enumerate(turns))  # than a burst
+        delay = FRONT + _READ + wait + longest + max(clocks, short) + refreshes
+        if tile.beats * beat >= keeps_up and (slots - 1) * tile.beats * beat >= delay:
+            return Memory(ceil(delay / clocks), interval)

@@ -5,13 +5,17 @@ import functools
 from cyclebound.golden.systolic.accelerator import compute_cycles, transfer_cycles
 from cyclebound.golden.systolic.accelerator_layout import Operation
 from cyclebound.golden.systolic.accelerator_plan import layer_cycles
+from cyclebound.golden.systolic.dram_memory import dram_transfer, dram_transfer_refreshed
 from cyclebound.golden.systolic.im2col import im2col_cycles
 from cyclebound.golden.systolic.max_pooling import pool_cycles
 from cyclebound.golden.systolic.post_processing import post_process
 from cyclebound.hdl.systolic.accelerator import Accelerator
+from cyclebound.hdl.systolic.dram_memory import SharedDramMemory
+from cyclebound.hdl.systolic.dram_memory_harness import DramMemoryHarness
 from cyclebound.hdl.systolic.im2col import Im2col
 from cyclebound.hdl.systolic.max_pooling import MaxPooling
 from cyclebound.hdl.systolic.post_processing import PostProcessing
+from cyclebound.sim.catalogue.dram import pins
 from cyclebound.sim.catalogue.systolic import until
 from cyclebound.sim.describe.block import (
     Block,
@@ -36,6 +40,13 @@ _ACCEPTED = f"{taken('command')} & idle"
 _COMPUTES = f"(command.payload.operation == {Operation.COMPUTE.value})"
 # The cycle after the last one with something to do: what ends there begins a cycle late, too.
 _IDLES = "idle & past(~idle)"
+
+_PART = "ddr4-3200aa-x16"  # Sim-D, Table 1
+# A transfer with its memory: from its request to its last beat.
+_MOVES = Probe(start=taken("requests"), end=f"{taken('read')} | {taken('write')}",
+               ends="requests.payload.count",
+               request={"count": "requests.payload.count", "write": "requests.payload.write"})
+
 
 def _every_sum(parameters):
     """All scales, each with all sums and biases; none where that would take minutes."""
@@ -211,5 +222,26 @@ BLOCKS = (
             "cyclebound.sim.pictures.roofline:figure"),),
         signals=("top.dut.command__valid", "top.dut.requests__valid", "top.dut.read__valid",
                  "top.dut.write__valid", "top.dut.active", "top.dut.idle"),
+    ),
+    Block(
+        name="systolic.dram_memory",
+        summary="the accelerator's memory in a DRAM: its transfers as tiles of a client",
+        component=SharedDramMemory,
+        configurations={
+            "4": Configuration({"size": 4, "part": _PART, "bursts": 4, "slots": 4}),
+            # whose tiles come as fast as the accelerator takes a beat in each cycle
+            "8": Configuration({"size": 8, "part": _PART, "bursts": 32, "slots": 8}),
+            "16": Configuration({"size": 16, "part": _PART, "bursts": 16, "slots": 2}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.systolic.dram_memory", top=DramMemoryHarness,
+                      checker=pins, probed=lambda harness: harness.inner, quick=("4",)),
+        ),
+        bounds=(
+            BoundBinding("transfer", dram_transfer, _MOVES),
+            BoundBinding("refreshed", dram_transfer_refreshed, _MOVES),
+        ),
+        signals=("top.dut.requests__valid", "top.dut.read__valid", "top.dut.write__ready",
+                 "top.dut.idle", "top.dut.fault", "top.command.op"),
     ),
 )

@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_layer import Layer, product_layer
 from cyclebound.golden.systolic.accelerator_network import MOBILENET_224, NETWORKS, chained
 from cyclebound.golden.systolic.accelerator_plan import Device, plan_layer, program_cycles
-from cyclebound.golden.systolic.dram_memory import behind_dram
+from cyclebound.golden.systolic.dram_memory import behind_dram, dram_transfer
 from cyclebound.golden.systolic.layers import LENET_5, Convolution, Product
 from cyclebound.golden.systolic.overlapped_output import overlapped_macs
 from cyclebound.golden.systolic.planner import Machine, plan
@@ -108,10 +109,24 @@ def test_the_roofline_is_what_its_command_prints():
 
 
 @pytest.mark.unit
-def test_memory_by_the_bounds_of_a_dram():
-    memory = behind_dram("ddr4-3200aa-x16", beat_bytes=8, clocks=16)
-    assert memory.interval == 1
-    assert TEXT.says(f"comes within {memory.delay} cycles, and one in each cycle after that")
+@pytest.mark.parametrize(("row", "shape"), [
+    ("a DRAM clock is a cycle, tiles of 32 bursts, no other client", {"clocks": 1, "bursts": 32}),
+    ("the same beside a client with tiles of 16 bursts", {
+        "clocks": 1, "bursts": 32,
+        "others": [tile_issue_delay(part="ddr4-3200aa-x16", bursts=16, write=1)]}),
+    ("16 DRAM clocks to a cycle, tiles of 16 bursts, no other client", {"clocks": 16}),
+])
+def test_memory_by_the_bounds_of_a_dram(row, shape):
+    memory = behind_dram("ddr4-3200aa-x16", beat_bytes=8, **shape)
+    assert f"| {row} | {memory.delay:,} | {memory.interval} |" in PAGE
+
+
+@pytest.mark.unit
+def test_a_transfer_that_begins_with_a_tiles_last_beat():
+    kind = {"part": "ddr4-3200aa-x16", "write": 0, "size": 8, "bursts": 16, "slots": 8,
+            "count": 128}
+    longer = dram_transfer(**kind, first=127) - dram_transfer(**kind, first=0)
+    assert TEXT.says(f"waits {longer} cycles longer than one that begins with its first")
 
 
 @pytest.mark.unit
