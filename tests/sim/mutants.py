@@ -69,7 +69,7 @@ class Mutant:
 
 def component_of(block: Block, mutant: Mutant | None) -> Make:
     """The block's component from a fresh module, with the mutant's fault in it if there is one."""
-    original = importlib.import_module(f"cyclebound.hdl.{block.name}")
+    original = importlib.import_module(block.component.__module__)
     source = inspect.getsource(original)
     module = types.ModuleType(f"{original.__name__}_mutant")
     text = mutant.edit(source) if mutant else source
