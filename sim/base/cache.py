@@ -32,7 +32,8 @@ _MANIFEST = "manifest.json"
 _CODE = "manifest.mac"  # of kind, key and manifest
 # the kinds of entries that say something of hardware, or from which that follows
 _EVIDENCE = {"content", "dram-table", "drawing", "fpga", "icarus", "job", "linked", "outcome",
-             "picture", "proof", "certificate", "runtime", "verilator", "verilog-module"}
+             "picture", "proof", "certificate", "runtime", "verdict", "verilator",
+             "verilog-module"}
 _since = [0.0]  # s
 _known: set[tuple[Path, float]] = set()  # entries that `find_once` has found, and since when
 _ROOM = 1 << 16  # bytes: with less, a tool that fails may have failed for that

@@ -25,7 +25,8 @@ from cyclebound.sim.describe.variant import UNCHANGED, Changes, varied
 from cyclebound.sim.drawing.drawing import Drawing, with_picture
 from cyclebound.sim.fpga.placement import Figures, place_and_route
 from cyclebound.sim.judge.cross_check import CrossChecked, cross_check, cross_checks_of
-from cyclebound.sim.judge.verdict import Verdict, judge
+from cyclebound.sim.judge.kept import KeptVerdicts
+from cyclebound.sim.judge.verdict import Verdict
 from cyclebound.sim.mutation.rows import read_campaign, read_campaigns
 from cyclebound.sim.proof.certify import certified
 from cyclebound.sim.proof.explore import explore
@@ -221,9 +222,10 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
             awaited = Counter((job.block, job.configuration) for job in todo)
             places = [*dict.fromkeys((job.block, job.configuration) for job in jobs)]
             judged: dict[tuple[str, str], list[Verdict]] = {}
+            kept = KeptVerdicts(plan.pages, since)
 
             def announce(place: tuple[str, str]) -> None:
-                judged[place] = _judge_one(plan, *place, results)
+                judged[place] = _judge_one(plan, *place, results, kept)
                 for row in _weighed(plan, *place, judged[place], results, final=False):
                     tell(row)
 
@@ -264,7 +266,8 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     results.cross_check(table)
                     if not table.passed:
                         tell(table)
-                verdicts = judge_places(plan, places, results, judged)
+                verdicts = judge_places(plan, places, results, judged, since)
+                kept.close()
                 for _, figures in completed(placed, "place and route", report):
                     if isinstance(figures, UserError):
                         problems.append(figures)
@@ -305,14 +308,14 @@ def _prepare(plan: Plan, jobs: list[Job], results: Results, **facts: str) -> Non
                  options=meta.get("options", plan.options))
 
 
-def _judge_one(plan: Plan, name: str, configuration: str, results: Results,
+def _judge_one(plan: Plan, name: str, configuration: str, results: Results, kept: KeptVerdicts,
                proofs: Sequence[Proof] = ()) -> list[Verdict]:
     """Judge a configuration by what the results hold now."""
     block = next(block for block in plan.blocks if block.name == name)
-    rows = judge(block, configuration, results.observations(name, configuration),
-                 [replace(proof, parameters=plan.changes.local(proof.parameters))
-                  for proof in proofs if proof.block == name],
-                 _without_result(results, name, configuration))
+    rows = kept.judge(block, configuration, [*results.observations(name, configuration)],
+                      [replace(proof, parameters=plan.changes.local(proof.parameters))
+                       for proof in proofs if proof.block == name],
+                      _without_result(results, name, configuration))
     for row in rows:
         row.domain, row.detail = map(plan.changes.without_paths, (row.domain, row.detail))
     if left_out(plan, block, configuration):  # they may be what sees the rest
@@ -346,20 +349,23 @@ def _without_result(results: Results, block: str, configuration: str) -> list[st
 
 
 def judge_places(plan: Plan, places: Iterable[tuple[str, str]], results: Results,
-                 judged: Mapping[tuple[str, str], list[Verdict]] = MappingProxyType({})
-                 ) -> list[Verdict]:
+                 judged: Mapping[tuple[str, str], list[Verdict]] = MappingProxyType({}),
+                 since: float = 0.0) -> list[Verdict]:
     """Judge configurations, each a block's and its own name, with all that has been proved, and
     compare them with the baseline.
 
     ``judged`` holds what is known without proofs: those of blocks of which none claims a bound.
+    ``since`` is as of `cyclebound.sim.judge.kept.KeptVerdicts`.
     """
+    keep = KeptVerdicts(plan.pages, since)
     kept = results.rows("proof")
     proofs = [Proof(**row) for row in kept]
     claimed = {proof.block for proof in proofs if proof.claims}
     claimed |= {campaign.block for campaign in read_campaigns(results.folder)}
     rows = [row for place in places for row in _weighed(
         plan, *place, judged[place] if place in judged and place[0] not in claimed
-        else _judge_one(plan, *place, results, proofs), results, final=True)]
+        else _judge_one(plan, *place, results, keep, proofs), results, final=True)]
+    keep.close()
     blocks = {block.name: block for block in plan.blocks}
     for old in results.rows("verdict"):  # of an earlier run in this folder, with another baseline
         block = blocks.get(old["block"])

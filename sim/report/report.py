@@ -9,9 +9,10 @@ section too.
 """
 
 import base64
+import functools
 import hashlib
-import io
 import itertools
+import json
 import math
 import re
 import shlex
@@ -36,8 +37,11 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from cyclebound.sim.base.cache import find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.folders import job_folder
+from cyclebound.sim.base.installed import everything
+from cyclebound.sim.build.sources import closure
 from cyclebound.sim.drawing.drawing import Drawing
 from cyclebound.sim.drawing.lanes import gtkwave, read_lanes, surfer
 from cyclebound.sim.judge.verdict import Verdict
@@ -313,6 +317,23 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
     counts = sorted((latency, count) for latency, count in counts if count)
     if len(counts) < 2:  # which is a sentence
         return None
+    said = f"Histogram: {len(counts)} latencies from {counts[0][0]:,} to {counts[-1][0]:,}"
+    if allowed is not None:
+        said += f", bound {allowed:,}"
+    place, _ = find_or_make("histogram", key_of(_code(), everything(), counts, allowed),
+                            lambda folder: _draw(folder, counts, allowed))
+    return _inline(key, (place / "drawing.svg").read_bytes(), said,
+                   json.loads((place / "titles.json").read_text()))
+
+
+@functools.cache
+def _code() -> str:
+    return closure(__name__)
+
+
+def _draw(folder: Path, counts: Sequence[tuple[int, int]], allowed: int | None) -> None:
+    """The drawing of a histogram, and what its bars are called: a third of a second of matplotlib,
+    and a page has a hundred, of which most are as in the last run."""
     latencies, requests = zip(*counts, strict=True)
     limit = latencies[-1] if allowed is None else allowed
     low, high = min(latencies[0], limit), max(latencies[-1], limit)
@@ -341,12 +362,8 @@ def _histogram(key: str, counts: Iterable[Iterable[int]], allowed: int | None) -
             axes.annotate(f"bound {allowed:,}", (allowed + 0.5, 1), (6 * side, 7), color=_INK,
                           xycoords=axes.get_xaxis_transform(), textcoords="offset points",
                           ha="right" if side < 0 else "left", weight="bold")
-        drawing = io.BytesIO()
-        figure.savefig(drawing, format="svg", metadata={"Date": None})
-    said = f"Histogram: {len(counts)} latencies from {counts[0][0]:,} to {counts[-1][0]:,}"
-    if allowed is not None:
-        said += f", bound {allowed:,}"
-    return _inline(key, drawing.getvalue(), said, titles)
+        figure.savefig(folder / "drawing.svg", format="svg", metadata={"Date": None})
+    (folder / "titles.json").write_text(json.dumps(titles))
 
 
 def _scatter(verdict: Verdict) -> Markup | None:
