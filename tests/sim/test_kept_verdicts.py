@@ -80,7 +80,7 @@ def test_anything_else_is_judged(block, judged, other):
 
 @pytest.mark.parametrize(("file", "again"), [
     ("golden/noc/bounds.py", True), ("golden/bound.py", True), ("sim/catalogue/noc.py", True),
-    ("hdl/noc/arbiter.py", True), ("tb/noc/arbiter_properties.py", True),
+    ("hdl/arbiter.py", True), ("tb/noc/arbiter_properties.py", True),
     ("sim/judge/verdict.py", True), ("sim/judge/kept.py", True),
     ("hdl/dram/controller.py", False), ("sim/report/report.py", False)])
 def test_a_changed_file_has_judged_what_depends_on_it(block, judged, monkeypatch, file, again):

@@ -16,6 +16,7 @@ from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.describe.block import Block
 from cyclebound.sim.drawing.drawing import Drawing
 from cyclebound.sim.fpga.placement import Figures
+from cyclebound.sim.judge import kept
 from cyclebound.sim.judge.verdict import Verdict
 from cyclebound.sim.regression import regress
 from cyclebound.sim.regression.plan import Plan, check, jobs_of
@@ -462,7 +463,7 @@ def test_of_named_testbenches_no_more_is_asked_than_they_see(monkeypatch, tmp_pa
         dataclasses.replace(bench, name="other", configurations=("paper",))))
     rows = [Verdict(block.name, "four", bound, "wait", "", "", verdict=word)
             for bound, word in (("seen", "exact"), ("other", "unobserved"))]
-    monkeypatch.setattr(regress, "judge", lambda *_: rows)
+    monkeypatch.setattr(kept, "judge", lambda *_: rows)
     plan = Plan([block], tmp_path, testbenches=named)
     with closing(Results(tmp_path / "run", create=True)) as results:
         found = regress.judge_places(plan, [(block.name, "four")], results)
