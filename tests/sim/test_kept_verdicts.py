@@ -51,7 +51,8 @@ def rows(block, observed=(SEEN,), proofs=(), failed=(), *, name="four", pages=()
 
 def test_what_was_judged_is_not_judged_again(block, judged):
     first = rows(block, proofs=[PROOF])
-    assert [row.bound for row in first if row.requests] and len(judged) == 1
+    assert [row.bound for row in first if row.requests]
+    assert len(judged) == 1
     assert rows(block, proofs=[PROOF]) == first
     assert rows(block, proofs=[replace(PROOF, seconds=9.0, cached=True)]) == first
     assert len(judged) == 1
