@@ -183,6 +183,11 @@ class Operation:
         """An access from registers to DRAM or scratchpad, or from scratchpad to DRAM."""
         return self.access and self.name.startswith("st")
 
+    @property
+    def snoopy(self) -> bool:
+        """An access of which `mem_idx` and `mem_data` snoop the words that pass."""
+        return self.name in _SNOOPY
+
     def slot(self, field: str) -> OperandSlot | None:
         return next((slot for slot in self.slots if slot.field == field), None)
 
@@ -201,6 +206,8 @@ WRITABLE_SCALAR_SPECIAL = frozenset(map(SCALAR_SPECIAL.index,
 
 STACK_KINDS = {"if": "run", "brk": "break", "jc": "ret"}
 """Sub-operations of cpush, and the mask that each saves."""
+
+_SNOOPY = frozenset(("ldgbidx", "stgbidx", "ldgcidx", "stgcidx", "ldspbidx", "stspbidx"))
 
 _KINDS = {kind.value: kind for kind in Kind}
 _NUMBERS = {"": Number.BITS, "int": Number.INTEGER, "float": Number.FLOAT, "buf": Number.BUFFER,

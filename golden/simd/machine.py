@@ -34,7 +34,7 @@ class Machine:
     powers of two; a scratchpad smaller than its bus or larger than 16,384 words; fewer than 4 or
     more than 64 vectors; items that are no multiple of lanes, or lanes of special units; stages,
     ``divider_cycles`` or ``compute_ps`` below 1, clocks below 0; and fewer ``divider_cycles`` than
-    ``execute_stages``.
+    ``execute_stages``; and ``snoopy`` that is neither 0 nor 1.
 
     Attributes
     ----------
@@ -51,6 +51,10 @@ class Machine:
     vectors : int
         Vector registers of a slot: as many as instructions may name, or fewer. A program that
         names others is refused (`Program.check`), and stopped as illegal by hardware.
+    snoopy : int
+        1: `mem_idx` and `mem_data` snoop words that pass (Sim-D, section 3.2.3). 0: they are
+        registers as others are, and a snoopy access (`Operation.snoopy`) is refused and stopped
+        likewise. Accesses index by index serve its kernels, with bounds of their own.
     decode_stages, execute_stages : int
         Of the pipeline. Operand k is fetched in decode stage k, or in the last one.
     divider_cycles : int
@@ -80,6 +84,7 @@ class Machine:
     scratchpad_bus: int = 32
     scratchpad_words: int = SCRATCHPAD_WORDS
     vectors: int = VECTORS
+    snoopy: int = 1
     decode_stages: int = 3
     execute_stages: int = 5
     divider_cycles: int = 8
@@ -98,6 +103,8 @@ class Machine:
         if self.items % self.lanes or self.lanes % self.special_units:
             raise ValueError(f"items must be a multiple of lanes and lanes of special_units, not "
                              f"{self.items}, {self.lanes} and {self.special_units}")
+        if self.snoopy not in (0, 1):
+            raise ValueError(f"snoopy must be 0 or 1, not {self.snoopy!r}")
         for name in ("decode_stages", "execute_stages", "divider_cycles", "compute_ps"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:

@@ -92,8 +92,12 @@ class Program:
 
     def check(self, machine: Machine) -> None:
         """Raise `ValueError` for what the machine does not have: a vector register that an
-        instruction names, or words of its scratchpads."""
+        instruction names, snoopy accesses, or words of its scratchpads."""
         for index, instruction in enumerate(self.instructions):
+            if instruction.operation.snoopy and not machine.snoopy:
+                raise ValueError(f"{self.where(index)} ({instruction.name}) is a snoopy access, "
+                                 "and the machine has none (snoopy=0); ldgidxit and stgidxit move "
+                                 "words index by index")
             if (last := instruction.last_vector) >= machine.vectors:
                 raise ValueError(f"{self.where(index)} ({instruction.name}) has register v{last}, "
                                  f"and the machine v0 to v{machine.vectors - 1}")

@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.dram.request import BEAT_WORDS, COUNT_BITS, TARGET_BITS, Destination
-from cyclebound.golden.simd.isa import OPCODES
+from cyclebound.golden.simd.isa import OPCODES, TABLE
 from cyclebound.golden.simd.machine import SCALARS, SCRATCHPAD_WORDS, machine_named
 from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.interfaces import AccessLayout, GridLayout
@@ -124,7 +124,9 @@ class AccessSetup(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         access = self.access.payload
-        kinds = {kind: access.opcode.matches(*(OPCODES[name] for name in names))
+        kinds = {kind: access.opcode.matches(*(
+                     OPCODES[name] for name in names
+                     if self.machine.snoopy or not TABLE[OPCODES[name]].snoopy))
                  for kind, names in _KINDS.items()}
 
         # The number at the end of a name: how many clocks it follows ``access``.

@@ -456,13 +456,19 @@ class ComputeUnit(wiring.Component):
                                 for _ in range(self.machine.lanes)]
         members = self._register_files[0].signature.members
         inputs = {name: Signal(members[name].shape, name=f"lanes_{name}")
-                  for name in ("stall", "slot", "transfers", "read", "snoop", "passed", "loads")}
+                  for name in ("stall", "slot", "transfers", "read", "snoop", "passed", "loads")
+                  if name in members}
         m.d.comb += [inputs["stall"].eq(self.stall), inputs["slot"].eq(self.current),
                      inputs["transfers"].eq(self.accessing | self._lent)]
         for operand, stage in enumerate(stages):  # each decode stage reads the one that it fetches
             token, name = self.tokens[stage], "abc"[operand]
+            source = token.decoded[name]
+            register = source.number
+            if not self.machine.snoopy:  # `mem_idx` and `mem_data` are among the others
+                register = Mux((source.file == File.VECTOR_SPECIAL) & register[3],
+                               MEM_IDX + register[0], register)
             m.d.comb += [inputs["read"][operand].warp.eq(token.warp),
-                         inputs["read"][operand].register.eq(token.decoded[name].number)]
+                         inputs["read"][operand].register.eq(register)]
         return inputs
 
     def _lane_registers(self, m, platform, lane):
@@ -501,7 +507,8 @@ class ComputeUnit(wiring.Component):
         column = (item & ((1 << self.grid.width) - 1))[:len(item)]
         line = item >> self.grid.width
         word = Signal(32, name=f"special_of_{lane}")
-        special = self._special_registers(m, lane, warp)
+        special = (self._special_registers(m, lane, warp) if machine.snoopy
+                   else [self._lanes[lane].operand[1]] * 2)
         # a work-group begins at a multiple of its width and height
         m.d.comb += word.eq(Array([
             *(row[lane] for row in self._read_rows), self._x[current] | column,
@@ -554,8 +561,9 @@ class ComputeUnit(wiring.Component):
     def _transfers(self, m):
         """Position *k* of the bus serves the lanes that are *k* modulo its positions."""
         machine = self.machine
-        for slot, port in enumerate(self.transfer):
-            self._snoop(m, slot, port)
+        if machine.snoopy:
+            for slot, port in enumerate(self.transfer):
+                self._snoop(m, slot, port)
         rows = machine.lanes // self.words  # of the bus in a warp
         inside = ceil_log2(rows)
         for (slot, port), bank in itertools.product(enumerate(self.transfer),

@@ -123,7 +123,8 @@ class Decoder(wiring.Component):
     Parameters
     ----------
     machine : Machine
-        Vector registers: an instruction that names others is illegal.
+        Vector registers: an instruction that names others is illegal. Whether it has snoopy
+        accesses: they are illegal if not.
 
     Members
     -------
@@ -134,7 +135,7 @@ class Decoder(wiring.Component):
     """
 
     def __init__(self, *, machine):
-        self.vectors = machine.vectors
+        self.vectors, self.snoopy = machine.vectors, machine.snoopy
         super().__init__({"word": In(64), "decoded": Out(data.Layout.cast(Decoded))})
 
     def elaborate(self, platform):
@@ -166,6 +167,9 @@ class Decoder(wiring.Component):
 
     def _operation(self, m, operation):
         decoded = self.decoded
+        if operation.snoopy and not self.snoopy:
+            m.d.comb += decoded.illegal.eq(1)
+            return
         wrong = [decoded.sub >= len(operation.subops), (self.word & ~self._used(operation)).any()]
         for slot in operation.slots:
             wrong += self._beyond(slot)

@@ -239,7 +239,8 @@ class Transfer(wiring.Signature):
     answer : In(4 banks times words times 32)
         What was asked for in the cycle before, stall or not.
     snoop : Out(SnoopLayout)
-        Words that pass all items, of a snoopy access; at the end of the cycle they are taken.
+        Words that pass all items, of a snoopy access; at the end of the cycle they are taken. Not
+        there if the machine has no such accesses; nor is ``held``.
     held : In(HeldLayout)
         Those of ``snoop`` in the cycle before that items have.
     """
@@ -259,7 +260,8 @@ class Transfer(wiring.Signature):
                                             machine.scalar_banks)),
             "read": Out(banked(ReadItem(machine=machine, words=words))),
             "answer": In(banked(unsigned(32))),
-            "snoop": Out(SnoopLayout(machine=machine)), "held": In(HeldLayout(machine=machine)),
+            **({"snoop": Out(SnoopLayout(machine=machine)),
+                "held": In(HeldLayout(machine=machine))} if machine.snoopy else {}),
         })
 
 

@@ -36,6 +36,9 @@ class LaneRegisters(wiring.Component):
     transfer unit has. Registers lie in banks by their numbers modulo `REGISTER_BANKS`: the transfer
     unit may reach one in each. A word that is written can be read from the cycle of its write on.
 
+    A machine without snoopy accesses has `mem_idx` and `mem_data` in the banks, after the vector
+    registers, and no port that snooping needs: those from ``special`` on that are marked (*).
+
     Latency: a word follows its address by one cycle. No output depends on an input before the next
     cycle: see `SnoopRegisters`.
 
@@ -59,8 +62,8 @@ class LaneRegisters(wiring.Component):
     write : In
         ``enable``, ``address`` and ``data`` of the pipeline.
     special : Out(2 times 2 times warps times 32)
-        For each slot: every warp's `mem_idx`, and its `mem_data`.
-    chosen : In(2 times 2 times 32)
+        (*) For each slot: every warp's `mem_idx`, and its `mem_data`.
+    chosen : In(2 times 2 times 32) (*)
         For each slot: of ``special``, what the transfer unit reads.
     moved : In(2 times, 4 banks)
         For each slot: ``enable``, ``row`` and ``warp`` of the transfer unit.
@@ -69,9 +72,9 @@ class LaneRegisters(wiring.Component):
     asked : In(2 times, 4 banks), answer : Out(2 times, 4 banks)
         For each slot: what the transfer unit reads.
     snoop, active, matched
-        For each slot, as of `SnoopRegisters`: words that pass `mem_idx` and `mem_data`.
+        (*) For each slot, as of `SnoopRegisters`: words that pass `mem_idx` and `mem_data`.
     passed : In(2 times n times 32), loads : In(2)
-        For each slot, words and ``load`` of its ``passed``.
+        (*) For each slot, words and ``load`` of its ``passed``.
     """
 
     def __init__(self, *, machine):
@@ -86,22 +89,25 @@ class LaneRegisters(wiring.Component):
 
         words = machine.words_moved
         by_warp = data.ArrayLayout(unsigned(words), machine.warps)
+        snooping = {
+            "special": Out(by_slot(data.ArrayLayout(data.ArrayLayout(unsigned(32),
+                                                                     machine.warps), 2))),
+            # a port each: simulators put an array together from its elements again in each clock
+            "chosen": In(32).array(SLOTS, 2),
+            "snoop": In(by_slot(data.StructLayout({"enable": words, "index": TARGET_BITS}))),
+            "passed": In(by_slot(data.ArrayLayout(unsigned(32), words))), "loads": In(SLOTS),
+            "active": In(by_slot(unsigned(machine.warps))), "matched": Out(by_slot(by_warp)),
+        }
 
         super().__init__({
             "stall": In(1), "slot": In(range(SLOTS)), "transfers": In(SLOTS),
             "read": In(data.ArrayLayout(self.address, 3)),
             "operand": Out(32).array(3), "write": In(write),
-            "special": Out(by_slot(data.ArrayLayout(data.ArrayLayout(unsigned(32),
-                                                                     machine.warps), 2))),
-            # a port each: simulators put an array together from its elements again in each clock
-            "chosen": In(32).array(SLOTS, 2),
             "moved": In(data.StructLayout({"enable": 1, **place})).array(SLOTS, REGISTER_BANKS),
             "words": In(32).array(SLOTS, REGISTER_BANKS),
             "asked": In(data.StructLayout(place)).array(SLOTS, REGISTER_BANKS),
             "answer": Out(32).array(SLOTS, REGISTER_BANKS),
-            "snoop": In(by_slot(data.StructLayout({"enable": words, "index": TARGET_BITS}))),
-            "passed": In(by_slot(data.ArrayLayout(unsigned(32), words))), "loads": In(SLOTS),
-            "active": In(by_slot(unsigned(machine.warps))), "matched": Out(by_slot(by_warp)),
+            **(snooping if machine.snoopy else {}),
         })
 
     def elaborate(self, platform):
@@ -123,15 +129,7 @@ class LaneRegisters(wiring.Component):
                 m.d.sync += written.eq(self.write.data)
         for number in range(SLOTS):
             own = (self.slot == number) & ~self.transfers[number] & ~self.stall
-            m.submodules[f"snoop_{number}"] = snoop = SnoopRegisters(machine=self.machine)
-            m.d.comb += [
-                *(getattr(snoop, name).eq(getattr(self, name)[number]) for name in
-                  ("snoop", "active")),
-                snoop.passed.words.eq(self.passed[number]),
-                snoop.passed.load.eq(self.loads[number]),
-                *(getattr(self, name)[number].eq(getattr(snoop, name)) for name in
-                  ("matched", "special")),
-            ]
+            snoop = self._snooping(m, number) if self.machine.snoopy else None
             by_bank = [self._bank(m, number, bank, own, snoop) for bank in range(REGISTER_BANKS)]
             with m.If(slot == number):
                 m.d.comb += [operand.eq(Array(words[port] for words in by_bank)[banks[port]])
@@ -141,40 +139,59 @@ class LaneRegisters(wiring.Component):
                 m.d.comb += operand.eq(written)
         return m
 
+    def _snooping(self, m, number):
+        """A slot's `mem_idx` and `mem_data`, which words pass."""
+        m.submodules[f"snoop_{number}"] = snoop = SnoopRegisters(machine=self.machine)
+        m.d.comb += [
+            *(getattr(snoop, name).eq(getattr(self, name)[number]) for name in
+              ("snoop", "active")),
+            snoop.passed.words.eq(self.passed[number]),
+            snoop.passed.load.eq(self.loads[number]),
+            *(getattr(self, name)[number].eq(getattr(snoop, name)) for name in
+              ("matched", "special")),
+        ]
+        return snoop
+
     def _bank(self, m, number, bank, own, snoop):
         """A slot's registers of one bank; what its three ports read."""
         mine = self.transfers[number]
         moved, asked = self.moved[number][bank], self.asked[number][bank]
-        warp, rows = len(self.write.address.warp), self.machine.vectors // REGISTER_BANKS
+        rows = self.machine.vectors // REGISTER_BANKS
 
-        def place(address):
-            return address.register[_BANK_BITS:][:ceil_log2(rows)] << warp | address.warp
+        special = snoop is None and bank < len(_SPECIAL)  # its last row is one of those
+
+        def place(row, warp):
+            return Cat(warp, row[:ceil_log2(rows)], *([row[ceil_log2(_ROWS)]] if special else []))
+
+        def of(address):
+            return place(address.register[_BANK_BITS:], address.warp)
 
         writes = own & self.write.enable & (self.write.address.register[:_BANK_BITS] == bank)
-        ordinary = self.write.address.register < VECTORS
+        ordinary = special | (self.write.address.register < VECTORS)
         m.submodules[f"vectors_{number}_{bank}"] = memory = Memory(
-            shape=unsigned(32), depth=rows * self.machine.warps, init=[],
+            shape=unsigned(32), depth=(rows + special) * self.machine.warps, init=[],
             attrs={"no_rw_check": 1})  # to yosys: what is written is not taken from here
         port = memory.write_port()
         m.d.comb += [
-            port.addr.eq(Mux(mine, moved.row << warp | moved.warp, place(self.write.address))),
+            port.addr.eq(Mux(mine, place(moved.row, moved.warp), of(self.write.address))),
             port.data.eq(Mux(mine, self.words[number][bank], self.write.data)),
-            port.en.eq(Mux(mine, moved.enable & (moved.row < _ROWS), writes & ordinary)),
+            port.en.eq(Mux(mine, moved.enable & (special | (moved.row < _ROWS)),
+                           writes & ordinary)),
         ]
         words = []
         for operand in range(3):
-            read, address = memory.read_port(domain="comb"), place(self.read[operand])
+            read, address = memory.read_port(domain="comb"), of(self.read[operand])
             word = Signal(32, name=f"word_{number}_{bank}_{operand}")
             moves = ~self.stall
             if operand == 0:
-                address = Mux(mine, asked.row << warp | asked.warp, address)
+                address = Mux(mine, place(asked.row, asked.warp), address)
                 moves |= mine
             m.d.comb += read.addr.eq(address)
             with m.If(moves):
                 m.d.sync += word.eq(read.data)
             words.append(word)
         m.d.comb += self.answer[number][bank].eq(words[0])
-        if bank < len(_SPECIAL):
+        if snoop is not None and bank < len(_SPECIAL):
             self._special(m, number, bank, own, snoop)
         return words
 

@@ -368,7 +368,8 @@ class TransferUnit(wiring.Component):
                              side.payload.targets.eq(stream_.payload.targets)]
             m.d.comb += scratchpad.store.payload.words.eq(deliver.payload.words)
 
-            self._snoop(m, slot, loads, stores)
+            if self.machine.snoopy:
+                self._snoop(m, slot, loads, stores)
 
             # The words of a job are those of beats or of a scratchpad's lines, so that both take
             # the same paths to the registers and back.
@@ -377,9 +378,10 @@ class TransferUnit(wiring.Component):
             self._load(m, f"into_{slot}", port, job, self.active[slot], into)
             out_of = self._either(m, f"out_of_{slot}", job, fetch, stores, scratchpad.ask)
             answers = self._fetch(m, f"out_of_{slot}", port, job, self.active[slot], out_of)
-            answers = [(Mux(job.cam, port.held.enable[word], there),
-                        Mux(job.cam, port.held.words[word], value))
-                       for word, (there, value) in enumerate(answers)]
+            if self.machine.snoopy:
+                answers = [(Mux(job.cam, port.held.enable[word], there),
+                            Mux(job.cam, port.held.words[word], value))
+                           for word, (there, value) in enumerate(answers)]
             beats.append(answers[:BEAT_WORDS])
             answer = scratchpad.answer
             m.d.comb += [answer.enable.eq(Cat(there for there, _ in answers)),

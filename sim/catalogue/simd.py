@@ -61,6 +61,7 @@ from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsRangeCheck,
 )
 from cyclebound.tb.simd.transfer_unit_properties import TransferUnitCheck
+from cyclebound.tools.simd.kernels import KERNELS
 
 # Of a unit that takes an operation in every cycle; of long streams, single results are not printed.
 _EXECUTE = (
@@ -118,6 +119,8 @@ def _unit(harness):
 
 
 _SMALL = ("small",)
+_SNOOPY = "small", "paper"  # whose machines have snoopy accesses
+_WITHOUT_SNOOPY = tuple(name for name in KERNELS if name not in ("matrix_product", "transposition"))
 
 # An instruction's first token commits; 0 is the number of none, so that nothing begins before a
 # requester says which instructions it means.
@@ -139,6 +142,8 @@ def _access(resource):
                  end=f"over[s] & held({kind}, {mine}) & ~stall", over={"s": 2}, classed=True)
 
 
+# for a part of an FPGA: as few lanes as a beat has words, half of the items, no snoopy accesses
+_FPGA = "small lanes=4 items=32 special_units=1 snoopy=0"
 _MACHINES = {
     "tiny": "small lanes=4 items=32 special_units=1",  # warps and passes as small
     "small": "small",
@@ -146,6 +151,7 @@ _MACHINES = {
     "short": "small decode_stages=1 execute_stages=3",
     "one_warp": "small items=8 special_units=8",
     "paper": "paper",
+    "fpga": _FPGA,
 }
 
 _TINIEST = ("small lanes=2 items=4 special_units=1 decode_stages=1 execute_stages=1 "
@@ -421,6 +427,7 @@ BLOCKS = (
             "tiny": Configuration({"machine": "small lanes=4 items=16 special_units=1",
                                    "words": 4}),
             "small": Configuration({"machine": "small", "words": 4}),
+            "fpga": Configuration({"machine": _FPGA, "words": 4}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.simd.transfer_unit", quick=()),),
         bounds=(
@@ -587,6 +594,7 @@ BLOCKS = (
             "small": Configuration({"machine": "small", "part": "ddr4-3200aa-x16"}),
             # the full level alone: each of its two simulators takes ten minutes to build
             "paper": Configuration({"machine": "paper", "part": "ddr4-3200aa-x16"}),
+            "fpga": Configuration({"machine": _FPGA, "part": "ddr4-3200aa-x16"}),
         },
         testbenches=(
             Testbench("kernels", "cyclebound.tb.simd.accelerator", observes=False,
@@ -597,13 +605,19 @@ BLOCKS = (
                       tests=("snoopy_accesses",), configurations=_SMALL, thorough=True,
                       seeds=5),  # policies
             Testbench("accesses", "cyclebound.tb.simd.accelerator_accesses",
-                      thorough=True),
+                      configurations=_SNOOPY, thorough=True),
+            Testbench("other_accesses", "cyclebound.tb.simd.accelerator_accesses",
+                      tests=("programs", "tiles", "indexes", "scratchpads", "two_work_groups",
+                             "turns"), configurations=("fpga",), thorough=True),
             Testbench("faults", "cyclebound.tb.simd.accelerator_faults", observes=False,
                       thorough=True),
             Testbench("random", "cyclebound.tb.simd.accelerator_random", observes=False,
                       configurations=_SMALL, thorough=True, seeds=4, max_cycles=20_000_000),
             Testbench("harness", "cyclebound.tb.simd.accelerator_harness", observes=False,
-                      top=AcceleratorHarness, checker=_pins, thorough=True),
+                      top=AcceleratorHarness, checker=_pins, configurations=_SNOOPY, thorough=True),
+            Testbench("other_kernels", "cyclebound.tb.simd.accelerator_harness", observes=False,
+                      tests=_WITHOUT_SNOOPY, top=AcceleratorHarness, checker=_pins,
+                      configurations=("fpga",), thorough=True),
             Testbench("harness_snoopy", "cyclebound.tb.simd.accelerator_harness", observes=False,
                       tests=("snoopy_accesses",), top=AcceleratorHarness, checker=_pins,
                       configurations=_SMALL, thorough=True, seeds=5),  # policies
@@ -618,7 +632,8 @@ BLOCKS = (
             BoundBinding("tile", accelerator_bounds.dram_tile, probe=_access("dram")),
             BoundBinding("indexed", accelerator_bounds.dram_indexed, probe=_access("dram")),
             BoundBinding("tile_shared", accelerator_bounds.dram_tile_shared, probe=_access("dram")),
-            BoundBinding("snooped", accelerator_bounds.dram_snooped, probe=_access("dram")),
+            BoundBinding("snooped", accelerator_bounds.dram_snooped, probe=_access("dram"),
+                         configurations=_SNOOPY),
             BoundBinding("scratchpad", accelerator_bounds.scratchpad_access,
                          probe=_access("scratchpad")),
             BoundBinding("scratchpad_turn", accelerator_bounds.scratchpad_after_turn,
@@ -626,7 +641,7 @@ BLOCKS = (
             BoundBinding("tile_turn", accelerator_bounds.dram_tile_after_turn,
                          probe=_access("dram")),
             BoundBinding("scratchpad_snooped", accelerator_bounds.scratchpad_snooped,
-                         probe=_access("scratchpad")),
+                         probe=_access("scratchpad"), configurations=_SNOOPY),
         ),
         properties=(distances(Accelerator, "controller.arbiter",
                               free=("compute", "transfers"), machine=_TINIEST_WHOLE),),

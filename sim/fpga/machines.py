@@ -32,6 +32,8 @@ MACHINES = (
     Machine("shmac.grid", "small", "2x2 tiles"),
     Machine("dataflow.fabric", "five_by_five", "5x5 units, 16 threads in each buffer"),
     Machine("systolic.accelerator", "8", "8x8 PEs of 8 bits, with memories"),
+    Machine("simd.accelerator", "fpga", "4 lanes, 32 items, no snoopy accesses"),
+    Machine("simd.accelerator", "small", "8 lanes, 64 items"),
 )
 _FIGURES = "luts", "flip_flops", "block_rams", "multipliers"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cyclebound.golden.simd.accelerator import Phase
-from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.golden.simd.machine import machine_named
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.simd.accelerator_harness_scene import scene_on
@@ -43,7 +43,8 @@ def runs(name: str, *policies: Policy):
         if name == DRAWN:
             folder = Path(json.loads(Path(os.environ["CYCLEBOUND_JOB"]).read_text())["folder"])
             (folder / OCCUPATION).write_text(json.dumps({
-                "kernel": name, "compute_ps": MACHINES[bench.parameters["machine"]].compute_ps,
+                "kernel": name, "compute_ps": machine_named(
+                    bench.parameters["machine"]).compute_ps,
                 "phases": phases}))
 
     run.__name__ = run.__qualname__ = name

@@ -1,7 +1,5 @@
 """How long accesses and program loads take on the accelerator, at their worst places."""
 
-from math import isqrt
-
 import numpy as np
 
 from cyclebound.golden.dram.bounds import most_bursts, tile_2d_issue_delay
@@ -36,8 +34,14 @@ _INDEXES = 64       # active items at most, so that no refresh falls due meanwhi
 
 
 def side_of(machine: Machine) -> int:
-    """Items in a line of a square work-group: the words of a line of its tiles."""
-    return isqrt(machine.items)
+    """Items in a line of a square work-group, or of one half as wide as it is high: the words of
+    a line of its tiles."""
+    return 1 << (machine.items.bit_length() - 1) // 2
+
+
+def lines_of(machine: Machine) -> int:
+    """Lines of such a work-group."""
+    return machine.items // side_of(machine)
 
 
 def widths_of(machine: Machine) -> tuple[int, ...]:
@@ -48,8 +52,7 @@ def widths_of(machine: Machine) -> tuple[int, ...]:
 
 def turns_shape(machine: Machine) -> dict[str, int]:
     """A square work-group's tile in scratchpads, where accesses take turns."""
-    side = side_of(machine)
-    return {"words": side, "gap": 1, "count": side, "restart": 0}
+    return {"words": side_of(machine), "gap": 1, "count": lines_of(machine), "restart": 0}
 
 
 def worst_address(part: Part, tile: Tile, write: bool) -> int:
@@ -119,7 +122,7 @@ def turns_program(machine: Machine, tile: Tile, address: int, write: bool) -> Pr
     """A program for a column of square work-groups: every second one accesses tiles in DRAM, the
     others their scratchpads."""
     words, gap, count = tile
-    side = side_of(machine)
+    side, lines = side_of(machine), lines_of(machine)
 
     def loop(label: str, access: str) -> str:
         return (f"{label}:\n{access}\nsisub s1, s1, 1\n#bound branchcycle {TURNS - 1} 1\n"
@@ -127,8 +130,8 @@ def turns_program(machine: Machine, tile: Tile, address: int, write: bool) -> Pr
 
     return assemble(
         f".data\n0 {WORD_BYTES * address:#x} {words + gap} {count}\n.sp_data\n"
-        f"0 0 {words} {count}\n1 {WORD_BYTES * words * count:#x} {side + 1} {side + 1}\n.text\n"
-        f"smov s0, sc.wg_off_y\nsand s0, s0, {side}\nsmov s1, {TURNS}\nsicj.nz others, s0\n"
+        f"0 0 {words} {count}\n1 {WORD_BYTES * words * count:#x} {side + 1} {lines + 1}\n.text\n"
+        f"smov s0, sc.wg_off_y\nsand s0, s0, {lines}\nsmov s1, {TURNS}\nsicj.nz others, s0\n"
         + loop("again", f"{'stg2sptile' if write else 'ldg2sptile'} 0, 0") + "exit\n"
         + loop("others", "ldsplin v0, 1") + "exit\n")
 
@@ -145,7 +148,7 @@ def before_turn(machine: Machine, part: Part, tile: Tile | None, write: bool) ->
 
 async def play(scene: Scene, program: Program, grid: Grid, policy: Policy = Policy.UNCONSTRAINED,
                **more) -> None:
-    """A run whose words are the cycle model's."""
+    """A run that takes the cycle model's cycles, unless ``more`` says when it begins."""
     rng = np.random.default_rng(scene.bench.rng.getrandbits(32))
     memory = memory_of(program)
     for words in memory.values():
@@ -155,7 +158,7 @@ async def play(scene: Scene, program: Program, grid: Grid, policy: Policy = Poli
     assert ran.fault is None, ran.fault
     if not more:
         timed = scene.timed(program, grid, wanted, policy, begin).run(keep=False)
-        assert ran.cycles == timed.cycles, f"{ran.cycles} cycles, not {timed.cycles}"
+        scene.bench.compare(ran.cycles, timed.cycles, "compute cycles")
 
 
 def kind(tile: Tile, write: bool) -> dict[str, int]:
@@ -220,17 +223,17 @@ async def scratchpads_snooped(bench: Bench) -> None:
 async def scratchpads(bench: Bench) -> None:
     """Transfers of all shapes, at every place of the clocks; with a second work-group, too."""
     scene = Scene(bench)
-    machine, side = scene.machine, side_of(scene.machine)
+    machine, side, lines = scene.machine, side_of(scene.machine), lines_of(scene.machine)
     # the first clips lines, which then begin lines of the bus
     for width in (side - 2, *widths_of(machine)):
         clipped = {"words": min(width, side), "gap": max(width - side, 0),
                    "restart": int(width < side)}
         for name, count in (("ldsplin v0, 0", 1), ("stsplin v0, 0", 4)):
             body = "".join(f"{nops(number)}{name}\n" for number in range(PLACES))
-            program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 {width} {side + 1}\n.text\n{body}"
+            program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 {width} {lines + 1}\n.text\n{body}"
                                "exit\n")
-            bench.declare("scratchpad", **clipped, count=side)
-            await play(scene, program, Grid(side, side * count, machine, side),
+            bench.declare("scratchpad", **clipped, count=lines)
+            await play(scene, program, Grid(side, lines * count, machine, side),
                        Policy.UNCONSTRAINED)
             bench.undeclare("scratchpad")
     for words in (1, 5, 32):
@@ -264,7 +267,7 @@ async def two_work_groups(bench: Bench) -> None:
 async def turns(bench: Bench) -> None:
     """Tiles of one work-group and a scratchpad of the other take turns, through refreshes."""
     scene = Scene(bench)
-    machine, side = scene.machine, side_of(scene.machine)
+    machine, side, lines = scene.machine, side_of(scene.machine), lines_of(scene.machine)
     for tile in SHARED:
         for write in (False, True):
             program = turns_program(machine, tile, worst_address(scene.part, tile, write), write)
@@ -272,7 +275,7 @@ async def turns(bench: Bench) -> None:
                           before=before_turn(machine, scene.part, tile, write))
             bench.declare("tile_turn", **kind(tile, write),
                           before=before_turn(machine, scene.part, None, write))
-            await play(scene, program, Grid(side, 4 * side, machine, side), Policy.ACCESS)
+            await play(scene, program, Grid(side, 4 * lines, machine, side), Policy.ACCESS)
             bench.undeclare("scratchpad_turn")
             bench.undeclare("tile_turn")
 

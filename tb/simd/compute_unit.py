@@ -12,12 +12,12 @@ import numpy as np
 
 from cyclebound.golden.simd.compute_unit import MEM_DATA, Passing, Plan, Planner, State
 from cyclebound.golden.simd.faults import Cause
-from cyclebound.golden.simd.isa import File, Instruction, encode
+from cyclebound.golden.simd.isa import File, Instruction, Kind, Operand, encode
 from cyclebound.golden.simd.machine import SLOTS, Grid, Machine, Place, machine_named
 from cyclebound.golden.simd.work_group import INJECTED, MASKS, Code, WorkGroup, memory_of
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tools.simd.assembler import assemble
-from cyclebound.tools.simd.kernel_cases import case
+from cyclebound.tools.simd.kernel_cases import case, runs_on
 from cyclebound.tools.simd.kernels import KERNELS
 from cyclebound.tools.simd.random_instructions import random_instructions
 from cyclebound.tools.simd.random_kernels import random_kernel
@@ -334,6 +334,8 @@ async def a_thousand_random_kernels(bench: Bench) -> None:
 async def installed_kernels(bench: Bench) -> None:
     scene = Scene(bench)
     for name in KERNELS:
+        if not runs_on(name, scene.machine):
+            continue
         instance = case(name, scene.machine)
         plan = Planner(instance.program, instance.grid, instance.memory, bench.rng,
                        words=scene.words).made()
@@ -345,6 +347,7 @@ async def installed_kernels(bench: Bench) -> None:
 
 HEAD = ".data\n0 0 64 4\n.sp_data\n0 0 16 8\n.text\n"
 ILLEGAL = 0x7F
+SNOOPY = encode(Instruction("ldgbidx", operands=(Operand(Kind.IMMEDIATE, 0),)))
 NONE_LEFT = "mov v0, vc.zero\nitest.ez p0, v0\n"
 # what is wrong, where execution comes to a stop, and why
 FLAWED = {
@@ -357,7 +360,7 @@ FLAWED = {
     "one after an access": ("ldglin v0, 0\nprinttrace\nexit", Cause.ILLEGAL),
     "no end": ("nop\nnop\nprinttrace\nexit", Cause.END),
     "an access that its unit refuses": (
-        "smov s0, 1\nldglin v0, 0\nsiadd s0, s0, s0\nrcp v1, v0\nldgbidx 0\nexit",
+        "smov s0, 1\nldglin v0, 0\nsiadd s0, s0, s0\nrcp v1, v0\nldgidxit v2, 0\nexit",
         Cause.ACCESS),
     "a deep stack": ("".join(f"cpush.if l{n}\n" for n in range(16)) + "nop\n"
                      + "".join(f"cpop\nl{15 - n}:\n" for n in range(16)) + "exit",
@@ -383,7 +386,7 @@ def flawed_plan(scene: "Scene", what: str, rng: random.Random) -> Plan:
                       stops=marks, refuses=4 if cause is Cause.ACCESS else None)
     plan = planner.made()
     if cause is Cause.ILLEGAL:
-        plan.patches = dict.fromkeys(marks, ILLEGAL)
+        plan.patches = dict.fromkeys(marks, ILLEGAL if scene.machine.snoopy else SNOOPY)
     elif cause is Cause.END:
         plan.length = marks[0]
     assert plan.fault is not None

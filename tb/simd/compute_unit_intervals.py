@@ -131,7 +131,8 @@ async def turns(bench: Bench) -> None:
     scene = Scene(bench)
     for what, lines in (
             *(("access_turn", f"{before}{access}\nexit") for before in ("", "nop\nnop\n")
-              for access in ("ldglin v1, 0", "ldsplin v1, 0", "sldg s0, 0, 4", "ldgbidx 0")),
+              for access in ("ldglin v1, 0", "ldsplin v1, 0", "sldg s0, 0, 4",
+                             "ldgbidx 0" if scene.machine.snoopy else "ldgidxit v1, 0")),
             ("end_turn", "exit"), ("end_turn", "nop\nexit"), ("end_turn", "mov v1, vc.one\nexit")):
         text = f"{HEAD}{lines}\n"
         program = assemble(text)

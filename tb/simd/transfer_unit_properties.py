@@ -57,8 +57,10 @@ class TransferUnitCheck(MachineWatcher):
             m.d.comb += [written[slot].eq(Cat(entry.enable for bank in port.write
                                               for entry in bank).any()),
                          scalars[slot].eq(Cat(entry.enable for entry in port.scalars).any()),
-                         captured[slot].eq(port.snoop.load & port.snoop.enable.any()),
-                         asked[slot].eq(~port.snoop.load & port.snoop.enable.any())]
+                         ]
+            if self.machine.snoopy:
+                m.d.comb += [captured[slot].eq(port.snoop.load & port.snoop.enable.any()),
+                             asked[slot].eq(~port.snoop.load & port.snoop.enable.any())]
         words = written | scalars | captured
         asks = now & ~chip_now & self.begin
         m.d.sync += [
@@ -78,7 +80,7 @@ class TransferUnitCheck(MachineWatcher):
             Assert(~tile | (bottom <= size[COUNT_BITS:]), "it leaves its buffer's lines"),
             Assert(~self.quiet | ~busy.any() | (done | ~busy).all(), "quiet, and not"),
             Cover(words.all(), "both slots get words"),
-            Cover(captured.any(), "words pass the registers"),
+            *([Cover(captured.any(), "words pass the registers")] if self.machine.snoopy else []),
             Cover(self.request.valid & (now == 3) & ~chip_now.any(), "two accesses to DRAM"),
         ]
         return m

@@ -22,7 +22,7 @@ def grown(found, said):
 
 def of_page():
     """The figures of each machine's row."""
-    return {row[0].strip("`"): [numbers(cell)[0] for cell in row[3:]]
+    return {(row[0].strip("`"), row[1]): [numbers(cell)[0] for cell in row[3:]]
             for row in Page("fpga.md").rows(HEAD)}
 
 
@@ -54,6 +54,7 @@ def test_the_table_is_as_the_page_has_it(monkeypatch):
 
 @pytest.mark.system
 @pytest.mark.thorough
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.block)
+@pytest.mark.parametrize("machine", MACHINES,
+                         ids=lambda machine: f"{machine.block}-{machine.configuration}")
 def test_no_machine_grows_unseen(machine):
-    assert grown(areas(machine), of_page()[machine.block]) == []
+    assert grown(areas(machine), of_page()[machine.block, machine.configuration]) == []

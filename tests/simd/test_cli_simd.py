@@ -231,6 +231,15 @@ def test_a_machine_without_room_for_a_kernel(call):
                            "the machine v0 to v15\n")
 
 
+@pytest.mark.parametrize("command", [("run",), ("run", "--model", "rtl"), ("wcet",)])
+def test_a_machine_without_snoopy_accesses(call, command):
+    said = call("simd", command[0], "transposition", *command[1:], "--machine", "small snoopy=0")
+    assert (said.returncode, said.stdout) == (2, "")
+    assert said.stderr == (
+        "cyclebound: transposition: line 19, instruction 10 (ldspbidx) is a snoopy access, and the "
+        "machine has none (snoopy=0); ldgidxit and stgidxit move words index by index\n")
+
+
 def test_what_needs_an_installed_kernel(call, tmp_path):
     (tmp_path / "k.sas").write_text(".text\nexit\n")
     assert "k needs a grid" in call("simd", "run", "k.sas").stderr

@@ -34,14 +34,14 @@ TINY = "small lanes=2 items=4 special_units=1"
 
 # -- parts -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("vectors", [64, 16])
-def test_the_decoder_refuses_what_the_table_refuses(instruction, vectors):
-    """And registers that the machine does not have."""
+@pytest.mark.parametrize(("vectors", "snoopy"), [(64, 1), (16, 1), (64, 0)])
+def test_the_decoder_refuses_what_the_table_refuses(instruction, vectors, snoopy):
+    """And registers, or snoopy accesses, that the machine does not have."""
     rng = random.Random(1)
     words = [encode(instruction(rng)) for _ in range(300)]
     words += [word ^ 1 << rng.randrange(64) for word in words for _ in range(2)]
     words += [rng.getrandbits(64) for _ in range(50)] + [len(TABLE), 0x7F, 0]
-    dut, found = Decoder(machine=machine_named(f"small vectors={vectors}")), []
+    dut, found = Decoder(machine=machine_named(f"small vectors={vectors} snoopy={snoopy}")), []
 
     async def bench(ctx):
         for word in words:
@@ -52,16 +52,18 @@ def test_the_decoder_refuses_what_the_table_refuses(instruction, vectors):
     simulator = Simulator(dut)
     simulator.add_testbench(bench)
     simulator.run()
-    legal = [_legal(word, vectors) for word in words]
+    legal = [_legal(word, vectors, snoopy) for word in words]
     assert [not message for message in found] == legal
     assert 250 < sum(legal) < len(legal) - 250 or (vectors < 64 and 50 < sum(legal))
 
 
-def _legal(word, vectors):
+def _legal(word, vectors, snoopy):
     try:
-        return decode(word).last_vector < vectors
+        instruction = decode(word)
     except ValueError:
         return False
+    return instruction.last_vector < vectors and (
+        bool(snoopy) or not instruction.operation.snoopy)
 
 
 @pytest.mark.parametrize("cycles", [1, 5, 8, 32])
@@ -104,7 +106,7 @@ def test_machines_are_named():
     with pytest.raises(ValueError, match=r"^a machine must be one of paper, small, not 'huge'$"):
         machine_named("huge")
     for name in ("paper", "small", "small lanes=4 special_units=1 vectors=16",
-                 "paper scratchpad_words=1024"):
+                 "paper scratchpad_words=1024", "small snoopy=0"):
         assert name_of(machine_named(name)) == name
     with pytest.raises(ValueError, match="cannot be named"):
         name_of(as_built(MACHINES["small"]))
@@ -130,6 +132,13 @@ def test_a_program_is_refused_that_needs_a_larger_machine():
     with pytest.raises(ValueError, match=r"^kernel: scratchpad buffer 0 ends at byte 4000, "
                                          r"and the machine's scratchpads at byte 2048$"):
         program.check(machine_named("small scratchpad_words=512"))
+    snoops = assemble(".data\n0 0x0 400 1\n.text\nnop\nldgbidx 0\nexit\n")
+    snoops.check(MACHINES["small"])
+    with pytest.raises(ValueError, match=r"^kernel: line 5, instruction 1 \(ldgbidx\) is a snoopy "
+                                         r"access, and the machine has none \(snoopy=0\)"):
+        snoops.check(machine_named("small snoopy=0"))
+    with pytest.raises(ValueError, match=r"^snoopy must be 0 or 1, not 2$"):
+        machine_named("small snoopy=2")
     small = machine_named("small vectors=16")
     for run in (lambda: functional.run(program, Grid(64, 1, small), {}),
                 lambda: CycleModel(program, Grid(64, 1, small), {}, policy=Policy.UNCONSTRAINED,

@@ -102,7 +102,7 @@ def shrunk(lines, matter):
 
 @unit
 @pytest.mark.parametrize("sizes", [
-    "vectors=16", "lanes=4 items=16 special_units=1 vectors=16 scratchpad_words=512",
+    "vectors=16", "snoopy=0", "lanes=4 items=16 special_units=1 vectors=16 scratchpad_words=512",
     "lanes=4 items=512 special_units=1 vectors=32 scratchpad_words=512"])
 def test_they_name_nothing_that_a_machine_does_not_have(sizes):
     machine = machine_named(f"small {sizes}")

@@ -16,7 +16,7 @@ from cyclebound.golden.simd.work_group import Memory, memory_of
 from cyclebound.tools.simd.assembler import assemble_file
 from cyclebound.tools.simd.kernels import kernel_path
 
-__all__ = ["KernelCase", "case", "expected", "fill", "fill_worst"]
+__all__ = ["KernelCase", "case", "expected", "fill", "fill_worst", "runs_on"]
 
 Sizes = dict[int, tuple[int, int]]
 
@@ -28,6 +28,15 @@ class KernelCase:
     program: Program
     grid: Grid
     memory: Memory
+
+
+def runs_on(name: str, machine: Machine) -> bool:
+    """Whether the machine has what an installed kernel needs."""
+    try:
+        assemble_file(kernel_path(name)).check(machine)
+    except ValueError:
+        return False
+    return True
 
 
 def _f(values: object) -> np.ndarray:

@@ -9,6 +9,7 @@ import random
 from dataclasses import dataclass
 
 from cyclebound.golden.simd.isa import (
+    OPCODES,
     SCALAR_SPECIAL,
     TABLE,
     VECTOR_SPECIAL,
@@ -87,7 +88,7 @@ class _Writer:
         index = f"movvsp vc.mem_idx, {rng.randrange(items)}"
         size = ("smovssp sc.sd_words, 3", "smovssp sc.sd_period, 9",
                 "smovssp sc.sd_period_cnt, 2")
-        self.lines += rng.choice((
+        self.lines += rng.choice(self._there((
             (f"ldglin{wide} {vector}, {buffer}, {offsets}",),
             (f"stglin{wide} {vector}, {buffer}, {offsets}",),
             (f"ldglin vc.mem_data, {buffer}, {offsets}",),
@@ -101,7 +102,13 @@ class _Writer:
             (index, *size, f"ldgcidx {buffer}, 1, 0"), (*size, f"stgcidx {buffer}, 2, 0"),
             (size[0], "sldsp s1, 0, 2, 0"),
             (f"sldg s{rng.choice((0, 5))}, {buffer}, {rng.choice((1, 3, 10))}",),
-        ))
+        )))
+
+    def _there(self, choices: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+        """Without what the machine does not have: snoopy accesses."""
+        return choices if self._machine.snoopy else tuple(
+            lines for lines in choices if not any(
+                TABLE[OPCODES.get(line.split()[0], 0)].snoopy for line in lines))
 
     def begin(self) -> None:
         """Append the instructions that come first."""
@@ -240,7 +247,8 @@ class _Whole(_Writer):
              f"sldsp s{rng.randint(0, _SCALARS - row)}, {chip}, {x}, {y}"),
             (f"sldg s{rng.randint(0, _SCALARS - few)}, {buffer}, {few}",),
         )
-        self.lines += rng.choice(rng.choice((tiles, on_chip, by_index, snoopy, rows)))
+        self.lines += rng.choice(rng.choice(tuple(filter(None, map(
+            self._there, (tiles, on_chip, by_index, snoopy, rows))))))
 
     def end(self) -> None:
         """All registers, multiplied and added, in each lane; those of the work-group to each."""

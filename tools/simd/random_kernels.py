@@ -7,7 +7,7 @@ other: each writes its own part of two buffers, and reads two that nothing write
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cyclebound.golden.simd.machine import Grid, Machine
 from cyclebound.tools.simd.random_rows import Rows
@@ -160,7 +160,7 @@ class Mix:
     shapes : bool
         Grids of several lines, and accesses of any shape (`random_shapes`).
     snoopy : bool
-        Snoopy accesses.
+        Snoopy accesses, if the machine has them.
     rows : bool
         Requests over many rows of the banks (`random_rows`), if there are ``shapes``.
     """
@@ -430,6 +430,7 @@ def random_kernel(seed: int, machine: Machine, words: int, mix: Mix | None = Non
 def kernel_for(seed: int, grid: Grid, mix: Mix | None = None) -> RandomKernel:
     """A kernel for a grid, which has one line if the mix has no ``shapes``."""
     rng, mix = random.Random(seed), mix or Mix()
+    mix = replace(mix, snoopy=mix.snoopy and bool(grid.machine.snoopy))
     if not mix.shapes:
         tree = _Maker(rng, mix).block(0, 8)
         table = rng.choice(_TABLES)
