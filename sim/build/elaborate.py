@@ -23,7 +23,8 @@ from amaranth.utils import bits_for
 
 from cyclebound.hdl.shared import Enabled
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.netlist.link import Sources, link, undefined
+from cyclebound.sim.netlist.link import Sources, link
+from cyclebound.sim.netlist.rtlil import undefined
 from cyclebound.sim.netlist.yosys import yosys_command
 from cyclebound.tb.bus import Field
 from cyclebound.tb.probe import (

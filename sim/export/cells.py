@@ -11,7 +11,9 @@ Source: yosys manual, "Internal cell library" (word-level cells).
 import re
 from dataclasses import dataclass, field
 
-__all__ = ["Bits", "explicit_widths"]
+from cyclebound.sim.netlist.rtlil import Bits, Cell, Connect, Design, Item, Module, Wire
+
+__all__ = ["explicit_widths"]
 
 _SAME = {"$and", "$or", "$xor", "$xnor", "$add", "$sub", "$mul"}  # low bits need low bits only
 _COMPARED = {"$eq", "$ne", "$eqx", "$nex"}
@@ -20,79 +22,6 @@ _TO_ONE_BIT = {"$reduce_and", "$reduce_or", "$reduce_xor", "$reduce_xnor", "$red
                "$logic_not", "$logic_and", "$logic_or"}
 _DIVIDED = {"$div", "$mod", "$divfloor", "$modfloor"}
 _SHIFTED = {"$shl", "$sshl", "$shr", "$sshr", "$shift", "$shiftx"}
-
-_CHUNK = re.compile(r"(?P<bits>\d+'[01xzm-]+)|(?P<name>[\\$]\S+)"
-                    r"(?: \[(?P<high>\d+)(?::(?P<low>\d+))?\])?|(?P<number>-?\d+)")
-_CELL = re.compile(r"^  cell (\S+) (\S+)\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
-_MODULE = re.compile(r"^module (\S+)\n(.*?)^end\n", re.DOTALL | re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Bits:
-    """Bits side by side, the highest first: constants, and ranges of wires."""
-
-    chunks: tuple[tuple[str, int, int], ...]  # name, high, low; or bits, and their number - 1, 0
-
-    @classmethod
-    def read(cls, text: str, widths: dict[str, int]) -> "Bits":
-        chunks = []
-        for match in _CHUNK.finditer(text):
-            if match["bits"]:
-                size, bits = match["bits"].split("'")
-                chunks.append((bits.rjust(int(size), bits[0]), int(size) - 1, 0))
-            elif match["number"]:
-                chunks.append((format(int(match["number"]) & 0xFFFFFFFF, "032b"), 31, 0))
-            else:
-                high = (int(match["high"]) if match["high"] else widths[match["name"]] - 1)
-                low = (int(match["low"]) if match["low"] else high if match["high"] else 0)
-                chunks.append((match["name"], high, low))
-        return cls(tuple(chunks))
-
-    @property
-    def width(self) -> int:
-        return sum(high - low + 1 for _, high, low in self.chunks)
-
-    def low(self, width: int) -> "Bits":
-        """The lowest bits."""
-        kept: list[tuple[str, int, int]] = []
-        for name, high, low in reversed(self.chunks):
-            size = min(high - low + 1, width)
-            if size == 0:
-                break
-            width -= size
-            if name[0] in "\\$":
-                kept.insert(0, (name, low + size - 1, low))
-            else:
-                kept.insert(0, (name[len(name) - size:], size - 1, 0))
-        return Bits(tuple(kept))
-
-    def high(self, width: int) -> "Bits":
-        """The highest bits."""
-        kept: list[tuple[str, int, int]] = []
-        for name, high, low in self.chunks:
-            size = min(width, high - low + 1)
-            if size == 0:
-                break
-            kept.append((name, high, high - size + 1) if name[0] in "\\$"
-                        else (name[:size], size - 1, 0))
-            width -= size
-        return Bits(tuple(kept))
-
-    def fit(self, width: int, *, signed: bool) -> "Bits":
-        """Cut, or extended by its sign or by zeros, to this width."""
-        missing = width - self.width
-        if missing <= 0:
-            return self.low(width)
-        if not signed or not self.chunks:
-            return Bits((("0" * missing, missing - 1, 0), *self.chunks))
-        name, high, _ = self.chunks[0]
-        sign = (name, high, high) if name[0] in "\\$" else (name[0], 0, 0)
-        return Bits((*([sign] * missing), *self.chunks))
-
-    def __str__(self) -> str:
-        words = [f"{name} [{high}:{low}]" if name[0] in "\\$" else f"{len(name)}'{name}"
-                 for name, high, low in self.chunks]
-        return words[0] if len(words) == 1 else f"{{ {' '.join(words)} }}"
 
 
 @dataclass
@@ -103,7 +32,7 @@ class _Cell:
     name: str
     parameters: dict[str, str]
     ports: dict[str, Bits]
-    before: list[str] = field(default_factory=list)
+    before: list[Item] = field(default_factory=list)
     taken: set[str] = field(default_factory=set)  # names in its module
 
     def fresh(self, word: str) -> str:
@@ -115,12 +44,12 @@ class _Cell:
         return name
 
     def signed(self, port: str) -> bool:
-        return self.parameters.get(f"\\{port}_SIGNED", "0") == "1"
+        return self.parameters.get(f"{port}_SIGNED", "0") == "1"
 
     def connect(self, port: str, signal: Bits, *, signed: bool = False) -> None:
         self.ports[port] = signal
-        self.parameters[f"\\{port}_WIDTH"] = str(signal.width)
-        self.parameters[f"\\{port}_SIGNED"] = str(int(signed))
+        self.parameters[f"{port}_WIDTH"] = str(signal.width)
+        self.parameters[f"{port}_SIGNED"] = str(int(signed))
 
     def fit(self, port: str, width: int, *, kept: bool = False) -> None:
         """Make an operand so wide; with ``kept``, what is signed stays so."""
@@ -133,21 +62,20 @@ class _Cell:
         if target.width > width:
             rest = target.width - width
             high = target.high(rest)
-            self.before.append(f"  connect {high} {Bits((('0' * rest, rest - 1, 0),))}\n")
+            self.before.append(Connect(str(high), str(Bits((("0" * rest, rest - 1, 0),)))))
             self.ports["Y"] = target.low(width)
         elif target.width < width:
             wire = self.fresh("wide")
-            self.before.append(f"  wire width {width} {wire}\n")
-            self.before.append(f"  connect {target} {wire} [{target.width - 1}:0]\n")
+            self.before += [Wire(wire, {"width": width}),
+                            Connect(str(target), f"{wire} [{target.width - 1}:0]")]
             self.ports["Y"] = Bits(((wire, width - 1, 0),))
-        self.parameters["\\Y_WIDTH"] = str(width)
+        self.parameters["Y_WIDTH"] = str(width)
 
-    def __str__(self) -> str:
-        return "".join([
-            *self.before, f"  cell {self.kind} {self.name}\n",
-            *(f"    parameter {name} {value}\n" for name, value in self.parameters.items()),
-            *(f"    connect \\{name} {value}\n" for name, value in self.ports.items()),
-            "  end\n"])
+    @property
+    def items(self) -> list[Item]:
+        """What it has become."""
+        return [*self.before, Cell(self.name, self.kind, self.parameters, {
+            port: str(signal) for port, signal in self.ports.items()})]
 
 
 def _widen(cell: _Cell) -> None:
@@ -168,7 +96,7 @@ def _widen(cell: _Cell) -> None:
         cell.result(1)
     elif kind in _TO_ONE_BIT:
         for port in {"A", "B"} & cell.ports.keys():
-            cell.parameters[f"\\{port}_SIGNED"] = "0"
+            cell.parameters[f"{port}_SIGNED"] = "0"
         cell.result(1)
         if kind == "$logic_not":
             if width["A"] == 1:
@@ -188,7 +116,7 @@ def _widen(cell: _Cell) -> None:
     elif kind in ("$shl", "$sshl"):
         cell.kind = "$shl"
         cell.fit("A", width["Y"])
-        cell.parameters["\\B_SIGNED"] = "0"
+        cell.parameters["B_SIGNED"] = "0"
     elif kind in ("$shift", "$shiftx") and cell.signed("B") and str(
             cell.ports["B"].high(1)) != "1'0":
         _either_way(cell)
@@ -197,7 +125,7 @@ def _widen(cell: _Cell) -> None:
         arithmetic = kind == "$sshr" and cell.signed("A")
         cell.kind = "$sshr" if arithmetic else "$shr"
         cell.fit("A", most, kept=arithmetic)
-        cell.parameters["\\B_SIGNED"] = "0"
+        cell.parameters["B_SIGNED"] = "0"
         cell.result(most)
 
 
@@ -207,40 +135,39 @@ def _either_way(cell: _Cell) -> None:
     amount, target = cell.ports["B"], cell.ports["Y"]
     bits, width = amount.width, target.width
     back, right, left = (cell.fresh(word) for word in ("back", "right", "left"))
-    cell.before += [f"  wire width {bits} {back}\n", f"  wire width {width} {right}\n",
-                    f"  wire width {width} {left}\n"]
+    cell.before += [Wire(name, {"width": size}) for name, size in (
+        (back, bits), (right, width), (left, width))]
 
-    def part(kind: str, name: str, by: Bits | None, to: str) -> str:
+    def part(kind: str, name: str, by: Bits | None, to: str) -> list[Item]:
         a, b = (amount, None) if by is None else (cell.ports["A"], by)
         given = {"A": a, **({"B": b} if b else {}), "Y": Bits(((to, len_of[to] - 1, 0),))}
         signed = {"A": int(b is not None and cell.signed("A")), "B": 0}
         made = _Cell(kind, f"${name[1:]}$cell", {
-            **{f"\\{port}_WIDTH": str(signal.width) for port, signal in given.items()},
-            **{f"\\{port}_SIGNED": str(signed[port]) for port in given if port != "Y"}},
+            **{f"{port}_WIDTH": str(signal.width) for port, signal in given.items()},
+            **{f"{port}_SIGNED": str(signed[port]) for port in given if port != "Y"}},
             given, taken=cell.taken)
         _widen(made)
-        return str(made)
+        return made.items
 
     len_of = {back: bits, right: width, left: width}
-    cell.before += [part("$neg", back, None, back), part("$shr", right, amount, right),
-                    part("$shl", left, Bits(((back, bits - 1, 0),)), left)]
+    cell.before += [*part("$neg", back, None, back), *part("$shr", right, amount, right),
+                    *part("$shl", left, Bits(((back, bits - 1, 0),)), left)]
     cell.kind = "$mux"
     cell.ports.clear()
     cell.ports |= {"A": Bits(((right, width - 1, 0),)), "B": Bits(((left, width - 1, 0),)),
                    "S": amount.high(1), "Y": target}
     cell.parameters.clear()
-    cell.parameters["\\WIDTH"] = str(width)
+    cell.parameters["WIDTH"] = str(width)
 
 
 def _any_bit(cell: _Cell, port: str) -> None:
     """Put the OR of an operand's bits in its place."""
     operand = cell.ports[port]
     wire = cell.fresh(f"any_{port.lower()}")
-    cell.before.append(f"  wire {wire}\n")
     reduce = _Cell("$reduce_bool", f"${wire[1:]}$cell",
-                   {"\\A_SIGNED": "0", "\\A_WIDTH": str(operand.width), "\\Y_WIDTH": "1"},
+                   {"A_SIGNED": "0", "A_WIDTH": str(operand.width), "Y_WIDTH": "1"},
                    {"A": operand, "Y": Bits(((wire, 0, 0),))})
-    cell.before.append(str(reduce))
+    cell.before += [Wire(wire), *reduce.items]
     cell.connect(port, Bits(((wire, 0, 0),)))
 
 
@@ -248,31 +175,29 @@ _WIDENED = (_SAME | _COMPARED | _ORDERED | _TO_ONE_BIT | _DIVIDED | _SHIFTED
             | {"$not", "$neg", "$pos"})
 
 
-def explicit_widths(text: str) -> str:
-    """The same hardware, with each operand as wide as its cell takes it to be.
+def explicit_widths(design: Design) -> None:
+    """Make each operand as wide as its cell takes it to be, in a design after ``proc``.
 
-    ``text`` is RTLIL after ``proc``, as yosys writes it. Raises `ValueError` for a cell whose
-    operands differ in sign, for which yosys gives no rule. No wire is signed, since an expression
-    over signed wires would be: each cell says itself how it takes its operands.
+    Raises `ValueError` for a cell whose operands differ in sign, for which yosys gives no rule. No
+    wire stays signed, since an expression over signed wires would be: each cell says itself how it
+    takes its operands.
     """
-    return _MODULE.sub(lambda match: f"module {match[1]}\n{_module(match[2])}end\n", text)
+    for module in design.modules.values():
+        _widen_all(module)
 
 
-def _module(body: str) -> str:
-    widths = {name: int(width or 1) for width, name in re.findall(
-        r"^  wire (?:width (\d+) )?(?:(?:offset|input|output) \d+ )*(?:signed )?(\S+)$", body,
-        re.MULTILINE)}
-    taken = {*widths, *(name for _, name, _ in _CELL.findall(body))}
-
-    def one(match: re.Match) -> str:
-        if match[1] not in _WIDENED:
-            return match[0]
-        cell = _Cell(match[1], match[2],
-                     dict(re.findall(r"^    parameter (?:signed )?(\S+) (.*)$", match[3],
-                                     re.MULTILINE)),
-                     {name: Bits.read(signal, widths) for name, signal in re.findall(
-                         r"^    connect \\(\S+) (.*)$", match[3], re.MULTILINE)}, taken=taken)
-        _widen(cell)
-        return str(cell)
-
-    return _CELL.sub(one, re.sub(r"^(  wire .*)signed (?=\S+$)", r"\1", body, flags=re.MULTILINE))
+def _widen_all(module: Module) -> None:
+    wires, taken = module.wires, module.names
+    items: list[Item] = []
+    for item in module.items:
+        if isinstance(item, Wire):
+            item.options.pop("signed", None)
+        if isinstance(item, Cell) and item.kind in _WIDENED:
+            cell = _Cell(item.kind, item.name, item.parameters, {
+                port: Bits.read(signal, wires) for port, signal in item.ports.items()},
+                taken=taken)
+            _widen(cell)
+            items += cell.items
+        else:
+            items.append(item)
+    module.items = items

@@ -16,19 +16,18 @@ proof; `compare` simulates through it, beside the source.
 """
 
 import hashlib
-import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from cyclebound.sim.base.cache import find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.installed import package
 from cyclebound.sim.build.elaborate import OutOfTimeError, run_yosys
-from cyclebound.sim.export.cells import Bits
 from cyclebound.sim.export.verilog import Export
 from cyclebound.sim.netlist.link import run_in
+from cyclebound.sim.netlist.rtlil import Bits, Cell, Connect, Design, Item, Module, Wire
 from cyclebound.sim.netlist.system_verilog import complaint
 from cyclebound.sim.netlist.yosys import PACKAGE
 
@@ -71,16 +70,6 @@ _WRITTEN = (f"{_SOURCE}\nwrite_verilog -noattr -norename written.v\ndesign -rese
 # Cells that look alike are taken to be, which is quick, and too much where they are not and nothing
 # depends on it: then everything is left to the solver.
 _BEFORE = ("equiv_struct -icells both\n", "")
-_MODULE = re.compile(r"^module \\(\S+)\n(.*?)^end\n", re.DOTALL | re.MULTILINE)
-_CELL = re.compile(r"^  cell (\\\S+|\$mem_v2) (\S+)\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
-_REGISTER = re.compile(r"^  cell \$a?dff \S+\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
-_PARAMETER = re.compile(r"^    parameter (?:signed )?\\(\S+) (.*)$", re.MULTILINE)
-_PIN = re.compile(r"^    connect \\(\S+) (.*)$", re.MULTILINE)
-_PORT = re.compile(r"^  wire (?:width (\d+) )?(?:.* )?(input|output) \d+ (?:signed )?\\(\S+)$",
-                   re.MULTILINE)
-_WIRE = re.compile(r"^  wire (?:width (\d+) )?(?:.* )?([\\$]\S+)$", re.MULTILINE)
-_INITIAL = re.compile(r"^  attribute \\init (\S+)\n(?:  attribute .*\n)*  wire .*?([\\$]\S+)$",
-                      re.MULTILINE)
 _FIRST = "\\is.first.cycle"  # no name in Verilog has a dot, and a part's pin has one
 
 
@@ -186,59 +175,54 @@ class _Opened:
     """A module whose parts are taken out: their inputs are outputs of it, their outputs inputs."""
 
     text: str
-    parts: dict[str, str] = field(default_factory=dict)
-    memory: bool = False
+    parts: dict[str, str]
+    memory: bool
 
 
 def _opened(text: str) -> dict[str, _Opened]:
     """Each module by its name."""
-    modules = dict(_MODULE.findall(text))
-    ports = {name: {port: (int(width or 1), direction) for width, direction, port
-                    in _PORT.findall(body)} for name, body in modules.items()}
-    return {name: _opened_module(body, ports) for name, body in modules.items()}
+    design = Design.read(text)
+    ports = {name[1:]: {port[1:]: (wire.width, wire.direction) for port, wire
+                        in module.ports.items()} for name, module in design.modules.items()}
+    return {name[1:]: _opened_module(module, ports) for name, module in design.modules.items()}
 
 
-def _opened_module(body: str, ports: dict[str, dict[str, tuple[int, str]]]) -> _Opened:
-    opened = _Opened("")
+def _opened_module(module: Module, ports: dict[str, dict[str, tuple[int, str]]]) -> _Opened:
+    parts: dict[str, str] = {}
     pins: list[tuple[str, int, str, str]] = []
-    masks: list[str] = []  # words to be written, with zeros for bits that are not
-
-    def taken_out(match: re.Match) -> str:
-        kind, name, inside = match.groups()
-        signals = dict(_PIN.findall(inside))
-        if kind == "$mem_v2":
-            opened.memory = True
-            kind, widths = _memory(dict(_PARAMETER.findall(inside)))
-            width = widths["WR_DATA"][0]
-            if width:
+    masks: list[Item] = []  # words to be written, with zeros for bits that are not
+    taken = {cell.name: cell for cell in module.cells
+             if cell.kind[0] == "\\" or cell.kind == "$mem_v2"}
+    for cell in taken.values():
+        kind, name, signals = cell.kind[1:], cell.name, cell.ports
+        if kind == "mem_v2":
+            kind, widths = _memory(cell.parameters)
+            if width := widths["WR_DATA"][0]:
                 written = f"{name}.written"
-                masks.append(
-                    f"  wire width {width} {written}\n  cell $and ${written[1:]}$cell\n"
-                    f"    parameter \\A_SIGNED 0\n    parameter \\B_SIGNED 0\n"
-                    f"    parameter \\A_WIDTH {width}\n    parameter \\B_WIDTH {width}\n"
-                    f"    parameter \\Y_WIDTH {width}\n    connect \\A {signals['WR_EN']}\n"
-                    f"    connect \\B {signals['WR_DATA']}\n    connect \\Y {written}\n  end\n")
+                masks += [Wire(written, {"width": width}), Cell(f"${written[1:]}$cell", "$and", {
+                    "A_SIGNED": "0", "B_SIGNED": "0",
+                    **dict.fromkeys(("A_WIDTH", "B_WIDTH", "Y_WIDTH"), str(width))},
+                    {"A": signals["WR_EN"], "B": signals["WR_DATA"], "Y": written})]
                 signals["WR_DATA"] = written
         else:
-            kind, widths = kind[1:], ports[kind[1:]]
+            widths = ports[kind]
             if missing := widths.keys() ^ signals.keys():
                 raise _DifferentError(f"{name[1:]} has pins {sorted(missing)} in one place only")
-        opened.parts[name] = kind
-        for pin, (width, direction) in widths.items():
-            if width:
-                pins.append((f"{name}.{pin}", width, direction, signals[pin]))
-        return ""
-
-    body, edges = _with_first_cycle("".join([_CELL.sub(taken_out, body), *masks]))
-    opened.parts.update({f"registers at {edge} {signal}": "" for signal, edge in edges})
-    body = re.sub(r"^ +attribute .*\n", "", body, flags=re.MULTILINE)
-    count = len(_PORT.findall(body))
-    for number, (name, width, direction, signal) in enumerate(pins, count + 1):
+        parts[name] = kind
+        pins += [(f"{name}.{pin}", width, direction, signals[pin])
+                 for pin, (width, direction) in widths.items() if width]
+    module.items = [item for item in module.items
+                    if not (isinstance(item, Cell) and item.name in taken)] + masks
+    edges = _show_first_cycle(module)
+    parts.update({f"registers at {edge} {signal}": "" for signal, edge in edges})
+    for number, (name, width, direction, signal) in enumerate(pins, len(module.ports) + 1):
         flipped = "input" if direction == "output" else "output"
-        body += f"  wire width {width} {flipped} {number} {name}\n  connect " + (
-            f"{signal} {name}\n" if direction == "output" else f"{name} {signal}\n")
-    opened.text = body
-    return opened
+        both = (signal, name) if direction == "output" else (name, signal)
+        module.items += [Wire(name, {"width": width, flipped: number}), Connect(*both)]
+    for item in module.items:
+        item.attributes = {}
+    return _Opened("".join(map(str, module.items)), parts,
+                   any(cell.kind == "$mem_v2" for cell in taken.values()))
 
 
 def _memory(parameters: dict[str, str]) -> tuple[str, dict[str, tuple[int, str]]]:
@@ -268,10 +252,10 @@ def _bits(signal: Bits) -> Iterator[tuple[str, int]]:
             yield from ((bit, -1) for bit in name)
 
 
-def _with_first_cycle(body: str) -> tuple[str, set[tuple[str, str]]]:
-    """A module whose registers show their initial values while a new input is 1; and the edges
+def _show_first_cycle(module: Module) -> set[tuple[str, str]]:
+    """Have a module's registers show their initial values while a new input is 1; returns the edges
     at which they change."""
-    widths = {name: int(width or 1) for width, name in _WIRE.findall(body)}
+    wires = module.wires
     same: dict[tuple[str, int], tuple[str, int]] = {}
 
     def driver(bit: tuple[str, int]) -> tuple[str, int]:
@@ -279,49 +263,44 @@ def _with_first_cycle(body: str) -> tuple[str, set[tuple[str, str]]]:
             bit = same[bit]
         return bit
 
-    for line in re.findall(r"^  connect (.*)$", body, re.MULTILINE):
-        both = list(_bits(Bits.read(line, widths)))
-        for left, right in zip(both[:len(both) // 2], both[len(both) // 2:], strict=True):
+    for connect in (item for item in module.items if isinstance(item, Connect)):
+        for left, right in zip(*(_bits(Bits.read(signal, wires)) for signal in (
+                connect.target, connect.source)), strict=True):
             left, right = driver(left), driver(right)
             if left[1] >= 0 and left != right:
                 same[left] = right
     initial: dict[tuple[str, int], str] = {}
-    for value, name in _INITIAL.findall(body):
+    for wire in wires.values():
+        value = Bits.read(wire.attributes.get("\\init", ""), wires)
         for place, (bit, _) in enumerate(reversed(list(
-                _bits(Bits.read(value, widths).fit(widths[name], signed=False))))):
-            where = driver((name, place))
+                _bits(value.fit(wire.width, signed=False) if value.chunks else value)))):
+            where = driver((wire.name, place))
             if bit in "01" and initial.setdefault(where, bit) != bit:
-                raise _DifferentError(f"{name[1:]} has two initial values")
+                raise _DifferentError(f"{wire.name[1:]} has two initial values")
 
-    count = 0
     clocks: set[tuple[str, str]] = set()
     resets: set[tuple[str, str]] = set()
-
-    def register(match: re.Match) -> str:
-        nonlocal count
-        count += 1
-        pins = dict(_PIN.findall(match[1]))
-        [clock] = _bits(Bits.read(pins["CLK"], widths))
+    registers = [cell for cell in module.cells if cell.kind in ("$dff", "$adff")]
+    for count, cell in enumerate(registers, 1):
+        [clock] = _bits(Bits.read(cell.ports["CLK"], wires))
         edges = {name: "rising" if value.endswith("1") else "falling"
-                 for name, value in _PARAMETER.findall(match[1]) if name.endswith("_POLARITY")}
+                 for name, value in cell.parameters.items() if name.endswith("_POLARITY")}
         clocks.add((driver(clock)[0][1:], edges["CLK_POLARITY"]))
-        if "ARST" in pins:  # as a synchronous one to the solver
-            [reset] = _bits(Bits.read(pins["ARST"], widths))
+        if "ARST" in cell.ports:  # as a synchronous one to the solver
+            [reset] = _bits(Bits.read(cell.ports["ARST"], wires))
             resets.add((driver(reset)[0][1:], edges["ARST_POLARITY"]))
-        target = pins["Q"]
-        shown = list(_bits(Bits.read(target, widths)))
-        kept = f"$register${count}"
+        target, kept = cell.ports["Q"], f"$register${count}"
+        shown = list(_bits(Bits.read(target, wires)))
         starts = " ".join(
             f"1'{initial[driver(bit)]}" if driver(bit) in initial else
             f"{kept} [{len(shown) - 1 - number}]" for number, bit in enumerate(shown))
-        return (f"  wire width {len(shown)} {kept}\n"
-                + match[0].replace(f"connect \\Q {target}\n", f"connect \\Q {kept}\n")
-                + f"  cell $mux {kept}$shown\n    parameter \\WIDTH {len(shown)}\n"
-                f"    connect \\A {kept}\n    connect \\B {{ {starts} }}\n"
-                f"    connect \\S {_FIRST}\n    connect \\Y {target}\n  end\n")
-
-    body = _REGISTER.sub(register, body)
+        cell.ports["Q"] = kept
+        module.items.insert(0, Wire(kept, {"width": len(shown)}))  # before it is read
+        module.items.append(Cell(
+            f"{kept}$shown", "$mux", {"WIDTH": str(len(shown))},
+            {"A": kept, "B": f"{{ {starts} }}", "S": _FIRST, "Y": target}))
     if len(clocks) > 1:  # the solver knows only one
         raise _DifferentError("a module with several clocks cannot be compared: " + ", ".join(
             f"{edge} {clock}" for clock, edge in sorted(clocks)))
-    return f"  wire input {len(_PORT.findall(body)) + 1} {_FIRST}\n{body}", clocks | resets
+    module.items.insert(0, Wire(_FIRST, {"input": len(module.ports) + 1}))
+    return clocks | resets

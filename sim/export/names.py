@@ -7,6 +7,8 @@ in the Verilog, since an expression is used more than once, is called by what it
 
 import re
 
+from cyclebound.sim.netlist.rtlil import Cell, Design, Module
+
 __all__ = ["KEYWORDS", "plain_name", "plain_names"]
 
 # [IEEE 1800-2017, table B.1]
@@ -34,10 +36,6 @@ wand weak weak0 weak1 while wildcard wire with within wor xnor xor
 """.split())
 
 _LONGEST = 32  # of a name made from those of operands
-_TOKEN = re.compile(r"(?<=\s)(?:\\|(?=\$))(\S+)")
-_MODULE = re.compile(r"^module (\S+)\n(.*?)^end\n", re.DOTALL | re.MULTILINE)
-_CELL = re.compile(r"^  cell (\S+) (\S+)\n(.*?)^  end\n", re.DOTALL | re.MULTILINE)
-_OPERAND = re.compile(r"^    connect \\(\S+) (.*)$", re.MULTILINE)
 _WORDS = {  # what a result is called by its cell, from the names of its operands
     "$not": "not_{A}", "$logic_not": "no_{A}", "$neg": "minus_{A}",
     "$reduce_or": "any_{A}", "$reduce_bool": "any_{A}", "$reduce_and": "all_{A}",
@@ -56,32 +54,26 @@ def plain_name(name: str) -> str:
     return f"{new}_" if new in KEYWORDS else f"n{new}" if new[0].isdigit() else new
 
 
-def plain_names(text: str) -> tuple[str, frozenset[str]]:
-    """RTLIL with plain names for everything, and those of them that are made here.
+def plain_names(design: Design) -> frozenset[str]:
+    """Give everything in a design a plain name; returns those of them that are made here.
 
-    Names that stand for what has none begin with nothing special; the second result holds them, so
-    that they may be replaced by the expressions that they stand for.
+    Names that stand for what has none begin with nothing special; the result holds them, so that
+    they may be replaced by the expressions that they stand for.
     """
     public: dict[str, str] = {}
     taken: set[str] = set(KEYWORDS)
-    declared = sorted({name for line in text.splitlines()
-                       for name in re.findall(r"(?:^module|^  (?:wire|memory|cell)).* \\(\S+)$|"
-                                              r"^module \\(\S+)|^  cell \\(\S+)", line)
-                       for name in name if name})
+    declared = {name[1:] for module in design.modules.values() for name in (
+        module.name, *module.names, *(cell.kind for cell in module.cells)) if name[0] == "\\"}
     for name in sorted(declared, key=lambda name: (plain_name(name) != name, name)):
         new = _free(plain_name(name), taken)
         taken.add(new)
-        public[name] = new
-    text = _TOKEN.sub(lambda match: f"\\{public[match[1]]}" if match[0][0] == "\\"
-                      and match[1] in public else match[0], f"\n{text}")[1:]
+        public[f"\\{name}"] = f"\\{new}"
     made: set[str] = set()
-
-    def module(match: re.Match) -> str:
-        body, names = _private(match[2], taken)
-        made.update(names)
-        return f"module {match[1]}\n{body}end\n"
-
-    return _MODULE.sub(module, text), frozenset(made)
+    for module in design.modules.values():
+        module.rename(public)
+        made |= _name_private(module, taken)
+    design.modules = {module.name: module for module in design.modules.values()}
+    return frozenset(made)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -92,14 +84,10 @@ def _free(name: str, taken: set[str]) -> str:
                 if (new := f"{name}_{number}") not in taken)
 
 
-def _private(body: str, public: set[str]) -> tuple[str, set[str]]:
-    """A module's body with names for what Amaranth and yosys have numbered."""
-    drivers: dict[str, tuple[str, dict[str, str]]] = {}
-    for kind, _, inside in _CELL.findall(body):
-        operands = dict(_OPERAND.findall(inside))
-        if "Y" in operands:
-            drivers[operands["Y"]] = (kind, operands)
-    wires = re.findall(r"^  wire .*?(\$\S+)$", body, re.MULTILINE)
+def _name_private(module: Module, public: set[str]) -> set[str]:
+    """Give what Amaranth and yosys have numbered in a module names; returns those of its wires."""
+    drivers = {cell.ports["Y"]: cell for cell in module.cells if "Y" in cell.ports}
+    wires = [name for name in module.wires if name[0] == "$"]
     names: dict[str, str] = {}
     used: set[str] = set()
     count: dict[str, int] = {}
@@ -118,11 +106,11 @@ def _private(body: str, public: set[str]) -> tuple[str, set[str]]:
     def made(wire: str, depth: int) -> str:
         if wire in names:
             return names[wire]
-        kind, operands = drivers.get(wire, ("", {}))
+        cell = drivers.get(wire, Cell("", ""))
         words = "value"
-        if kind in _WORDS and depth:
-            words = _WORDS[kind].format(**{port: of(signal, depth - 1)
-                                           for port, signal in operands.items()})
+        if cell.kind in _WORDS and depth:
+            words = _WORDS[cell.kind].format(**{port: of(signal, depth - 1)
+                                                for port, signal in cell.ports.items()})
         return words if len(words) <= _LONGEST else words[:_LONGEST].rstrip("_")
 
     for wire in wires:
@@ -133,15 +121,14 @@ def _private(body: str, public: set[str]) -> tuple[str, set[str]]:
         count[stem] = number
         names[wire] = new
         used.add(new)
-    cells = {name: kind for kind, name, _ in _CELL.findall(body) if name[0] == "$"}
-    for number, (cell, kind) in enumerate(cells.items()):
-        word = "table" if kind == "$mem_v2" else "cell"  # what yosys makes of a choice of constants
-        cells[cell] = _free(f"{word}_{number}", public | used)
-        used.add(cells[cell])
-    every = {**names, **cells}
-    text = _TOKEN.sub(lambda match: f"\\{every[match[0]]}" if match[0] in every else match[0],
-                      f"\n{body}")[1:]
-    # its Verilog has the name in this parameter
-    text = re.sub(r'^(  cell \$mem_v2 \\(table_\d+\w*)\n    parameter \\MEMID )"\$[^"]*"',
-                  lambda match: f'{match[1]}"\\\\{match[2]}"', text, flags=re.MULTILINE)
-    return text, used - set(cells.values())
+    private = [cell for cell in module.cells if cell.name[0] == "$"]
+    given = {name: f"\\{new}" for name, new in names.items()}
+    for number, cell in enumerate(private):
+        word = "table" if cell.kind == "$mem_v2" else "cell"  # yosys' choice of constants
+        new = _free(f"{word}_{number}", public | used)
+        used.add(new)
+        given[cell.name] = f"\\{new}"
+        if cell.kind == "$mem_v2" and cell.parameters["MEMID"].startswith('"$'):
+            cell.parameters["MEMID"] = f'"\\\\{new}"'  # its Verilog has this name
+    module.rename(given)
+    return set(names.values())

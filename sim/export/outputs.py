@@ -7,57 +7,48 @@ gets a wire for each bit, and the port is made of these.
 
 import re
 
+from cyclebound.sim.netlist.rtlil import Cell, Connect, Design, Module, Wire
+
 __all__ = ["split_outputs"]
 
-_MODULE = re.compile(r"^module (\S+)\n(.*?)^end\n", re.DOTALL | re.MULTILINE)
-_OUTPUT = re.compile(r"^  wire width (\d+) .*?output \d+ (?:signed )?\\(\S+)$", re.MULTILINE)
-_CONNECT = re.compile(r"^  connect (.*)$", re.MULTILINE)
-_LINE = re.compile(r"^ +connect .*$", re.MULTILINE)
+
+def split_outputs(design: Design) -> None:
+    """Give each output that is connected to itself a wire for each of its bits."""
+    for module in design.modules.values():
+        outputs = {name: wire for name, wire in module.ports.items()
+                   if wire.direction == "output" and "width" in wire.options}
+        looped = dict.fromkeys(
+            name for item in module.items if isinstance(item, Connect) for name in outputs
+            if name in _names(item.target) & _names(item.source))
+        for name in looped:
+            _split(module, outputs[name])
 
 
-def split_outputs(text: str) -> str:
-    """The same modules, with a wire for each bit of an output that is connected to itself."""
-    return _MODULE.sub(lambda found: f"module {found[1]}\n{_module(found[2])}end\n", text)
+def _names(signal: str) -> set[str]:
+    return set(re.findall(r"\\\S+", signal))
 
 
-def _module(body: str) -> str:
-    widths = {name: int(width) for width, name in _OUTPUT.findall(body)}
-    looped: dict[str, None] = {}
-    for line in _CONNECT.findall(body):
-        target, source = (set(re.findall(r"\\(\S+)", half)) for half in _halves(line))
-        looped |= dict.fromkeys(name for name in widths if name in target & source)
-    for name in looped:
-        body = _split(body, name, widths[name])
-    return body
-
-
-def _halves(line: str) -> tuple[str, str]:
-    """What a connection drives, and with what."""
-    # yosys writes no braces in braces
-    target = re.sub(r"^(\{.*?\}|\S+(?: \[\d+(?::\d+)?\])?) .*", r"\1", line)
-    return target, line[len(target):]
-
-
-def _split(body: str, name: str, width: int) -> str:
-    """One module's body, with wires for the bits of this output."""
-    stem = name
-    while any(re.search(rf"\\{re.escape(stem)}_{bit}(?=\s)", body) for bit in range(width)):
+def _split(module: Module, output: Wire) -> None:
+    """Put wires in the place of the bits of this output."""
+    name, stem = output.name, output.name
+    taken = module.names
+    while any(f"{stem}_{bit}" in taken for bit in range(output.width)):
         stem += "_bit"
-    bits = [f"\\{stem}_{bit}" for bit in range(width)]
-    part = re.compile(rf"\\{re.escape(name)}(?: \[(\d+)(?::(\d+))?\])?(?=\s|$)")
+    bits = [f"{stem}_{bit}" for bit in range(output.width)]
 
-    def line(found: re.Match) -> str:
+    def split(signal: str) -> str:
         def wires(place: re.Match) -> str:
-            high = int(place[1]) if place[1] else width - 1
+            high = int(place[1]) if place[1] else output.width - 1
             low = int(place[2]) if place[2] else high if place[1] else 0
             chosen = " ".join(reversed(bits[low:high + 1]))
-            before = found[0][:place.start()]
-            inside = high == low or before.count("{") > before.count("}")
-            return chosen if inside else f"{{ {chosen} }}"
-        return part.sub(wires, found[0])
+            return chosen if high == low or signal.startswith("{") else f"{{ {chosen} }}"
+        return re.sub(rf"{re.escape(name)}(?: \[(\d+)(?::(\d+))?\])?(?=\s|$)", wires, signal)
 
-    body = _LINE.sub(line, body)
-    declared = "".join(f"  wire {bit}\n" for bit in bits)
-    body = re.sub(rf"^  wire .* \\{re.escape(name)}\n", lambda found: found[0] + declared, body,
-                  count=1, flags=re.MULTILINE)
-    return f"{body}  connect \\{name} {{ {' '.join(reversed(bits))} }}\n"
+    for item in module.items:
+        if isinstance(item, Connect):
+            item.target, item.source = split(item.target), split(item.source)
+        elif isinstance(item, Cell):
+            item.ports = {port: split(signal) for port, signal in item.ports.items()}
+    place = module.items.index(output) + 1
+    module.items[place:place] = map(Wire, bits)
+    module.items.append(Connect(name, f"{{ {' '.join(reversed(bits))} }}"))

@@ -33,6 +33,7 @@ from cyclebound.sim.export.outputs import split_outputs
 from cyclebound.sim.export.ports import Port, described, instance, ports_of_fields, shell
 from cyclebound.sim.export.text import readable
 from cyclebound.sim.judge.verdict import cycles_of
+from cyclebound.sim.netlist.rtlil import Design, Wire
 
 __all__ = ["PRAGMAS", "Export", "export", "lint", "module_name", "warnings"]
 
@@ -145,11 +146,18 @@ def export(block: Block, parameters: Mapping[str, object], name: str | None = No
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "top.il").write_text(rtlil)
         run_yosys(_SCRIPT.format(flat="flatten; " * flat), Path(folder))
-        plain, made = plain_names((Path(folder) / "plain.il").read_text())
-        plain = re.sub(r"^  wire width 0 .*\n", "", plain, flags=re.MULTILINE)
-        plain = _in_order(plain, core, [*_CLOCKS, *dict.fromkeys(p.member for p in ports)])
-        explicit = explicit_widths(plain)
-        (Path(folder) / "explicit.il").write_text(split_outputs(explicit))
+        design = Design.read((Path(folder) / "plain.il").read_text())
+        made = plain_names(design)
+        for module in design.modules.values():
+            module.items = [item for item in module.items
+                            if not (isinstance(item, Wire) and item.width == 0)]
+        places = [*_CLOCKS, *dict.fromkeys(port.member for port in ports)]
+        for port in design.modules[f"\\{core}"].ports.values():
+            port.options[port.direction] = places.index(port.name[1:]) + 1
+        explicit_widths(design)
+        explicit = str(design)
+        split_outputs(design)
+        (Path(folder) / "explicit.il").write_text(str(design))
         run_yosys("read_rtlil explicit.il; write_verilog -noattr -norename top.v", Path(folder))
         text = (Path(folder) / "top.v").read_text()
     modules = _top_first(readable(re.sub(r"\A/\*.*?\*/\s*", "", text), made), core)
@@ -187,17 +195,6 @@ def _there(pattern: str, text: str, flags: int = re.MULTILINE) -> re.Match[str]:
     if match is None:
         raise LookupError(f"yosys wrote a text without {pattern!r}")
     return match
-
-
-def _in_order(text: str, module: str, names: list[str]) -> str:
-    """RTLIL whose module has its ports in this order."""
-    places = {name: number for number, name in enumerate(names, 1)}
-    begin = _there(rf"^module \\{module}$", text).start()
-    end = begin + _there(r"^end$", text[begin:]).start()
-    body = re.sub(r"^(  wire .*(?:input|output) )\d+( (?:signed )?\\(\S+))$",
-                  lambda match: f"{match[1]}{places[match[3]]}{match[2]}",
-                  text[begin:end], flags=re.MULTILINE)
-    return text[:begin] + body + text[end:]
 
 
 def _top_first(text: str, module: str) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from cyclebound.sim.netlist.rtlil import Design, Wire
+
 __all__ = ["Step", "critical_path", "places", "signals"]
 
-_ITEM = re.compile(r'(?:attribute \\src "(?P<src>[^"]*)"|(?P<kind>module|wire|memory|cell) '
-                   r'(?:.* )?\\(?P<name>\S+))$')
 _OF_OTHERS = "/amaranth/"  # the line of the module is nearer than one of its library
 
 
@@ -48,24 +48,14 @@ def signals(rtlil: str, top: str = "top") -> dict[str, str]:
     """
     own: dict[str, dict[str, str]] = {}
     inner: dict[str, list[tuple[str, str]]] = {}
-    src, module, of_module = "", "", ""
-    for line in rtlil.splitlines():
-        if not (found := _ITEM.match(line.strip())):
-            if not line.strip().startswith("attribute"):
-                src = ""
-            continue
-        kind, name = found["kind"], found["name"]
-        if kind is None:
-            src = found["src"]
-            continue
-        if kind == "module":
-            module, of_module = name, src
-            own[module], inner[module] = {}, []
-        elif kind == "cell":
-            inner[module].append((line.split()[1].removeprefix("\\"), name))
-        else:
-            own[module][name] = of_module if not src or _OF_OTHERS in src else src
-        src = ""
+    for name, module in Design.read(rtlil).modules.items():
+        of_module = _source(module.attributes)
+        own[name] = {}
+        inner[name] = [(cell.kind, cell.name[1:]) for cell in module.cells]
+        for item in module.items:
+            if isinstance(item, Wire) and item.name[0] == "\\":
+                line = _source(item.attributes)
+                own[name][item.name[1:]] = line if line and _OF_OTHERS not in line else of_module
 
     def below(module: str, path: str) -> Iterator[tuple[str, str]]:
         yield from ((path + name, line) for name, line in own[module].items())
@@ -73,7 +63,11 @@ def signals(rtlil: str, top: str = "top") -> dict[str, str]:
             if kind in own:
                 yield from below(kind, f"{path}{name}.")
 
-    return dict(below(top, ""))
+    return dict(below(f"\\{top}", ""))
+
+
+def _source(attributes: Mapping[str, str]) -> str:
+    return attributes.get("\\src", "").strip('"')
 
 
 def critical_path(report: Mapping, known: Mapping[str, str]) -> list[Step]:

@@ -32,6 +32,7 @@ from cyclebound.sim.describe.block import Block, Configuration
 from cyclebound.sim.fpga import floor_plan
 from cyclebound.sim.fpga.critical_path import Step, critical_path, places, signals
 from cyclebound.sim.fpga.dsp_registers import pack
+from cyclebound.sim.netlist.rtlil import Design
 from cyclebound.sim.proof.prove import run_tool, yowasp_environment
 
 __all__ = ["TARGETS", "VENDORS", "Figures", "Harness", "Part", "Placement", "TooSmallError",
@@ -617,7 +618,7 @@ def area_of_parts(block: Block, configuration_name: str | None, *, family: str =
     tell = progress or (lambda stage: None)
     shares = SharedModules("top")
     rtlil = to_rtlil(block.make(configuration.parameters), name="top", shares=shares)
-    own = re.findall(r"^module \\(top\.\w+)$", rtlil, re.MULTILINE)
+    own = [name[1:] for name in Design.read(rtlil).modules if re.fullmatch(r"\\top\.\w+", name)]
     says = {module: module.removeprefix("top.") for module in own if len(own) <= _FEW}
     says |= shares.says
     synthesis = " ".join((cells.synthesis, *[cells.compact] * compact))

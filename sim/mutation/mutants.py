@@ -18,6 +18,7 @@ import amaranth
 import cyclebound.sim
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.netlist import verilog_module
+from cyclebound.sim.netlist.rtlil import Design
 from cyclebound.sim.netlist.yosys import yosys_command
 from cyclebound.sim.proof.prove import run_tool, yosys_environment
 
@@ -36,7 +37,7 @@ _REGISTERS = {"dff", "dffe", "sdff", "sdffe", "sdffce", "adff", "adffe", "aldff"
               "dffsr", "dffsre"}
 _MODES = {"inv": "is inverted", "const0": "is stuck at 0", "const1": "is stuck at 1",
           "cnot0": "is inverted while {} is 0", "cnot1": "is inverted while {} is 1"}
-_NAMED = {"\\MEMID"}  # parameters that are names
+_NAMED = {"MEMID"}  # parameters that are names
 # A port that Amaranth makes where modules share a signal that none of them names: it is numbered
 # anew in each design. What is mutated is the signal's driver and its readers inside.
 _NUMBERED = "port$"
@@ -113,7 +114,8 @@ class Netlist:
         run_yosys("read_rtlil design.il\nhierarchy -check -top top\nproc\nopt_clean\n"
                   "write_rtlil netlist.il\n", folder)
         self.text = (folder / "netlist.il").read_text()
-        self._cells = _cells(self.text)
+        self._design = Design.read(self.text)
+        self._cells = _cells(self._design)
         if like is not None and {module: [cell[1:] for cell in cells] for module, cells
                                  in self._cells.items()} != {
                 module: [cell[1:] for cell in cells] for module, cells in like._cells.items()}:
@@ -145,7 +147,7 @@ class Netlist:
                   + "mutate -list 0 -o list.txt\n", self._folder)
         places = {(module, cell[0]): (place, cell) for module, cells in self._cells.items()
                   for place, cell in enumerate(cells)}
-        clocks = _clocks(self.text)
+        clocks = _clocks(self._design)
         glue = {module for module, cells in self._cells.items()
                 if any(_GLUE in source for _, _, (source, *_) in cells)}
         mutations: list[Mutation] = []
@@ -199,7 +201,7 @@ def _is_fixed(cell: _Cell, port: str) -> bool:
     """Whether no mutation of the design can be at this port of a cell."""
     _, kind, parameters = cell
     if kind == "memrd_v2" and port in _READ_RESETS | {"EN"}:
-        asynchronous = parameters[parameters.index("\\CLK_ENABLE") + 1] == "0"
+        asynchronous = parameters[parameters.index("CLK_ENABLE") + 1] == "0"
         return port in _READ_RESETS or asynchronous
     return (port in _CLOCKS or port.startswith(_NUMBERED) or kind in _CONSTANT
             or (port == "Q" and kind in _REGISTERS))
@@ -225,56 +227,31 @@ def _evenly(items: Sequence[Mutation], levels: Sequence[_Level], rng: random.Ran
     return [item for turn in itertools.zip_longest(*ordered) for item in turn if item is not None]
 
 
-def _cells(text: str) -> dict[str, list[_Cell]]:
+def _cells(design: Design) -> dict[str, list[_Cell]]:
     """The cells of each of the block's modules."""
-    cells: dict[str, list[_Cell]] = {}
-    module, inside, source = "", False, ""
-    in_cell = False  # modules of Verilog have parameters, too
-    for line in text.splitlines():
-        words = line.split()
-        if words[:1] == ["module"]:
-            module = words[1].removeprefix("\\")
-            inside = module == _BLOCK or module.startswith(f"{_BLOCK}.")
-            if inside:
-                cells[module] = []
-        elif not inside:
-            continue
-        elif words[:2] == ["attribute", "\\src"]:
-            source = words[2]
-        elif words[:1] == ["cell"]:
-            cells[module].append((words[2].removeprefix("\\"), words[1].lstrip("$\\"), (source,)))
-            in_cell = True
-        elif in_cell and words[:1] == ["parameter"] and words[1] not in _NAMED:
-            name, kind, more = cells[module][-1]
-            cells[module][-1] = name, kind, (*more, *words[1:])
-        elif words[:1] == ["end"]:
-            source, in_cell = "", False
-    return cells
+    return {name[1:]: [(cell.name.removeprefix("\\"), cell.kind.lstrip("$\\"), (
+        cell.attributes.get("\\src", ""), *itertools.chain(*(
+            item for item in cell.parameters.items() if item[0] not in _NAMED))))
+        for cell in module.cells] for name, module in design.modules.items()
+        if name[1:] == _BLOCK or name[1:].startswith(f"{_BLOCK}.")}
 
 
-def _clocks(text: str) -> dict[str, set[str]]:
+def _clocks(design: Design) -> dict[str, set[str]]:
     """The signals of each module that clock registers, in it or in a module inside it."""
-    clocks: dict[str, set[str]] = {}
+    clocks = {name[1:]: {*_CLOCKS} for name in design.modules}
     placed: list[tuple[str, str, str, str]] = []  # module, module inside it, its port, signal
-    module = kind = ""
-    for line in text.splitlines():
-        words = line.split()
-        if words[:1] == ["module"]:
-            module = words[1].removeprefix("\\")
-            clocks[module] = set(_CLOCKS)
-        elif words[:1] == ["cell"]:
-            kind = words[1]
-        elif words[:1] == ["connect"] and len(words) == 3:
-            port, signal = (word.removeprefix("\\") for word in words[1:])
-            if kind.startswith("\\"):
-                placed.append((module, kind.removeprefix("\\"), port, signal))
-            elif port in _CLOCKS:
-                clocks[module].add(signal)
+    for name, module in design.modules.items():
+        for cell in module.cells:
+            for port, signal in cell.ports.items():
+                if cell.kind[0] == "\\":
+                    placed.append((name[1:], cell.kind[1:], port, signal.removeprefix("\\")))
+                elif port in _CLOCKS:
+                    clocks[name[1:]].add(signal.removeprefix("\\"))
     before = -1
     while before != (before := sum(map(len, clocks.values()))):
-        for module, inside, port, signal in placed:
+        for outer, inside, port, signal in placed:
             if port in clocks.get(inside, ()):
-                clocks[module].add(signal)
+                clocks[outer].add(signal)
     return clocks
 
 

@@ -12,23 +12,21 @@ one netlist.
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from cyclebound.sim.base.cache import find_or_make, key_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.installed import package
 from cyclebound.sim.netlist import system_verilog
+from cyclebound.sim.netlist.rtlil import Design, undefined
 from cyclebound.sim.netlist.source_files import VERILOG, is_name, options_in, write
 from cyclebound.sim.netlist.yosys import PACKAGE, yosys_command
 
-__all__ = ["Sources", "link", "read_sources", "run_in", "undefined",
-           "write_sources"]
+__all__ = ["Sources", "link", "read_sources", "run_in", "write_sources"]
 
 _OWN = "cyclebound_own"  # the top of the design while the user's modules are read
 _DEFINES = "cyclebound_defines.v"  # yosys' words for -D cannot have every sign
-_CELL = re.compile(r"^\s*cell \\(\S+) ", re.MULTILINE)
-_MODULE = re.compile(r"^module \\(\S+)$", re.MULTILINE)
-_WHOLE = re.compile(r"(?:^attribute [^\n]*\n)*^module [^\n]*\n.*?^end\n", re.MULTILINE | re.DOTALL)
 _SOURCE = re.compile(r"^\s*attribute \\src .*\n", re.MULTILINE)
 _WARNING = re.compile(r"^([^\s:]+:\d+): Warning: (.*)$", re.MULTILINE)
 
@@ -63,12 +61,6 @@ class Sources:
         self.files[name] = content
 
 
-def undefined(rtlil: str) -> set[str]:
-    """Modules that are placed in a design and are not in it."""
-    return {name for name in set(_CELL.findall(rtlil)) if not name.startswith("$")} - set(
-        _MODULE.findall(rtlil))
-
-
 def link(rtlil: str, files: Mapping[str, str], top: str, *, lines: bool) -> str:
     """The design with the modules that ``files`` define, each instance with a module of its own.
 
@@ -94,9 +86,13 @@ def link(rtlil: str, files: Mapping[str, str], top: str, *, lines: bool) -> str:
 
     folder, _ = find_or_make("linked", key_of(
         rtlil, dict(files), system_verilog.FLAGS, first + after, package(PACKAGE)), make)
-    text = re.sub(rf"\\{_OWN}(?=[.\s])", lambda _: f"\\{top}",
-                  (folder / "linked.il").read_text())
-    text = "\n".join(sorted(_WHOLE.findall(text), key=lambda module: _MODULE.findall(module)))
+    linked = Design.read((folder / "linked.il").read_text()).modules.values()
+    own = partial(re.sub, rf"^\\{_OWN}(?=\.|$)", f"\\\\{top}")
+    for module in linked:
+        module.name = own(module.name)
+        for cell in module.cells:
+            cell.kind = own(cell.kind)
+    text = "".join(map(str, sorted(linked, key=lambda module: module.name)))
     return text if lines else _SOURCE.sub("", text)
 
 

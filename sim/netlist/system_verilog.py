@@ -6,11 +6,13 @@ without ports, of which slang is told as a top. Hierarchy is kept, but for modul
 which are dissolved where they are placed.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cyclebound.sim.netlist.rtlil import Design
 from cyclebound.sim.netlist.source_files import VERILOG, options_in, quoted
 
 __all__ = [
@@ -43,8 +45,6 @@ _OPTIONS = "cyclebound_options.f"
 # that are enums. Ports that a shell leaves open are all of its module's.
 FLAGS = ("--best-effort-hierarchy --ignore-timing --relax-enum-conversions "
          "-Wno-unconnected-input-port -Wno-unconnected-output-port -Wno-unconnected-unnamed-port")
-_CELL = re.compile(r"^( *)cell \\(\S+) (\S+)\n((?: *parameter .*\n)*)", re.MULTILINE)
-_PARAMETER = re.compile(r"^ *parameter (signed |real )?\\(\S+) (.*)$", re.MULTILINE)
 _ERROR = re.compile(r"^(\S+:\d+): ERROR: (.*)$", re.MULTILINE)
 _PLAIN = re.compile(r"^ERROR: (.*)$", re.MULTILINE)
 _MODULE = re.compile(r"^\s*module\s+(?:automatic\s+|static\s+)?(\w+)", re.MULTILINE)
@@ -77,19 +77,16 @@ def shells(rtlil: str, missing: Sequence[str]) -> tuple[str, str, list[str]]:
     """The design with its cells of these modules as slang will call them; the text of the shells,
     and their names."""
     kinds: dict[tuple[str, str], str] = {}
-
-    def renamed(match: re.Match[str]) -> str:
-        indent, kind, name, parameters = match.groups()
-        if kind not in missing:
-            return match[0]
-        given = ", ".join(f".{key}({_literal(flag or '', value)})"
-                          for flag, key, value in _PARAMETER.findall(parameters))
-        shell = kinds.setdefault((kind, given), f"{_SHELL}_{len(kinds)}")
-        return f"{indent}cell \\{kind}${shell}.{INSIDE} {name}\n"  # as slang will call it
-
-    design = _CELL.sub(renamed, rtlil)
-    return design, "".join(shell_of(kind, given, shell) for (kind, given), shell in kinds.items()
-                           ), [*kinds.values()]
+    design = Design.read(rtlil)
+    for cell in itertools.chain(*(module.cells for module in design.modules.values())):
+        if cell.kind[1:] in missing:
+            given = ", ".join(f".{key}({_literal(cell.flags.get(key, ''), value)})"
+                              for key, value in cell.parameters.items())
+            shell = kinds.setdefault((cell.kind[1:], given), f"{_SHELL}_{len(kinds)}")
+            cell.kind += f"${shell}.{INSIDE}"  # as slang will call it
+            cell.parameters = {}
+    return str(design), "".join(shell_of(kind, given, shell) for (kind, given), shell
+                                in kinds.items()), [*kinds.values()]
 
 
 def shell_of(module: str, given: str, shell: str = f"{_SHELL}_0") -> str:

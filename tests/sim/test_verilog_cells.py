@@ -4,6 +4,7 @@ import pytest
 
 from cyclebound.sim.build.elaborate import run_yosys
 from cyclebound.sim.export.cells import explicit_widths
+from cyclebound.sim.netlist.rtlil import Design
 
 pytestmark = pytest.mark.unit
 
@@ -53,6 +54,12 @@ def proved_equal(folder, gold, gate):
               "sat -verify -prove trigger 0 -enable_undef -set-def-inputs both", folder)
 
 
+def widened(text):
+    design = Design.read(text)
+    explicit_widths(design)
+    return str(design)
+
+
 def verilog(folder, text):
     (folder / "gate.il").write_text(text)
     run_yosys("read_rtlil gate.il; write_verilog -noattr -norename gate.v", folder)
@@ -61,7 +68,7 @@ def verilog(folder, text):
 
 def test_every_kind_of_cell_keeps_its_value_for_all_operands(tmp_path):
     gold = rtlil()
-    proved_equal(tmp_path, gold, verilog(tmp_path, explicit_widths(gold)))
+    proved_equal(tmp_path, gold, verilog(tmp_path, widened(gold)))
 
 
 @pytest.mark.parametrize(("found", "planted"), [
@@ -71,7 +78,7 @@ def test_every_kind_of_cell_keeps_its_value_for_all_operands(tmp_path):
 def test_a_changed_cell_is_found(tmp_path, found, planted):
     gold = rtlil()
     assert found in gold
-    changed = explicit_widths(gold.replace(found, planted))
+    changed = widened(gold.replace(found, planted))
     with pytest.raises(RuntimeError):
         proved_equal(tmp_path, gold, verilog(tmp_path, changed))
 
@@ -79,4 +86,4 @@ def test_a_changed_cell_is_found(tmp_path, found, planted):
 def test_operands_of_different_signs_are_refused():
     mixed = re.sub(r"(cell \$add \\c\d+\n    parameter \\A_SIGNED) 0", r"\1 1", rtlil(), count=1)
     with pytest.raises(ValueError, match=r"^Cell \\c\d+ has operands of different signs$"):
-        explicit_widths(mixed)
+        widened(mixed)
