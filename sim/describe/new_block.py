@@ -101,34 +101,24 @@ class CLASSModel:
 from NAME_model import CLASSModel
 
 from cyclebound.tb.bench import testbench
+from cyclebound.tb.stream_scoreboard import StreamScoreboard, sometimes
 
 
-async def drive(bench, cycles, offers, takes):
-    model, item = CLASSModel(bench.parameters["delay"]), None
-    for _ in range(cycles):
-        if item is None and bench.rng.random() < offers:
-            item = bench.rng.getrandbits(bench.parameters["width"])
-        ready = bench.rng.random() < takes
-        seen = await bench.step(bench.inputs.pack({
-            "sink.valid": item is not None, "sink.payload": item or 0, "source.ready": ready}))
-        idle, offered = model.step(item, ready)
-        expected = {"sink.ready": idle, "source.valid": offered is not None}
-        if offered is not None:
-            expected["source.payload"] = offered
-        care = sum(bench.outputs[name].mask for name in expected)
-        bench.check(seen, bench.outputs.pack(expected), care)
-        if idle:
-            item = None
+async def drive(bench, count, **chances):
+    """So many random items; ``offers`` and ``sinks`` as in `StreamScoreboard.play`."""
+    items = [bench.rng.getrandbits(bench.parameters["width"]) for _ in range(count)]
+    scoreboard = StreamScoreboard(bench, "sink", "source", CLASSModel(bench.parameters["delay"]))
+    await scoreboard.play([(item, item) for item in items], **chances)
 
 
 @testbench
 async def without_a_pause(bench):
-    await drive(bench, 500, offers=1, takes=1)
+    await drive(bench, 100)
 
 
 @testbench
 async def with_pauses(bench):
-    await drive(bench, 2000, offers=0.5, takes=0.5)
+    await drive(bench, 300, offers=sometimes(bench, 0.5), sinks=sometimes(bench, 0.5))
 ''',
     "NAME_page.py": '''\
 """Catalogue page with NAME: `cyclebound --catalogue NAME_page regress own.NAME`."""

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from cyclebound.golden.systolic.float_layout import OPERAND_WIDTH, SUM_WIDTH
 from cyclebound.golden.systolic.mapping import Mapping
 from cyclebound.tb.bench import Bench
+from cyclebound.tb.stream_scoreboard import sometimes
 from cyclebound.tb.systolic.products import declared_product
-from cyclebound.tb.systolic.two_streams import TwoStreams, shapes_of, sometimes
+from cyclebound.tb.systolic.two_streams import TwoStreams, shapes_of
 
 __all__ = ["FloatScene"]
 

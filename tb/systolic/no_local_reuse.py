@@ -1,28 +1,36 @@
 """Testbench of the array without local reuse: every output compared in every cycle."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from cyclebound.golden.systolic.no_local_reuse import NoLocalReuseModel
 from cyclebound.golden.systolic.output_stationary import wrap
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.two_streams import packed, random_matrix, shapes_of, sometimes
+from cyclebound.tb.stream_scoreboard import StreamScoreboard, sometimes
+from cyclebound.tb.systolic.two_streams import packed, random_matrix, shapes_of
 
 
-class Scene:
+class ArrayScoreboard(StreamScoreboard):
     """The array and its model."""
 
+    withdraws = True
+
     def __init__(self, bench: Bench) -> None:
-        self.bench, p = bench, bench.parameters
+        p = bench.parameters
         self.rows, self.columns = p["rows"], p["columns"]
         self.widths = p.get("operand_width", 8), p.get("accumulator_width", 32)
-        self.model = NoLocalReuseModel(self.rows, self.widths[1])
-        self.taken = False  # operands, in the cycle before
+        super().__init__(bench, "operands", "results", NoLocalReuseModel(self.rows, self.widths[1]))
 
-    async def product(self, m: int, k: int, n: int, *, offers: Iterator[bool],
-                      sinks: Iterator[bool], observe: bool = False) -> None:
+    def payload(self, shown: list[int]) -> int:
+        return packed(shown, self.widths[1])
+
+    def also(self) -> Mapping[str, int]:
+        return {"active": (1 << self.rows * self.columns) - 1 if self.took else 0}
+
+    async def product(self, m: int, k: int, n: int, *, offers: Iterable[bool] = (),
+                      sinks: Iterable[bool] = (), observe: bool = False) -> None:
         """A product; what is added to a tile's sums are random numbers, and the reference knows."""
         bench, (operand, accumulator) = self.bench, self.widths
         a, b = (random_matrix(bench, operand, *shape) for shape in ((m, k), (k, n)))
@@ -38,30 +46,11 @@ class Scene:
             steps.append((wide[t, along].tolist(), tile.ravel().tolist(), begun[number].tolist()))
         if observe:
             bench.declare("product", m=m, k=k, n=n, operands=len(steps))
-        o, taken, given = bench.outputs, 0, None
-        results: list[Sequence[int]] = []
-        while len(results) < len(steps):
-            offer, ready = taken < len(steps) and next(offers), next(sinks)
-            values: dict[str, int] = {"results.ready": ready}
-            if offer:
-                left, weights, sums = steps[taken]
-                given = left, np.reshape(weights, (self.rows, self.columns)), sums
-                values |= {"operands.valid": 1,
-                           "operands.payload.left": packed(left, operand),
-                           "operands.payload.weights": packed(weights, operand),
-                           "operands.payload.sums": packed(sums, accumulator)}
-            seen = await bench.step(bench.inputs.pack(values))
-            takes, shown = self.model.step(given if offer else None, ready)
-            want: dict[str, int] = {
-                    "operands.ready": takes, "results.valid": shown is not None,
-                    "active": (1 << self.rows * self.columns) - 1 if self.taken else 0}
-            self.taken = bool(offer and takes)
-            if shown is not None:
-                want["results.payload"] = packed(shown, accumulator)
-                results += [shown] if ready else []
-            bench.check(seen, bench.outputs.pack(want), sum(o[name].mask for name in want))
-            if offer and takes:
-                taken += 1
+        results = await self.play(
+            [((left, np.reshape(weights, (self.rows, self.columns)), sums),
+              {"left": packed(left, operand), "weights": packed(weights, operand),
+               "sums": packed(sums, accumulator)}) for left, weights, sums in steps],
+            offers=offers, sinks=sinks)
         if observe:
             bench.undeclare("product")
         own = (np.array(results) - begun).reshape(across, down, m, self.columns).sum(axis=1)
@@ -72,25 +61,24 @@ class Scene:
 @testbench
 async def every_shape(bench: Bench) -> None:
     """Every product of the domain; where there is none, random ones."""
-    scene, always = Scene(bench), itertools.repeat(True)
+    scoreboard = ArrayScoreboard(bench)
     for m, k, n in shapes_of(bench, 10, (20, 20, 20)):
-        await scene.product(m, k, n, offers=always, sinks=always, observe=True)
+        await scoreboard.product(m, k, n, observe=True)
 
 
 @testbench
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, results that wait: the same products, later."""
-    scene, rng = Scene(bench), bench.rng
+    scoreboard, rng = ArrayScoreboard(bench), bench.rng
     for offer, sink in itertools.product((0.3, 1.0), (0.2, 0.7, 1.0)):
-        await scene.product(rng.randint(1, 5), rng.randint(1, 9), rng.randint(1, 9),
-                            offers=sometimes(bench, offer),
-                            sinks=sometimes(bench, sink))
+        await scoreboard.product(rng.randint(1, 5), rng.randint(1, 9), rng.randint(1, 9),
+                                 offers=sometimes(bench, offer), sinks=sometimes(bench, sink))
 
 
 @testbench
 async def random_shapes(bench: Bench) -> None:
     """Products of random shapes up to 128."""
-    scene, always = Scene(bench), itertools.repeat(True)
+    scoreboard = ArrayScoreboard(bench)
     for _ in range(15):
         m, k, n = (bench.rng.randint(1, 128) for _ in range(3))
-        await scene.product(m, k, n, offers=always, sinks=always, observe=True)
+        await scoreboard.product(m, k, n, observe=True)

@@ -14,8 +14,9 @@ from cyclebound.golden.systolic.output_stationary import (
     wrap,
 )
 from cyclebound.tb.bench import Bench, interrupted, testbench
+from cyclebound.tb.stream_scoreboard import sometimes
 from cyclebound.tb.systolic.products import declared_product
-from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix, sometimes
+from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix
 
 _RANDOM_SHAPES = 12
 _LARGEST = 40  # dimension of a random product

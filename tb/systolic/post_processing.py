@@ -1,26 +1,32 @@
 """Testbench of the post-processing unit: every row against numpy, in its cycle."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from cyclebound.golden.systolic.post_processing import PostProcessingModel, Scale, requantise
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.systolic.two_streams import packed, sometimes
+from cyclebound.tb.stream_scoreboard import StreamScoreboard, sometimes
+from cyclebound.tb.systolic.two_streams import packed
 
 Row = tuple[Sequence[int], Sequence[int]]  # values and bias of each column; shortcuts are random
 
 
-class Scene:
+class PostProcessingScoreboard(StreamScoreboard):
     """The unit, and its model."""
 
+    withdraws = True
+
     def __init__(self, bench: Bench) -> None:
-        self.bench, p = bench, bench.parameters
+        super().__init__(bench, "sums", "results", PostProcessingModel())
+        p = bench.parameters
         self.columns = p["columns"]
         self.widths = (p.get("accumulator_width", 32), p.get("multiplier_width", 16),
                        p.get("result_width", 8))
-        self.model = PostProcessingModel()
+
+    def payload(self, shown: list[int]) -> int:
+        return packed(shown, self.widths[2])
 
     def rows(self, count: int) -> list[Row]:
         """Random rows; one in four has only extreme elements."""
@@ -40,38 +46,21 @@ class Scene:
         low, high = rng.choice([(-half, half - 1), (0, half - 1), (low, high)])
         return Scale(rng.getrandbits(self.widths[1]), rng.randrange(64), low, high)
 
-    async def play(self, rows: Sequence[Row], scale: Scale, *, offers: Iterator[bool],
-                   sinks: Iterator[bool], observe: bool = False) -> None:
+    async def rescale(self, rows: Sequence[Row], scale: Scale, *, offers: Iterable[bool] = (),
+                      sinks: Iterable[bool] = (), observe: bool = False) -> None:
         """Rows one after the other, until the last has left."""
         bench, (accumulator, _, result) = self.bench, self.widths
         values, bias = (np.array(side) for side in zip(*rows, strict=True))
         half = 1 << result - 1
         shortcuts = [bench.rng.choices(range(-half, half), k=self.columns) for _ in rows]
         expected = requantise(values, bias, scale, np.array(shortcuts)).tolist()
-        settings = bench.inputs.pack(vars(scale))
-        ready_bit, offset = bench.inputs["results.ready"].mask, bench.outputs["results.payload"]
-        words = [bench.inputs.pack({
-            "sums.valid": 1, "sums.payload.values": packed(value, accumulator),
-            "sums.payload.bias": packed(extra, accumulator),
-            "sums.payload.shortcut": packed(shortcut, result)})
-            for (value, extra), shortcut in zip(rows, shortcuts, strict=True)]
         if observe:
             bench.declare("rows", rows=len(rows), multiplier=scale.multiplier, shift=scale.shift)
-        taken, left = 0, 0
-        while left < len(rows):
-            offer, ready = taken < len(rows) and next(offers), next(sinks)
-            seen = await bench.step(settings | (words[taken] if offer else 0)
-                                    | (ready_bit if ready else 0))
-            takes, shown = self.model.step(expected[taken] if offer else None, ready)
-            want: dict[str, int] = {"sums.ready": takes, "results.valid": shown is not None}
-            care = 0
-            if shown is not None:
-                want["results.payload"], care = packed(shown, result), offset.mask
-                left += ready
-            care |= bench.outputs["sums.ready"].mask | bench.outputs["results.valid"].mask
-            bench.check(seen, bench.outputs.pack(want), care)
-            if offer and takes:
-                taken += 1
+        await self.play([(row, {
+            "values": packed(value, accumulator), "bias": packed(extra, accumulator),
+            "shortcut": packed(shortcut, result)}) for row, (value, extra), shortcut
+            in zip(expected, rows, shortcuts, strict=True)],
+            offers=offers, sinks=sinks, settings=vars(scale))
         if observe:
             bench.undeclare("rows")
 
@@ -82,13 +71,12 @@ async def every_sum(bench: Bench) -> None:
 
     Shortcuts are random.
     """
-    scene, always = Scene(bench), itertools.repeat(True)
+    scoreboard = PostProcessingScoreboard(bench)
     if not bench.domain:
         for count in range(1, 40):
-            await scene.play(scene.rows(count), scene.scale(), offers=always, sinks=always,
-                             observe=True)
+            await scoreboard.rescale(scoreboard.rows(count), scoreboard.scale(), observe=True)
         return
-    half, n = 1 << scene.widths[0] - 1, scene.columns
+    half, n = 1 << scoreboard.widths[0] - 1, scoreboard.columns
     pairs = list(itertools.product(range(-half, half), repeat=2))
     pairs += pairs[:-len(pairs) % n]  # a whole row at the end, too
     rows: list[Row] = []
@@ -97,19 +85,19 @@ async def every_sum(bench: Bench) -> None:
         rows.append((values, bias))
     (low, high), (least, most) = (bench.domain[name] for name in ("multiplier", "shift"))
     for multiplier, shift in itertools.product(range(low, high + 1), range(least, most + 1)):
-        limits = scene.scale()
-        await scene.play(rows, Scale(multiplier, shift, limits.low, limits.high), offers=always,
-                         sinks=always, observe=True)
+        limits = scoreboard.scale()
+        await scoreboard.rescale(rows, Scale(multiplier, shift, limits.low, limits.high),
+                                 observe=True)
 
 
 @testbench
 async def rows_that_wait(bench: Bench) -> None:
     """Rows that come late, and a sink that is not always ready: the same results, later."""
-    scene = Scene(bench)
+    scoreboard = PostProcessingScoreboard(bench)
     for offers, sinks in itertools.product((0.3, 0.8), repeat=2):
         for _ in range(4):
-            await scene.play(scene.rows(60), scene.scale(),
-                             offers=sometimes(bench, offers), sinks=sometimes(bench, sinks))
+            await scoreboard.rescale(scoreboard.rows(60), scoreboard.scale(),
+                                     offers=sometimes(bench, offers), sinks=sometimes(bench, sinks))
 
 
 reset_in_mid_run = interrupted(rows_that_wait, last=300, brief=True, then=every_sum)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from cyclebound.golden.systolic.output_stationary import wrap
 from cyclebound.golden.systolic.row_stationary import RowStationaryModel, convolve
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix, sometimes
+from cyclebound.tb.stream_scoreboard import sometimes
+from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix
 
 
 class Scene:

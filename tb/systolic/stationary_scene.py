@@ -17,8 +17,9 @@ from cyclebound.golden.systolic.weight_stationary import (
     tiles_of,
 )
 from cyclebound.tb.bench import Bench
+from cyclebound.tb.stream_scoreboard import sometimes
 from cyclebound.tb.systolic.products import declared_product
-from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix, sometimes
+from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix
 
 __all__ = ["StationaryScene"]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cyclebound.tb.bench import Bench
 
-__all__ = ["Played", "TwoStreams", "packed", "random_matrix", "shapes_of", "sometimes"]
+__all__ = ["Played", "TwoStreams", "packed", "random_matrix", "shapes_of"]
 
 
 class Played(NamedTuple):
@@ -129,11 +129,6 @@ def shapes_of(bench: Bench, count: int, most: Sequence[int]) -> list[tuple[int, 
         return list(itertools.product(*(range(low, high + 1) for low, high in
                                         (bench.domain[name] for name in "mkn"))))
     return [tuple(bench.rng.randint(1, limit) for limit in most) for _ in range(count)]
-
-
-def sometimes(bench: Bench, chance: float) -> Iterator[bool]:
-    """Random answers without end."""
-    return (bench.rng.random() < chance for _ in itertools.count())
 
 
 def _then_true(pattern: Iterable[bool]) -> Iterator[bool]:
