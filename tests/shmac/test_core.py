@@ -15,8 +15,8 @@ from cyclebound.tools.shmac.assembler import assemble
 from cyclebound.tools.shmac.random_programs import HANDLER, random_program
 from kit.run_bench import run_bench
 
+from ..sim.mutant_tests import mutants_together
 from ..sim.mutants import Mutant
-from ..simd.mutant_tests import mutants_together
 
 unit = pytest.mark.unit
 CORE = "shmac.core"

@@ -16,8 +16,8 @@ from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.shmac.ram_properties import RamCheck
 from kit.puppet import Puppet, show
 
+from ..sim.mutant_tests import mutants_together
 from ..sim.mutants import Mutant, component_of
-from ..simd.mutant_tests import mutants_together
 
 unit = pytest.mark.unit
 RAM = "shmac.ram"

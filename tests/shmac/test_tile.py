@@ -18,8 +18,8 @@ from cyclebound.golden.shmac.tile import TileModel
 from cyclebound.hdl.shmac.ram import Ram
 from cyclebound.hdl.shmac.tile import CoreTile
 
+from ..sim.mutant_tests import mutants_together
 from ..sim.mutants import Mutant
-from ..simd.mutant_tests import mutants_together
 
 unit = pytest.mark.unit
 TILE = "shmac.tile"

@@ -7,9 +7,6 @@ from the catalogue with the component of that module.
 
 import dataclasses
 import functools
-import importlib
-import inspect
-import types
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +21,7 @@ from cyclebound.sim.build.verilator import build_verilator
 from cyclebound.sim.describe.block import Block, Make
 from cyclebound.sim.run.job import Job, Outcome, asked_of, design, write_job
 from cyclebound.sim.run.simulator import run
-from kit.faults import replace_once
+from kit.faults import edited
 
 __all__ = ["DRAM", "EQUIVALENT", "MUTANTS", "RESET", "Mutant", "SideBySide", "component_of",
            "run_mutant", "with_fault"]
@@ -47,6 +44,8 @@ class Mutant:
         bound and values are kept, and only the golden model knows better.
     watched : bool
         The bound checker stops the regression, too, and no later than the golden model does.
+    configuration : str or None
+        In which its testbench has to find it; None: the first.
     """
 
     block: str
@@ -55,26 +54,19 @@ class Mutant:
     new: str
     says: str = ""
     watched: bool = False
+    configuration: str | None = None
 
     def __str__(self) -> str:
         return f"{self.block}: {self.name}"
 
-    def edit(self, source: str) -> str:
-        """The source with its fault."""
-        try:
-            return replace_once(source, self.old, self.new)
-        except ValueError as error:
-            raise ValueError(f"mutant {self}: {error}") from None
-
 
 def component_of(block: Block, mutant: Mutant | None) -> Make:
     """The block's component from a fresh module, with the mutant's fault in it if there is one."""
-    original = importlib.import_module(block.component.__module__)
-    source = inspect.getsource(original)
-    module = types.ModuleType(f"{original.__name__}_mutant")
-    text = mutant.edit(source) if mutant else source
-    exec(compile(text, f"<{mutant or block.name}>", "exec"), module.__dict__)
-    return getattr(module, block.component.__name__)
+    try:
+        made = edited(block.component.__module__, *[(mutant.old, mutant.new)] if mutant else [])
+    except ValueError as error:
+        raise ValueError(f"mutant {mutant}: {error}") from None
+    return getattr(made, block.component.__name__)
 
 
 def with_fault(block: Block, mutant: Mutant | None, *, watched: bool, max_cycles: int) -> Block:

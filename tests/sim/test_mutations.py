@@ -90,13 +90,11 @@ def test_edit_fits_the_rtl(mutant):
 
 @pytest.mark.unit
 def test_edit_that_does_not_fit_says_so():
-    mutant = Mutant(ARBITER, "some edit", "grant", "request")
-    assert mutant.edit("a grant") == "a request"
-    for source, found in (("nothing", 0), ("grant, grant", 2)):
+    for old, found in (("no such text", 0), ("with m.Else", 2)):
         message = (f"^mutant {ARBITER}: some edit: the text to edit must occur once, "
-                   f"not {found} times: 'grant'$")
+                   f"not {found} times: '{old}'$")
         with pytest.raises(ValueError, match=message):
-            mutant.edit(source)
+            component_of(catalogue.load().find(ARBITER), Mutant(ARBITER, "some edit", old, "x"))
 
 
 @pytest.mark.unit

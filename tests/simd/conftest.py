@@ -14,14 +14,8 @@ from cyclebound.golden.simd.isa import (
     Operand,
     illegal,
 )
-from cyclebound.sim import catalogue
-from cyclebound.sim.judge.verdict import judge
-from cyclebound.sim.run.job import Job, simulate
 from kit.faults import Tampered
 from kit.run_bench import run_bench
-
-from ..sim.mutants import run_mutant as run_in_one
-from ..sim.mutants import with_fault
 
 LIMITS = {Kind.VECTOR: 64, Kind.SCALAR: 32, Kind.PREDICATE: 4, Kind.VECTOR_SPECIAL: 12,
           Kind.SCALAR_SPECIAL: 8}
@@ -64,9 +58,6 @@ def instruction():
     return any_instruction
 
 
-LIMIT = 30_000  # cycles of a test
-
-
 @pytest.fixture
 def tampered():
     """``tampered(component, fault)``: the component with some of its connections overridden."""
@@ -95,34 +86,4 @@ def play():
                 await ctx.tick()
         run_bench(dut, bench, *checkers)
         return results
-    return run
-
-
-def _said(block, outcome):
-    """Why a run has failed, or nothing."""
-    assert "Traceback" not in outcome.reason
-    configuration, _ = block.configuration(None)
-    verdicts = judge(block, configuration, [(outcome.name, group) for group in outcome.groups])
-    return outcome.reason + "".join(row.verdict for row in verdicts if row.failed)
-
-
-@pytest.fixture
-def run_mutant(tmp_path):
-    """``run_mutant(mutant)``: why the per-cycle testbench fails on it, or nothing."""
-    def run(mutant):
-        block = with_fault(catalogue.load().find(mutant.block), mutant, watched=False,
-                           max_cycles=LIMIT)
-        configuration, _ = block.configuration(None)
-        return _said(block, simulate(block, Job(
-            block.name, configuration, "cycle", 0, str(tmp_path), wall_limit=240)))
-    return run
-
-
-@pytest.fixture
-def run_together(tmp_path):
-    """``run_together(mutants, mutant)``: the same in the simulator of all ``mutants`` of a block;
-    None: the block without a fault."""
-    def run(mutants, mutant):
-        return _said(*run_in_one(mutants[0].block, mutants, mutant, tmp_path, watched=False,
-                                 max_cycles=10 * LIMIT, wall_limit=900))
     return run

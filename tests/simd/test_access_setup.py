@@ -17,8 +17,8 @@ from cyclebound.tb.simd.access_setup_properties import AccessSetupCheck
 from cyclebound.tools.simd.assembler import assemble
 from kit.run_bench import run_bench
 
+from ..sim.mutant_tests import mutant_tests, mutants_together
 from ..sim.mutants import Mutant, component_of
-from .mutant_tests import mutant_tests, mutants_together
 
 unit = pytest.mark.unit
 SETUP = "simd.access_setup"

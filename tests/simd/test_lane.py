@@ -19,8 +19,8 @@ from cyclebound.tb.float_cases import hard_pair
 from cyclebound.tb.simd.lane import NAMES, WORDS, hard_operation
 from cyclebound.tb.simd.lane_properties import LaneCheck
 
+from ..sim.mutant_tests import mutant_tests
 from ..sim.mutants import Mutant
-from .mutant_tests import mutant_tests
 
 unit = pytest.mark.unit
 LANE = "simd.lane"

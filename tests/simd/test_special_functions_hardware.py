@@ -23,8 +23,8 @@ from cyclebound.tb.simd.special_functions_properties import (
 )
 from kit.run_bench import run_bench
 
+from ..sim.mutant_tests import mutant_tests
 from ..sim.mutants import Mutant
-from .mutant_tests import mutant_tests
 
 unit = pytest.mark.unit
 UNIT = "simd.special_functions"

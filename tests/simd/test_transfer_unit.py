@@ -14,8 +14,8 @@ from cyclebound.tb.simd.transfer_unit_properties import TransferUnitCheck
 from kit.faults import Stub
 from kit.run_bench import run_bench
 
+from ..sim.mutant_tests import mutants_together
 from ..sim.mutants import Mutant
-from .mutant_tests import mutants_together
 
 unit = pytest.mark.unit
 UNIT = "simd.transfer_unit"
