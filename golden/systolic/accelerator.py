@@ -11,14 +11,14 @@ that surrounds the array.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from cyclebound.golden.bound import Range, bound, prediction
 from cyclebound.golden.systolic.accelerator_layout import Operation
 from cyclebound.golden.systolic.sizes import whole
 from cyclebound.golden.systolic.stationary_bounds import weight_completion
 
-__all__ = ["Memory", "compute_cycles", "schedule", "transfer_cycles"]
+__all__ = ["Memory", "Transfers", "compute_cycles", "schedule", "transfer_cycles"]
 
 Size = Annotated[int, Range(2, says="rows and columns of the array")]
 Beats = Annotated[int, Range(1, says="beats of a transfer")]
@@ -81,9 +81,20 @@ class Memory:
         """Greatest number of cycles of a transfer."""
         return transfer_cycles(count=count, delay=self.delay, interval=self.interval)
 
+    def transfer(self, command: Mapping[str, int]) -> int:
+        """Greatest number of cycles of the transfer of a command."""
+        return self.cycles(command["count"])
+
+
+class Transfers(Protocol):
+    """What `schedule` needs of a memory: the greatest number of cycles of each transfer."""
+
+    def transfer(self, command: Mapping[str, int]) -> int:
+        """That of a command's, as `transfer_cycles` counts."""
+
 
 def schedule(commands: Iterable[Mapping[str, int]], size: int,
-             memory: Memory) -> list[tuple[int, int]]:
+             memory: Transfers) -> list[tuple[int, int]]:
     """By command, the cycle in which it leaves the queue, and the first after its end.
 
     Cycle 0 is the one in which the idle accelerator accepts the first command; the others follow
@@ -96,7 +107,7 @@ def schedule(commands: Iterable[Mapping[str, int]], size: int,
         leaves = max(leaves + 1, max(free.values()) if command["wait"] else free[computes])
         took = (compute_cycles(size=size, pixels=command["pixels"], tiles=command["tiles"],
                                strips=command["strips"]) if computes
-                else memory.cycles(command["count"]))
+                else memory.transfer(command))
         free[computes] = leaves + took
         times.append((leaves, leaves + took))
     return times

@@ -18,6 +18,7 @@ from cyclebound.golden.systolic.accelerator import (
     Interval,
     Memory,
     Size,
+    Transfers,
     compute_cycles,
     schedule,
 )
@@ -121,7 +122,7 @@ class LayerPlan:
         return self.layer.macs / (self.device.size**2 * self.cycles.total)
 
 
-def program_cycles(commands: Sequence[Mapping[str, int]], size: int, memory: Memory) -> int:
+def program_cycles(commands: Sequence[Mapping[str, int]], size: int, memory: Transfers) -> int:
     """Cycles from the one in which the first command is accepted to the last that is not idle."""
     return max(end for _, end in schedule(commands, size, memory))
 

@@ -20,7 +20,8 @@ move as a tile takes to come, refreshes included.
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import Annotated, NamedTuple
@@ -31,8 +32,10 @@ from cyclebound.golden.dram.client_bounds import FRONT, START, client_grant, cli
 from cyclebound.golden.dram.request import BURST_BYTES
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.systolic.accelerator import Beats, Memory
+from cyclebound.golden.systolic.accelerator_layout import Operation
 
-__all__ = ["DramTile", "behind_dram", "dram_transfer", "dram_transfer_refreshed", "tiles_of"]
+__all__ = ["DramTile", "DramTransfers", "Sharing", "behind_dram", "dram_transfer",
+           "dram_transfer_refreshed", "tiles_of"]
 
 Bytes = Annotated[int, Range(1, BURST_BYTES, says="bytes of a beat, a divisor of 64")]
 Bursts = Annotated[int, Range(1, says="bursts of a tile")]
@@ -72,12 +75,57 @@ def tiles_of(*, beat: int, count: int, beat_bytes: int, bursts: int = 16) -> Ite
         beat = last
 
 
-def _cycles(device: Part, tiles: Sequence[DramTile], write: int, slots: int,
-            others: Sequence[int | None], *, refreshes: bool) -> int:
-    """Cycles from a request to its last beat, both included, and before it is granted."""
-    delays = {tile.bursts: tile_issue_delay.function(part=device, bursts=tile.bursts, write=write)
-              for tile in tiles}
-    wait = client_grant(part=device, others=others, refreshes=False)
+@dataclass(frozen=True)
+class Sharing:
+    """How the accelerator's requests share a controller.
+
+    Attributes
+    ----------
+    part : Part
+        The DRAM.
+    others : tuple of int or None
+        The longest request of each other client, as of `client_grant`.
+    period : int or None
+        Cycles of all clients' windows; None: turns.
+    mappings : bool
+        Whether buffers may be mapped meanwhile.
+    """
+
+    part: Part
+    others: tuple[int | None, ...] = ()
+    period: int | None = None
+    mappings: bool = False
+
+    @property
+    def wait(self) -> int:
+        """Clocks from taking a request to 16 before its first command, without the first: in
+        windows, with the refresh that has room in one. Raises as `client_grant` does."""
+        if self.period is not None:
+            check_count("period", self.period)
+            return self.period + max(FRONT, START + self.part.nRFC) - FRONT
+        return client_grant(part=self.part, others=self.others, refreshes=False,
+                            mappings=self.mappings)
+
+    def turn(self, own: int) -> int:
+        """Clocks from a grant to the next one, as of `client_turn`, which says what it raises."""
+        if self.period is not None:
+            return self.period
+        return client_turn(part=self.part, others=self.others, own=own, mappings=self.mappings)
+
+    def refreshed(self, cycles: int, window: int) -> int:
+        """``cycles`` with the refreshes that may fall due in a window, which they make longer."""
+        if self.period is not None:
+            return cycles
+        left = self.part.nREFI - self.part.nRFC
+        return cycles + -(-window // left) * self.part.nRFC
+
+
+def _cycles(sharing: Sharing, tiles: Sequence[DramTile], write: int, slots: int, *,
+            refreshes: bool) -> int:
+    """Cycles from a request to its last beat, both included."""
+    delays = {tile.bursts: tile_issue_delay.function(part=sharing.part, bursts=tile.bursts,
+                                                     write=write) for tile in tiles}
+    wait = sharing.wait
     grants: list[int] = []
     over: list[int] = []   # in which cycles they are completed
     moved: list[int] = []  # in which cycles their last beats have moved to or from their slots
@@ -89,17 +137,14 @@ def _cycles(device: Part, tiles: Sequence[DramTile], write: int, slots: int,
             offered = moved[-1] + 1
         else:
             offered = moved[before] + 1 if before >= 0 else 1
-        turn = (grants[-1] + client_turn(part=device, others=others,
-                                         own=delays[tiles[number - 1].bursts]) if grants else 0)
+        turn = grants[-1] + sharing.turn(delays[tiles[number - 1].bursts]) if grants else 0
         grants.append(max(offered + wait, turn))
         over.append(grants[-1] + FRONT + delays[tile.bursts])
         if not write:
             moved.append(max(start, over[-1] + _DONE) + tile.beats - 1)
     cycles = 1 + (over[-1] + _DONE if write else moved[-1] + _READ - _DONE)
-    if not refreshes:
-        return cycles
-    window = max(delays.values()) + grants[-1] - 1 + START
-    return cycles + -(-window // (device.nREFI - device.nRFC)) * device.nRFC
+    return sharing.refreshed(cycles, max(delays.values()) + grants[-1] - 1 + START
+                             ) if refreshes else cycles
 
 
 def _transfer(part: str | Part, count: int, first: int, write: int, size: int, bursts: int,
@@ -108,18 +153,54 @@ def _transfer(part: str | Part, count: int, first: int, write: int, size: int, b
     tiles = list(tiles_of(beat=first, count=count, beat_bytes=size, bursts=bursts))
     check_count("slots", slots, least=2)
     check_count("bursts of the other client", other_bursts, least=0)
-    others = [tile_issue_delay.function(part=device, bursts=other_bursts, write=other_write)
-              ] if other_bursts else []
-    cycles = _cycles(device, tiles, write, slots, others, refreshes=refreshes)
+    sharing = Sharing(device, (tile_issue_delay.function(
+        part=device, bursts=other_bursts, write=other_write),) if other_bursts else ())
+    cycles = _cycles(sharing, tiles, write, slots, refreshes=refreshes)
     if not refreshes:
         return cycles
-    memory = _promised(device, size, bursts, slots, tuple(others))
+    memory = _promised(device, size, bursts, slots, sharing.others)
     return min(cycles, memory.delay + (count - 1) * memory.interval + 1)
 
 
 @functools.cache
-def _promised(device: Part, size: int, bursts: int, slots: int, others: tuple[int, ...]) -> Memory:
+def _promised(device: Part, size: int, bursts: int, slots: int, others: tuple[int | None, ...]
+              ) -> Memory:
     return behind_dram(device, beat_bytes=size, clocks=1, bursts=bursts, slots=slots, others=others)
+
+
+@dataclass(frozen=True)
+class DramTransfers:
+    """Each transfer of a list by its own tiles, without refreshes: they count once for a list.
+
+    Attributes
+    ----------
+    sharing : Sharing
+        How its requests share a controller.
+    beat_bytes, bursts, slots : int
+        As of `behind_dram`.
+    """
+
+    sharing: Sharing
+    beat_bytes: int
+    bursts: int = 16
+    slots: int = 8
+
+    def transfer(self, command: Mapping[str, int]) -> int:
+        """Cycles of the transfer of a command, as `transfer_cycles` counts, at most."""
+        write = int(command["operation"] == Operation.STORE)
+        tiles = list(tiles_of(beat=command["memory"], count=command["count"],
+                              beat_bytes=self.beat_bytes, bursts=self.bursts))
+        return 1 + _cycles(self.sharing, tiles, write, self.slots, refreshes=False)
+
+    def with_refreshes(self, cycles: int) -> int:
+        """The cycles of a list with all refreshes.
+
+        Each delays the list by nRFC at most. They fall due from the grant before its first request,
+        a longest request earlier, to its end.
+        """
+        longest = max([*(tile_issue_delay(part=self.sharing.part, bursts=self.bursts, write=write)
+                         for write in (0, 1)), *filter(None, self.sharing.others)])
+        return self.sharing.refreshed(cycles, longest + cycles)
 
 
 _SHARED = ("one other client may have a tile of at most its longest in any cycle; both buffers "
@@ -195,33 +276,29 @@ def behind_dram(part: Part | str, *, beat_bytes: int, clocks: int, bursts: int =
     interval is the least that satisfies both. In windows, a turn is a period, x is 1, and the
     refresh that a window has room for is in the wait.
     """
-    device = part_named(part)
+    sharing = Sharing(part_named(part), tuple(others), period, mappings)
     for thing, value, least in (("clocks", clocks, 1), ("slots", slots, 2)):
         check_count(thing, value, least=least)
     tile = next(tiles_of(beat=0, count=bursts * BURST_BYTES, beat_bytes=beat_bytes, bursts=bursts))
     turns: list[int] = []  # by bursts of a tile
-    delays: list[int] = []
+    longest = 0
     for touched in range(1, bursts + 1):
-        delays.append(max(tile_issue_delay(part=device, bursts=touched, write=write)
-                          for write in (0, 1)))
-        turns.append(client_turn(part=device, others=others, own=delays[-1], mappings=mappings)
-                     if period is None else period)
-    longest, turn = max(delays), max(turns)
+        delay = max(tile_issue_delay(part=sharing.part, bursts=touched, write=write)
+                    for write in (0, 1))
+        longest = max(longest, delay)
+        turns.append(sharing.turn(delay))
+    turn, wait = max(turns), sharing.wait
+    keeps_up, refreshes = Fraction(turn), Fraction(0)
     if period is None:
-        wait = client_grant(part=device, others=others, refreshes=False, mappings=mappings)
-        left = device.nREFI - device.nRFC
-        keeps_up = Fraction(device.nREFI, left) * turn
-        refreshes = device.nRFC * (1 + Fraction(longest + wait + turn + START, left))
-    else:
-        check_count("period", period)
-        wait, keeps_up = period + max(FRONT, START + device.nRFC) - FRONT, Fraction(period)
-        refreshes = Fraction(0)
+        left = sharing.part.nREFI - sharing.part.nRFC
+        keeps_up = Fraction(sharing.part.nREFI, left) * turn
+        refreshes = sharing.part.nRFC * (1 + Fraction(longest + wait + turn + START, left))
     interval = 0
     while True:
         interval += 1
         beat = interval * clocks
         short = max(taken - more * (tile.beats // bursts) * beat
                     for more, taken in enumerate(turns))  # than a burst
-        delay = FRONT + _READ + wait + longest + max(clocks, short) + refreshes
-        if tile.beats * beat >= keeps_up and (slots - 1) * tile.beats * beat >= delay:
-            return Memory(ceil(delay / clocks), interval)
+        most = FRONT + _READ + wait + longest + max(clocks, short) + refreshes
+        if tile.beats * beat >= keeps_up and (slots - 1) * tile.beats * beat >= most:
+            return Memory(ceil(most / clocks), interval)

@@ -41,6 +41,10 @@ class AcceleratorHarness(wiring.Component):
         at most.
     depth : int
         Records that are kept until they are taken.
+    accelerator : Component or None
+        Another component with an `Accelerator`'s members, such as a system with one.
+    passed : sequence of str
+        More of its members that are the harness's.
 
     Members
     -------
@@ -60,15 +64,15 @@ class AcceleratorHarness(wiring.Component):
         Sticky: faults that occurred.
     """
 
-    def __init__(self, *, machine, part, slots=ROWS, depth=4096):
-        self.accelerator = Accelerator(machine=machine, part=part)
+    def __init__(self, *, machine, part, slots=ROWS, depth=4096, accelerator=None, passed=()):
+        self.accelerator = accelerator or Accelerator(machine=machine, part=part)
         self.machine, self.part = self.accelerator.machine, self.accelerator.part
         self.dram = DramWithHost(part=self.part, slots=slots)
         self.recorder = EventRecorder(depth=depth)
-        members = self.accelerator.signature.members
+        members, self._passed = self.accelerator.signature.members, (*_PASSED, *passed)
         hosted = self.dram.signature.members
         super().__init__({
-            **{name: members[name] for name in _PASSED},
+            **{name: members[name] for name in self._passed},
             **{name: hosted[name] for name in _HOSTED},
             "level": Out(range(depth + 1)), "oldest": Out(RecordLayout()), "next": In(1),
             "began": Out(CYCLE_BITS), "refreshed": Out(Strobe(unsigned(CYCLE_BITS))),
@@ -82,7 +86,7 @@ class AcceleratorHarness(wiring.Component):
         m.submodules.recorder = recorder = self.recorder
         m.submodules.slot = slot = CheckerSlot(count=len(ACCELERATOR))
 
-        pass_through(m, self, accelerator, *_PASSED)
+        pass_through(m, self, accelerator, *self._passed)
         pass_through(m, self, dram, *_HOSTED)
         wiring.connect(m, accelerator.dq_out, dram.dq_out)
         m.d.comb += [

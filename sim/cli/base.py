@@ -40,6 +40,8 @@ GROUPS = {
               "C programs on SHMAC's grids of tiles: compile, run, disassemble, bound."),
     "simd": ("cyclebound.sim.cli.simd",
              "Kernels in assembly for the SIMD accelerator: assemble, disassemble, run."),
+    "system": ("cyclebound.sim.cli.system",
+               "Tiles of several kinds on one DRAM: when all of their jobs have ended."),
     "systolic": ("cyclebound.sim.cli.systolic",
                  "Your own layers and networks on the systolic accelerator: plan, model or RTL."),
 }

@@ -30,7 +30,8 @@ SLOW = {"dataflow.core", "dataflow.diamond", "dataflow.fabric", "dram.axi_port",
         "noc.many_core", "noc.mesh", "noc.mesh_interfaces", "noc.pipelined_mesh",
         "simd.accelerator",
         "simd.compute_unit", "simd.hosted_accelerator", "simd.transfer_unit",
-        "systolic.float_output_stationary", "systolic.float_weight_stationary"}
+        "system.tiled", "systolic.dram_memory", "systolic.float_output_stationary",
+        "systolic.float_weight_stationary"}
 CONFIGURED = [
     pytest.param(block, name, id=f"{block.name}-{name}",
                  marks=[pytest.mark.thorough] if number or block.name in SLOW else [])

@@ -138,6 +138,7 @@ COMMANDS = {
     "noc": [],
     "shmac": [],
     "simd": [],
+    "system": [],
     "systolic": [],
     "verilog": ["--output", "-o", "--configuration", "--set", "--part", "--port-map", "--fusesoc",
                 "--litex", "--registers", "--shell", "--check", "--beside"],

@@ -47,7 +47,8 @@ LARGE = {"dataflow.cache", "dataflow.compute_unit", "dataflow.core", "dataflow.d
          "noc.mesh_interfaces", "noc.pipelined_mesh", "noc.pipelined_router",
          "noc.wormhole_router", "simd.accelerator", "simd.access_setup", "simd.compute_unit",
          "simd.hosted_accelerator", "simd.lane", "simd.scratchpad", "simd.special_functions",
-         "simd.transfer_unit", "systolic.accelerator", "systolic.float_output_stationary",
+         "simd.transfer_unit", "system.tiled", "systolic.accelerator", "systolic.dram_memory",
+         "systolic.float_output_stationary",
          "systolic.float_weight_stationary", "systolic.im2col", "systolic.input_stationary",
          "systolic.matmul", "systolic.max_pooling", "systolic.output_stationary",
          "systolic.weight_stationary"}
@@ -118,7 +119,7 @@ def test_verilog_is_proved_equal_to_its_source(name):
 
 # Made of blocks that are proved by themselves, with some modules that take hours.
 COMPOSED = {"dram.axi_port", "dram.axi_dfi_controller", "simd.accelerator",
-            "simd.hosted_accelerator"}
+            "simd.hosted_accelerator", "system.tiled"}
 _SECONDS = 300  # of CPU, for a module
 
 

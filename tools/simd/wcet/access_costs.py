@@ -441,7 +441,8 @@ class AccessCosts:
             longest = _longest_indexed(self._part, min(rows, followed.rows or rows), write, items,
                                        min(lanes, followed.lanes or lanes))
         nothing = items + _NO_INDEX - INDEX_LEAD
-        return AccessCost("dram", max(longest, nothing), _LOOKUP + INDEX_LEAD, nothing)
+        return AccessCost("dram", max(longest, nothing) + self._delays.wait,
+                          _LOOKUP + INDEX_LEAD, nothing)
 
 
 @cache

@@ -50,6 +50,9 @@ class Analysis:
         What is known of refreshes when the kernel starts (`chains.STARTS`).
     most_words : int
         Words of requests index by index that are followed (`FollowedIndexes`).
+    wait : int
+        Clocks that each request waits at most for other clients of the controller, of which none
+        may have a refresh put off for longer (`golden.dram.client_bounds.client_grant`).
 
     Raises
     ------
@@ -58,8 +61,8 @@ class Analysis:
     """
 
     def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle",
-                 most_words: int = MOST_WORDS) -> None:
-        self._most_words = most_words
+                 most_words: int = MOST_WORDS, wait: int = 0) -> None:
+        self._most_words, self.wait = most_words, wait
         self.program, self.grid, self.part, self.start = program, grid, part, start
         if grid.machine.one_clock and grid.machine.compute_ps < part.tck_ps:
             raise WcetError(f"a compute clock of {grid.machine.compute_ps} ps is faster than "
@@ -115,7 +118,7 @@ class Analysis:
 
     @cached_property
     def _delays(self) -> TileDelays:
-        return TileDelays(self.part)
+        return TileDelays(self.part, self.wait)
 
     @cached_property
     def _followed(self) -> FollowedIndexes:
@@ -148,7 +151,8 @@ class Analysis:
     @cached_property
     def load(self) -> int:
         """Compute cycles until the program is read, without a refresh."""
-        return load_cycles(self.program, self.grid.machine, DramTimeline(self.part))
+        waits = -(-self.wait * self.clocks.dram // self.clocks.compute)
+        return load_cycles(self.program, self.grid.machine, DramTimeline(self.part)) + waits
 
     @cached_property
     def uniform(self) -> bool:
@@ -223,7 +227,7 @@ class Analysis:
             pairs = Chain(self.blocks, lambda before, pair: self.pair_graphs(policy, before, pair),
                           self.load * self.clocks.compute)
             chained = chain(pairs, self.clocks, self.part, start=self.start,
-                            longest_access=longest)
+                            longest_access=longest, late=self.wait)
             # of short kernels, whose work-groups hardly overlap, what holds for any policy is less:
             # it rounds up to an edge of a clock once for each access
             self._chained[policy] = min(chained, self.serial, key=lambda found: found.cycles)
@@ -232,7 +236,7 @@ class Analysis:
     @cached_property
     def _scratchpad_as_compute(self) -> "Analysis":
         return _ScratchpadAsCompute(self.program, self.grid, self.part, self.start,
-                                    self._most_words)
+                                    self._most_words, self.wait)
 
     # -- what a reader wants to know ---------------------------------------------------------------
 
@@ -261,7 +265,7 @@ class Analysis:
         # each refresh delays a request of its own, which ends at an edge of the compute clock
         delay = -(-part.nRFC * clocks.dram // clocks.compute)
         lasting = bare * clocks.compute + clocks.dram * (
-            more * part.nREFI + (part.nRFC if more else 0))
+            more * part.nREFI + (part.nRFC + self.wait if more else 0))
         refreshes = lasting // max(1, part.nREFI * clocks.dram - delay * clocks.compute)
         return Chained(bare + refreshes * delay, bare, refreshes)
 
@@ -297,8 +301,8 @@ class _ScratchpadAsCompute(Analysis):
     """
 
     def __init__(self, program: Program, grid: Grid, part: Part, start: str,
-                 most_words: int) -> None:
-        super().__init__(program, grid, part, start, most_words)
+                 most_words: int, wait: int) -> None:
+        super().__init__(program, grid, part, start, most_words, wait)
         held = {node: self.clocks.access_time(cost) // grid.machine.compute_ps
                 for node, cost in self.costs.items() if cost.resource == "scratchpad"}
         self.phases = PhaseGraph(self.loops, self.edge_costs, held)

@@ -199,9 +199,11 @@ class Chain:
         return found
 
 
-def chain(pairs: Chain, clocks: Clocks, part: Part, *, start: str, longest_access: int) -> Chained:
+def chain(pairs: Chain, clocks: Clocks, part: Part, *, start: str, longest_access: int,
+          late: int = 0) -> Chained:
     """The bound of all pairs. ``longest_access`` clocks of the longest DRAM access, with its lead,
-    or of the program's load; ``start`` is one of `STARTS`."""
+    or of the program's load; ``start`` is one of `STARTS`. ``late`` clocks before the start, a
+    refresh may have fallen due that waits for another client."""
     more = STARTS[start]
     found: list[Chained] = []
     # A second refresh within one wait needs a request that lasts until it falls due.
@@ -211,7 +213,8 @@ def chain(pairs: Chain, clocks: Clocks, part: Part, *, start: str, longest_acces
         total = pairs.total((part.nRFC - charged) * part.tck_ps)
         bare = found[0].bare if found else total // clocks.compute
         # One that is under way at the start fell due up to nRFC before.
-        lasting = total // part.tck_ps + more * part.nREFI + (part.nRFC if more else 0)
+        lasting = (total // part.tck_ps + more * part.nREFI
+                   + (part.nRFC + late if more else 0))
         refreshes = lasting // (part.nREFI - charged)
         found.append(Chained((total + refreshes * charged * part.tck_ps) // clocks.compute, bare,
                              refreshes))

@@ -35,10 +35,10 @@ _FOLLOWED: dict[tuple[Part, _Shape], dict[int, int]] = {}
 
 
 class TileDelays:
-    """Delays of one part's tiles."""
+    """Delays of one part's tiles, each of which waits ``wait`` clocks at most for other clients."""
 
-    def __init__(self, part: Part) -> None:
-        self._part = part
+    def __init__(self, part: Part, wait: int = 0) -> None:
+        self._part, self.wait = part, wait
         self._asked: dict[_Shape, set[int]] = defaultdict(set)
 
     def ask(self, tiles: Iterable[Tile], write: bool, split: Callable[[Tile], bool]) -> list[Asked]:
@@ -68,16 +68,17 @@ class TileDelays:
         return (run, run, 1, write), self._moved(begin, run)
 
     def ends(self, asked: Iterable[Asked]) -> tuple[int, int]:
-        """The shortest and the longest delay of accesses that were asked for; 0 for none."""
+        """The shortest and the longest delay of accesses that were asked for; 0 for none. A wait
+        is part of the longest, also of an access that is refused."""
         for shape, firsts in self._asked.items():
             known = _FOLLOWED.setdefault((self._part, shape), {})
             missing = sorted(firsts - known.keys())
             if missing:
                 known.update(zip(missing, self._follow(*shape, missing), strict=True))
         self._asked.clear()
-        delays = [sum(_FOLLOWED[self._part, shape][first] for shape, first in runs)
-                  for runs in asked] or [0]
-        return min(delays), max(delays)
+        delays = [(sum(_FOLLOWED[self._part, shape][first] for shape, first in runs),
+                   self.wait * max(1, len(runs))) for runs in asked] or [(0, self.wait)]
+        return min(delays)[0], max(map(sum, delays))
 
     def _moved(self, first: int, span: int) -> int:
         """A first word with the same delay: rows do not matter, nor in which pair of banks a tile

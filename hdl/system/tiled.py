@@ -1,0 +1,115 @@
+"""Tiles on one DRAM: a SIMD accelerator and a systolic accelerator, clients of one controller.
+
+    host --> SIMD accelerator ------------------> client 0 --.
+    host --> systolic accelerator -> its memory -> client 1 --> arbiter --> DRAM controller
+
+Ref: golden/system/tiled.py.
+"""
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+from cyclebound.hdl.dram.client_arbiter import SharedController
+from cyclebound.hdl.interfaces import pass_through
+from cyclebound.hdl.simd.accelerator import Accelerator as SimdAccelerator
+from cyclebound.hdl.systolic.accelerator import Accelerator as SystolicAccelerator
+from cyclebound.hdl.systolic.dram_memory import DramMemory
+
+__all__ = ["TiledSystem"]
+
+_PINS = "command", "dq_in", "dq_out", "late"
+_ARBITER = "grants", "blocked"
+_MEMORY = "mapping", "mapped", "mapping_refusal", "fault"  # of the systolic accelerator's memory
+
+
+class TiledSystem(wiring.Component):
+    """A SIMD accelerator and a systolic accelerator that share a DRAM controller.
+
+    The systolic accelerator has the DRAM's clock. Its beats are words of its buffer 0; a result is
+    in DRAM when it is idle, so that the SIMD accelerator may read it as a buffer of its own.
+
+    Parameters
+    ----------
+    machine : Machine or str
+        The SIMD accelerator's sizes and clock.
+    part : Part or str
+        The DRAM.
+    size : int
+        Rows and columns of the systolic array: 4, 8 or 16.
+    bursts, slots, memory_width
+        Of its memory, see `DramMemory`.
+    depth : int
+        Words of its scratchpads of operands, sums and results, each.
+    queue_depth : int
+        Commands that it keeps.
+    windows : sequence of two int or None
+        See `ClientArbiter`.
+
+    Members
+    -------
+    mapping, chip, start, idle, fault, cycles, loaded, begins, stall, launch, access, scratchpad
+    ended, over, begin, busy, first
+        As of `simd.accelerator.Accelerator`.
+    systolic_command, systolic_active
+        ``command`` and ``active`` of the systolic accelerator.
+    systolic_idle : Out(1)
+        It has no command, and nothing is under way, unless it has stopped with a fault.
+    systolic_cycles : Out(40)
+        DRAM clocks from its first command to the last in which it is not idle; of this list of
+        commands, or the last one.
+    systolic_mapping, systolic_mapped, systolic_mapping_refusal, systolic_fault
+        As of `DramMemory`.
+    grants, blocked, command, dq_in, dq_out, late
+        As of `SharedController`.
+
+    Attributes
+    ----------
+    simd, systolic, memory, shared : Component
+        The tiles, the systolic accelerator's memory, and the controller.
+    """
+
+    def __init__(self, *, machine, part, size=8, bursts=16, slots=8, memory_width=16,
+                 depth=1024, queue_depth=64, windows=None):
+        self.simd = SimdAccelerator(machine=machine, part=part, controller=False)
+        self.systolic = SystolicAccelerator(
+            size=size, a_depth=depth, b_depth=depth, c_depth=depth, sums_depth=depth,
+            memory_width=memory_width, queue_depth=queue_depth)
+        self.memory = DramMemory(size=size, bursts=bursts, slots=slots, memory_width=memory_width)
+        self.shared = SharedController(clients=2, part=part, windows=windows)
+        self.machine, self.part = self.simd.machine, self.simd.part
+        simd, shared = self.simd.signature.members, self.shared.signature.members
+        array, memory = self.systolic.signature.members, self.memory.signature.members
+        self._own = [name for name in simd if name != "dram"]
+        super().__init__({
+            **{name: simd[name] for name in self._own},
+            **{name: shared[name] for name in (*_PINS, *_ARBITER)},
+            "systolic_command": array["command"], "systolic_active": array["active"],
+            "systolic_idle": Out(1), "systolic_cycles": Out(40),
+            **{f"systolic_{name}": memory[name] for name in _MEMORY},
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        for name in ("simd", "systolic", "memory", "shared"):
+            m.submodules[name] = getattr(self, name)
+        simd, array, memory, shared = self.simd, self.systolic, self.memory, self.shared
+        pass_through(m, self, simd, *self._own)
+        pass_through(m, self, shared, *_PINS, *_ARBITER)
+        wiring.connect(m, simd.dram, shared.client[0])
+        wiring.connect(m, memory.dram, shared.client[1])
+        wiring.connect(m, array.requests, memory.requests)
+        wiring.connect(m, memory.read, array.read)
+        wiring.connect(m, array.write, memory.write)
+        wiring.connect(m, wiring.flipped(self.systolic_command), array.command)
+        wiring.connect(m, wiring.flipped(self.systolic_mapping), memory.mapping)
+        m.d.comb += [
+            self.systolic_idle.eq(array.idle & memory.idle), self.systolic_active.eq(array.active),
+            self.systolic_fault.eq(memory.fault), self.systolic_mapped.eq(memory.mapped),
+            self.systolic_mapping_refusal.eq(memory.mapping_refusal),
+        ]
+        with m.If(~self.systolic_idle):
+            m.d.sync += self.systolic_cycles.eq(self.systolic_cycles + 1)
+        with m.Elif(array.command.valid):
+            m.d.sync += self.systolic_cycles.eq(1)
+        return m

@@ -1,0 +1,1 @@
+"""Systems of tiles from a user's file."""

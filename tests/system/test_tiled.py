@@ -1,0 +1,135 @@
+# amaranth: UnusedElaboratable=no
+"""Jobs on tiles that share a DRAM: what is composed, what is refused."""
+
+import dataclasses
+import json
+import re
+
+import pytest
+
+from cyclebound.golden.bound import NotCovered
+from cyclebound.golden.dram.timing import DDR4_3200AA_X16 as PART
+from cyclebound.golden.system.tiled import Job, composed, product_cycles, request_wait
+from cyclebound.hdl.system.tiled_harness import TiledHarness
+from cyclebound.sim import catalogue
+from cyclebound.sim.families.system.jobs import SYSTEM_EXAMPLE
+from cyclebound.sim.run.job import Job as SimulationJob
+from cyclebound.sim.run.job import simulate
+from kit.pages import Page
+
+pytestmark = pytest.mark.unit
+SHAPE = {"part": PART, "size": 4, "depth": 256, "memory_width": 16, "bursts": 16, "slots": 8,
+         "m": 16, "k": 16, "n": 16}
+
+
+def test_sums_along_a_chain_and_maxima_over_what_runs_beside_each_other():
+    jobs = [Job("conv", "systolic", 100), Job("other", "simd", 250),
+            Job("relu", "simd", 30, after=("conv",)), Job("last", "systolic", 5, after=("relu",))]
+    assert composed(jobs) == {"conv": 100, "other": 250, "relu": 280, "last": 285}
+
+
+def test_a_tile_runs_its_jobs_in_order():
+    assert composed([Job("a", "simd", 10), Job("b", "simd", 20)]) == {"a": 10, "b": 30}
+
+
+def test_what_runs_after_may_use_the_same_words():
+    jobs = [Job("conv", "systolic", 100, uses=(range(0, 64),)),
+            Job("sums", "simd", 50, after=("conv",), uses=(range(32, 96),))]
+    assert composed(jobs)["sums"] == 150
+
+
+@pytest.mark.parametrize(("jobs", "says"), [
+    ([Job("a", "simd", 1), Job("a", "systolic", 1)], "two jobs have the name a"),
+    ([Job("a", "simd", 1, after=("b",))], "a comes after b, which is no job; there are a"),
+    ([Job("a", "simd", 1, after=("b",)), Job("b", "systolic", 1, after=("a",))],
+     "these jobs wait for each other in a circle: a, b"),
+    ([Job("a", "simd", 1, after=("a",))], "these jobs wait for each other in a circle: a"),
+    # a tile runs b after a, which waits for b
+    ([Job("a", "simd", 1, after=("b",)), Job("b", "simd", 1)],
+     "these jobs wait for each other in a circle: a, b"),
+    ([Job("a", "simd", 1, uses=(range(0, 64),)), Job("b", "systolic", 1, uses=(range(63, 70),))],
+     (r"a \(on simd\) and b \(on systolic\) may run beside each other, and both map words 63 to "
+      "63: let one come after the other, or place their buffers apart")),
+])
+def test_what_cannot_be_composed(jobs, says):
+    with pytest.raises(ValueError, match=f"^{says}$"):
+        composed(jobs)
+
+
+def test_a_wait_is_the_others_longest_request_and_its_mappings():
+    assert request_wait(PART, other=0) == 1 + 6
+    assert request_wait(PART, other=158) == 158 + 6 + 6
+
+
+def test_in_windows_a_request_waits_for_its_own_and_a_refresh():
+    assert request_wait(PART, other=158, period=1480) == 1480 + 6 + PART.nRFC - 16
+
+
+def test_a_product_takes_longer_beside_another_client():
+    alone = product_cycles(**SHAPE, other=0)
+    assert product_cycles(**SHAPE, other=158) > alone
+    assert product_cycles(**SHAPE, other=158, period=1480) > product_cycles(**SHAPE, other=158)
+
+
+def test_a_client_without_a_longest_request_has_no_bound():
+    with pytest.raises(NotCovered, match="longest request of the other client"):
+        request_wait(PART, other=-1)
+
+
+# RTL
+
+@pytest.mark.cosim
+@pytest.mark.thorough
+def test_turns_in_place_of_windows_are_found(tmp_path):
+    """What is composable in windows only: the testbench demands the same clocks."""
+    block = catalogue.load().find("system.tiled")
+    bench = dataclasses.replace(
+        block.testbench("jobs"), tests=("beside",), probed=None, checker=None,
+        top=lambda windows=None, **parameters: TiledHarness(**parameters))
+    block = dataclasses.replace(block, bounds=(), testbenches=(bench,))
+    outcome = simulate(block, SimulationJob(block.name, "windows", "jobs", 1, str(tmp_path),
+                                  wall_limit=1200))
+    assert not outcome.passed
+    assert "beside each other and alone" in outcome.reason
+
+
+# The command
+
+def test_the_example_is_bounded(call):
+    said = call("system", "wcet", "example", "--json")
+    assert said.returncode == 0
+    record = json.loads(said.stdout)
+    assert [job["name"] for job in record["jobs"]] == ["product", "add", "second"]
+    assert record["clocks"] == max(job["ends"] for job in record["jobs"])
+    page = Page("system.md").text
+    for job in record["jobs"]:
+        assert f"{job['wait']} │ {job['clocks']:,} │ {job['ends']:>12,} │" in page
+    assert f"All have ended after {record['clocks']:,} clocks" in page
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    (("size = 4", "size = 5"), "line 4: size must be a power of two, not 5"),
+    (("size = 4", "windows = [740]"), "line 4: windows must be two whole numbers, .*"),
+    (("size = 4", "windows = [740, 700]"),
+     "the window of systolic must be at least 734 clocks .*, not 700"),
+    (("[48, 24, 16]", "[48, 24]"), "line 8: job.1.product must be a table whose product has 3 .*"),
+    (("0x100000", "0x100004"), "line 9: job.1.address must be a multiple of 64, not 1048580"),
+    (('grid = [640]', 'grid = [640]\nbuffers = {0 = "second"}'),
+     "buffer 0 of add is the result of second: its after must name second"),
+    (('grid = [640]', 'grid = [640]\nbuffers = {0 = "none"}'),
+     r"buffer 0 of add must be the result of a product \(product, second\), not of none"),
+    (("size = 4", "size = 4\nbursts = 3"), "line 4: bursts must be a power of two.*, not 3"),
+    (("0x100000", "0x40"),
+     r"product \(on systolic\) and add \(on simd\) may run beside each other, and both map .*"),
+    (('after = ["add"]', 'after = ["ad"]'),
+     "second comes after ad, which is no job; there are product, add, second"),
+    (('"vector_add"', '"vector_ad"'), ".*vector_ad.*"),
+    (('name = "second"', 'name = "add"'), "line .*: job.3.name must be a name of its own, .*"),
+])
+def test_what_a_file_must_be(call, tmp_path, change, says):
+    file = tmp_path / "mine.toml"
+    assert change[0] in SYSTEM_EXAMPLE
+    file.write_text(SYSTEM_EXAMPLE.replace(*change))
+    said = call("system", "wcet", str(file))
+    assert (said.returncode, said.stdout) == (2, "")
+    assert re.fullmatch(f"cyclebound: ({re.escape(str(file))}: )?({says})\n", said.stderr)
