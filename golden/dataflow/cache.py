@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.dataflow.cache_policies import LRU, WRITE_BACK, CacheShape
-from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 
 __all__ = ["BankedCacheModel", "Line", "LineAnswer", "LineCacheModel", "LineRequest"]
 
@@ -323,7 +323,7 @@ class BankedCacheModel(ABC, Generic[R, A]):
         return True, answer
 
 
-class LineCacheModel(BankedCacheModel[Access, tuple[int, int]]):
+class LineCacheModel(BankedCacheModel[TaggedAccess, tuple[int, int]]):
     """A first-level cache: requests are of words, and each is answered, with its tag and the word
     from before it.
 
@@ -339,19 +339,19 @@ class LineCacheModel(BankedCacheModel[Access, tuple[int, int]]):
         super().__init__(ports=ports, shape=shape)
         self.width = width
 
-    def number_of(self, request: Access) -> int:
+    def number_of(self, request: TaggedAccess) -> int:
         return request.address // self.shape.line
 
-    def writes(self, request: Access) -> bool:
+    def writes(self, request: TaggedAccess) -> bool:
         return request.write
 
-    def mask_of(self, request: Access) -> int:
+    def mask_of(self, request: TaggedAccess) -> int:
         return request.write << request.address % self.shape.line
 
-    def words_of(self, request: Access) -> tuple[int, ...]:
+    def words_of(self, request: TaggedAccess) -> tuple[int, ...]:
         return (request.data,) * self.shape.line
 
-    def made(self, line: Line, request: Access) -> tuple[int, int]:
+    def made(self, line: Line, request: TaggedAccess) -> tuple[int, int]:
         place = request.address % self.shape.line
         word = line.data[place]
         if request.write:
@@ -362,7 +362,7 @@ class LineCacheModel(BankedCacheModel[Access, tuple[int, int]]):
         """What is asked of the memory below in this cycle."""
         return self.line_requests()[0]
 
-    def step(self, requests: Sequence[Access | None], *, line_taken: bool = False,
+    def step(self, requests: Sequence[TaggedAccess | None], *, line_taken: bool = False,
              line: LineAnswer | None = None, flush: bool = False) -> list[bool]:
         """`advance`, with one memory below."""
         return self.advance(requests, lines_taken=[line_taken], lines=[line], flush=flush)

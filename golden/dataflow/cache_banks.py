@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from functools import cache
 
 from cyclebound.golden.arbiter import RoundRobinModel
-from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.golden.harness.lfsr import lfsr_bits
 from cyclebound.golden.harness.lfsr_spec import COIN_STEPS, COIN_WIDTH, lane_seed
 
@@ -66,7 +66,7 @@ class CacheModel:
                 self.worst = max(self.worst, self._now - asked + 1)
         return answers
 
-    def step(self, requests: Sequence[Access | None]) -> list[bool]:
+    def step(self, requests: Sequence[TaggedAccess | None]) -> list[bool]:
         """End the cycle in which the units make these requests; returns which are taken."""
         taken = [request is not None and not self.banks for request in requests]
         asking: dict[int, int] = {}

@@ -12,7 +12,7 @@ from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.control_unit import ControlUnitModel
 from cyclebound.golden.dataflow.graph import Special
 from cyclebound.golden.dataflow.grid import PORTS, SPECIAL, Grid, Kind, Node
-from cyclebound.golden.dataflow.load_store_unit import Access, LoadStoreModel
+from cyclebound.golden.dataflow.load_store_unit import LoadStoreModel, TaggedAccess
 from cyclebound.golden.dataflow.operations import OPERANDS, Operation
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
 from cyclebound.golden.dataflow.switch import SwitchModel
@@ -32,7 +32,7 @@ def _ones(mask: int) -> tuple[int, ...]:
 class FabricResult:
     """One cycle: each load/store unit's request and report, and whether all threads have ended."""
 
-    requests: tuple[Access | None, ...]
+    requests: tuple[TaggedAccess | None, ...]
     faults: tuple[Token | None, ...]
     done: bool
 
@@ -126,7 +126,7 @@ class FabricModel:
         return self.started and all(unit.model.done for unit in self.units.values()
                                     if unit.kind == Kind.SINK)
 
-    def requests(self) -> tuple[Access | None, ...]:
+    def requests(self) -> tuple[TaggedAccess | None, ...]:
         """Requests of the load/store units in this cycle."""
         return tuple(self.units[node].model.request if node in self.units else None
                      for node in self.loads)

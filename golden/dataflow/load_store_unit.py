@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from cyclebound.golden.arbiter import RoundRobinModel
 from cyclebound.golden.dataflow.token_buffer import TokenBufferModel
 
-__all__ = ["Access", "LoadStoreModel", "LoadStoreResult"]
+__all__ = ["LoadStoreModel", "LoadStoreResult", "TaggedAccess"]
 
 
 @dataclass(frozen=True)
-class Access:
+class TaggedAccess:
     """A request to memory; ``tag`` comes back with its answer."""
 
     tag: int
@@ -24,7 +24,7 @@ class LoadStoreResult:
     """Outputs of the unit in one cycle; tokens are (thread, value)."""
 
     taken: tuple[bool, ...]
-    request: Access | None
+    request: TaggedAccess | None
     result: tuple[int, int] | None
     enable: tuple[int, int] | None
     fault: tuple[int, int] | None
@@ -65,7 +65,7 @@ class LoadStoreModel:
         self.threads: dict[int, _Thread] = {}
         self._left: frozenset[int] = frozenset()  # of this epoch, modulo depth
         self._turn = RoundRobinModel(depth)
-        self._request: Access | None = None
+        self._request: TaggedAccess | None = None
         self._fault: tuple[int, int] | None = None
         self._outputs: list[tuple[int, int] | None] = [None, None]
 
@@ -75,7 +75,7 @@ class LoadStoreModel:
         return tuple(self._outputs)
 
     @property
-    def request(self) -> Access | None:
+    def request(self) -> TaggedAccess | None:
         """The request on offer in this cycle."""
         return self._request
 
@@ -129,8 +129,8 @@ class LoadStoreModel:
             alive = not self._gated or bool(enable & 1)
             entrant = _Thread(entry, alive, None)
             if alive and index < self._size:
-                self._request = Access(entry, self._base + index, self._store,
-                                       value)
+                self._request = TaggedAccess(entry, self._base + index, self._store,
+                                             value)
             else:
                 entrant.value = 0
                 if alive:

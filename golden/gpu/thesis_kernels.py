@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from cyclebound.golden.gpu.thesis_wcet import CONSTANT_RULES, Access, Launch, Options, Step
+from cyclebound.golden.gpu.thesis_wcet import CONSTANT_RULES, Launch, MemoryAccess, Options, Step
 
 __all__ = ["THESIS_KERNELS", "CountRow", "ThesisKernel", "steps_of_counts", "strict"]
 
@@ -55,13 +55,14 @@ def steps_of_counts(rows: Iterable[CountRow], *, first: int = 1) -> list[Step]:
     steps: list[Step] = []
     for row in rows:
         for number in range(row.count):
-            accesses: tuple[Access, ...] = ()
+            accesses: tuple[MemoryAccess, ...] = ()
             if row.space:
                 read_only = row.space == "read-only"
-                accesses = (Access("global" if read_only else row.space, read_only=read_only),)
+                space = "global" if read_only else row.space
+                accesses = (MemoryAccess(space, read_only=read_only),)
             rules = frozenset(rule for rule, count in row.new if number < count)
             if rules:
-                accesses += (Access("constant", new=rules),)
+                accesses += (MemoryAccess("constant", new=rules),)
             steps.append(Step(first + len(steps), row.name, row.pipeline, row.delay, accesses))
     return steps
 
@@ -92,16 +93,16 @@ class ThesisKernel:
     measured: int
 
 
-def _constant(offset: int) -> Access:
-    return Access("constant", (0, offset))
+def _constant(offset: int) -> MemoryAccess:
+    return MemoryAccess("constant", (0, offset))
 
 
 def _listed(*rows: tuple[str, str | None, int, int | None, str | None]) -> tuple[Step, ...]:
     """Steps from opcode, pipeline, delay, constant's offset in bank 0, and memory space."""
     return tuple(Step(number, name, pipeline, delay, (
         *((_constant(offset),) if offset is not None else ()),
-        *((Access(space),) if space else ()))) for number, (name, pipeline, delay, offset, space)
-        in enumerate(rows, 1))
+        *((MemoryAccess(space),) if space else ())))
+        for number, (name, pipeline, delay, offset, space) in enumerate(rows, 1))
 
 
 _ADD = _listed(  # Tables 6.1 and 6.2
@@ -155,7 +156,7 @@ def _matrix() -> tuple[Step, ...]:
         CountRow("LDS", None, 15, 0, "shared read"), CountRow("STS", None, 8, 0, "shared write"),
         CountRow("BAR.SYNC", "cbu", 7, 0), CountRow("BRA", "cbu", 2, 0)))
     listed = {number: Step(number, name, "alu", delay, (
-        (Access("constant", new=_RULES[mark]),) if mark else ()))
+        (MemoryAccess("constant", new=_RULES[mark]),) if mark else ()))
         for number, name, delay, mark in _MATRIX_ALU}
     free = iter(number for number in range(1, 200) if number not in listed)
     steps = [*listed.values(), *(Step(next(free), step.name, step.pipeline, step.delay,

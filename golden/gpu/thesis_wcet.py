@@ -14,8 +14,8 @@ from fractions import Fraction
 from cyclebound.golden.gpu.compute_capability import WARP_THREADS, ComputeCapability
 from cyclebound.golden.gpu.occupancy import BlockResources, occupancy
 
-__all__ = ["CONSTANT_RULES", "PIPELINES", "READ_ONLY", "SATURATED_MEMORY", "WARP_RULES", "Access",
-           "Charge", "Estimate", "Launch", "MemoryDelays", "Options", "Step", "active_warps",
+__all__ = ["CONSTANT_RULES", "PIPELINES", "READ_ONLY", "SATURATED_MEMORY", "WARP_RULES", "Charge",
+           "Estimate", "Launch", "MemoryAccess", "MemoryDelays", "Options", "Step", "active_warps",
            "estimate"]
 
 CONSTANT_RULES = {
@@ -49,7 +49,7 @@ _LINE = 128
 
 
 @dataclass(frozen=True)
-class Access:
+class MemoryAccess:
     """A memory access of an instruction.
 
     Attributes
@@ -87,7 +87,7 @@ class Step:
         One of `PIPELINES`, or None for an instruction that is in none, such as a load.
     delay : int
         GetDelay: cycles for each active warp.
-    accesses : tuple[Access, ...]
+    accesses : tuple[MemoryAccess, ...]
         Of memory: those of a load or store, or of a constant operand.
     """
 
@@ -95,7 +95,7 @@ class Step:
     name: str
     pipeline: str | None
     delay: int
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[MemoryAccess, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class _Memory:
         self._global: set = set()
         self._constants: list[tuple] = []
 
-    def delay(self, access: Access) -> int:
+    def delay(self, access: MemoryAccess) -> int:
         """GetMemoryDelay of one access."""
         delays = self._delays
         if access.space == "shared read":
@@ -303,7 +303,7 @@ class _Memory:
             return delays.global_
         return delays.l1
 
-    def _is_new(self, access: Access) -> bool:
+    def _is_new(self, access: MemoryAccess) -> bool:
         rule = self._options.constants
         if access.new is not None:
             return rule in access.new

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cyclebound.golden.shmac.core_bounds import CLASSES, class_of
 from cyclebound.golden.shmac.isa import ExcCode, encoding_of
-from cyclebound.golden.shmac.machine import Access, Machine, Retired
+from cyclebound.golden.shmac.machine import CoreAccess, Machine, Retired
 
 __all__ = ["CoreModel", "Fetch", "Response", "Shown"]
 
@@ -68,7 +68,7 @@ class CoreModel:
     ----------
     machine : Machine
         Registers, and the next instruction.
-    request : Fetch, Access or None
+    request : Fetch, CoreAccess or None
         On offer in this cycle.
     waits : bool
         A response to an earlier cycle's request is to come.
@@ -77,10 +77,10 @@ class CoreModel:
     def __init__(self, *, big_endian: bool = True, reset_address: int = 0,
                  vector: int = 0x80) -> None:
         self.machine = Machine(big_endian=big_endian, pc=reset_address, vector=vector)
-        self.request: Fetch | Access | None = Fetch(reset_address)
+        self.request: Fetch | CoreAccess | None = Fetch(reset_address)
         self.waits = False
-        self._asked: Fetch | Access | None = None  # what the response is to
-        self._begun: Retired | Access | None = None
+        self._asked: Fetch | CoreAccess | None = None  # what the response is to
+        self._begun: Retired | CoreAccess | None = None
         self._kind = ""
         self._begins = False
         self._left = 0  # cycles of a sum or product after its first one
@@ -89,9 +89,9 @@ class CoreModel:
         self._misses = False  # an address at which nothing can be fetched
 
     @property
-    def access(self) -> Access | None:
+    def access(self) -> CoreAccess | None:
         """Of the instruction that is executed, if it has one."""
-        return self._begun if isinstance(self._begun, Access) else None
+        return self._begun if isinstance(self._begun, CoreAccess) else None
 
     def step(self, *, ready: bool = False, response: Response | None = None,
              lines: int = 0) -> Shown:
@@ -123,7 +123,7 @@ class CoreModel:
             self._begin(None)
         return shown
 
-    def _shown(self, taken: Fetch | Access | None, answer: Response | None) -> Shown:
+    def _shown(self, taken: Fetch | CoreAccess | None, answer: Response | None) -> Shown:
         """What this cycle shows, and what it does to the instruction that is executed."""
         if self._begun is None:
             return Shown()
@@ -161,9 +161,9 @@ class CoreModel:
             self._misses = True
 
 
-def _kind_of(begun: Retired | Access, word: int | None) -> str:
+def _kind_of(begun: Retired | CoreAccess, word: int | None) -> str:
     """The class of an instruction that has begun."""
-    if isinstance(begun, Access):
+    if isinstance(begun, CoreAccess):
         return "load" if begun.answered else "store"
     if begun.exception is ExcCode.OV:  # which is found a cycle later
         return "signed"

@@ -16,7 +16,7 @@ from cyclebound.golden.shmac.isa import (
     encoding_of,
 )
 
-__all__ = ["Access", "Machine", "MemoryPort", "Retired", "signed"]
+__all__ = ["CoreAccess", "Machine", "MemoryPort", "Retired", "signed"]
 
 _MASK = 0xFFFF_FFFF
 _STATUS_WRITABLE = 0xFF15  # IM, and IEo, IEp, IEc
@@ -31,7 +31,7 @@ def signed(value: int, bits: int = 32) -> int:
     return (value & (1 << bits) - 1) - ((value & 1 << bits - 1) << 1)
 
 
-class Access(NamedTuple):
+class CoreAccess(NamedTuple):
     """A load's or store's request (see `cyclebound.golden.shmac.core_port`).
 
     Attributes
@@ -84,7 +84,7 @@ class MemoryPort(Protocol):
     def fetch(self, address: int) -> int | None:
         """The word at this address; None: nothing answers there."""
 
-    def access(self, access: Access) -> int | None:
+    def access(self, access: CoreAccess) -> int | None:
         """Make an access; the response's data, or None for an error."""
 
 
@@ -144,7 +144,7 @@ class Machine:
     def __post_init__(self) -> None:
         if self.next_pc < 0:
             self.next_pc = self.pc + 4 & _MASK
-        self._access: Access | None = None
+        self._access: CoreAccess | None = None
         self._word = 0
         self._decoded: dict[int, _Fields] = {}  # instructions that have been executed
         self._is_branch = False  # also one that is not taken: its slot is a delay slot, too
@@ -171,7 +171,7 @@ class Machine:
             return begun
         return self.end(memory.access(begun))
 
-    def begin(self, word: int | None) -> Retired | Access:
+    def begin(self, word: int | None) -> Retired | CoreAccess:
         """Execute ``word`` (None: the fetch failed) up to its access, if it has one."""
         self._word = word or 0
         self._written, self._target = (0, 0), None
@@ -460,7 +460,7 @@ class Machine:
         return {place: distance for distance in range(4)
                 if (place := address + step * distance) // 4 == address // 4}
 
-    def _load(self, f: "_Fields", bytes_: int, *, sign: int = 0) -> Access:
+    def _load(self, f: "_Fields", bytes_: int, *, sign: int = 0) -> CoreAccess:
         """Of so many bytes; with ``sign``, of a number whose sign is that bit."""
         address, lane = self._aligned(f, bytes_, ExcCode.ADEL)
         register, shift, mask = f.rt, 8 * lane, (1 << 8 * bytes_) - 1
@@ -469,12 +469,12 @@ class Machine:
             self._write(register, ((data >> shift & mask) ^ sign) - sign)
 
         self._finish = finish
-        return Access(address & ~3, (1 << bytes_) - 1 << lane, False, False)
+        return CoreAccess(address & ~3, (1 << bytes_) - 1 << lane, False, False)
 
-    def _store(self, f: "_Fields", bytes_: int) -> Access:
+    def _store(self, f: "_Fields", bytes_: int) -> CoreAccess:
         address, lane = self._aligned(f, bytes_, ExcCode.ADES)
-        return Access(address & ~3, (1 << bytes_) - 1 << lane, True, False,
-                      (f.t & (1 << 8 * bytes_) - 1) << 8 * lane)
+        return CoreAccess(address & ~3, (1 << bytes_) - 1 << lane, True, False,
+                          (f.t & (1 << 8 * bytes_) - 1) << 8 * lane)
 
     def _loaded(self, data: int) -> None:
         """A whole word comes."""
@@ -501,7 +501,7 @@ class Machine:
     def _lw(self, f):
         address = self._word_address(f, ExcCode.ADEL)
         self._register, self._finish = f.rt, self._loaded
-        return Access(address, 15, False, False)
+        return CoreAccess(address, 15, False, False)
 
     def _lwl(self, f):
         return self._merge(f, self._left(f.s + f.immediate & _MASK))
@@ -509,7 +509,7 @@ class Machine:
     def _lwr(self, f):
         return self._merge(f, self._right(f.s + f.immediate & _MASK))
 
-    def _merge(self, f, places: dict[int, int]) -> Access:
+    def _merge(self, f, places: dict[int, int]) -> CoreAccess:
         """A load of these bytes into a register that keeps the others."""
         register = f.rt
         kept = f.t & ~sum(255 << 8 * byte for byte in places.values())
@@ -520,7 +520,8 @@ class Machine:
 
         self._finish = finish
         address = next(iter(places))
-        return Access(address & ~3, sum(1 << self._lane(place) for place in places), False, False)
+        strobes = sum(1 << self._lane(place) for place in places)
+        return CoreAccess(address & ~3, strobes, False, False)
 
     def _sb(self, f):
         return self._store(f, 1)
@@ -529,7 +530,7 @@ class Machine:
         return self._store(f, 2)
 
     def _sw(self, f):
-        return Access(self._word_address(f, ExcCode.ADES), 15, True, False, f.t)
+        return CoreAccess(self._word_address(f, ExcCode.ADES), 15, True, False, f.t)
 
     def _swl(self, f):
         return self._spread(f, self._left(f.s + f.immediate & _MASK))
@@ -537,10 +538,10 @@ class Machine:
     def _swr(self, f):
         return self._spread(f, self._right(f.s + f.immediate & _MASK))
 
-    def _spread(self, f, places: dict[int, int]) -> Access:
+    def _spread(self, f, places: dict[int, int]) -> CoreAccess:
         """A store of these bytes of a register."""
         address = next(iter(places))
-        return Access(
+        return CoreAccess(
             address & ~3, sum(1 << self._lane(place) for place in places), True, False,
             sum((f.t >> 8 * byte & 255) << 8 * self._lane(place)
                 for place, byte in places.items()))
@@ -554,7 +555,7 @@ class Machine:
             self.linked = True
 
         self._finish = finish
-        return Access(address, 15, False, True)
+        return CoreAccess(address, 15, False, True)
 
     def _sc(self, f):
         address = self._word_address(f, ExcCode.ADES)
@@ -564,7 +565,7 @@ class Machine:
             self._write(register, 0)
             return None
         self._finish = lambda data: self._write(register, data & 1)
-        return Access(address, 15, True, True, f.t)
+        return CoreAccess(address, 15, True, True, f.t)
 
 
 class _Fields:

@@ -12,7 +12,7 @@ here so that a successful SC always means that nothing wrote the word since the 
 
 from collections.abc import Mapping
 
-from cyclebound.golden.shmac.machine import Access
+from cyclebound.golden.shmac.machine import CoreAccess
 
 __all__ = ["SharedMemory"]
 
@@ -34,7 +34,7 @@ class SharedMemory:
         """The word at this address; None: nothing answers there."""
         return self.words.get(address)
 
-    def access(self, access: Access, *, master: int = 0) -> int | None:
+    def access(self, access: CoreAccess, *, master: int = 0) -> int | None:
         """Make an access: the data of its response, or None for an error."""
         address = access.address
         if address not in self.words:

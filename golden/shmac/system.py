@@ -29,7 +29,7 @@ from cyclebound.golden.shmac.address_map import (
     tile_of,
 )
 from cyclebound.golden.shmac.layout import Kind, Layout
-from cyclebound.golden.shmac.machine import Access, Machine
+from cyclebound.golden.shmac.machine import CoreAccess, Machine
 
 __all__ = ["DEFAULT_RAM", "CoreState", "System"]
 
@@ -223,7 +223,7 @@ class _Port:
             return self._memory[at >> 2]
         return self._read(address, False)
 
-    def access(self, access: Access) -> int | None:
+    def access(self, access: CoreAccess) -> int | None:
         """Make an access; the response's data, or None for an error. A plain write that fails is
         counted."""
         address, strobes, write, sync, data = access
@@ -283,7 +283,7 @@ class _Port:
             return int(self._system.cores[self._tile].raised)
         return None
 
-    def _write(self, access: Access) -> int | None:
+    def _write(self, access: CoreAccess) -> int | None:
         address, strobes, _, sync, data = access
         if address >= SYSTEM_BASE:
             return None if sync else self._set_register(address, strobes, data)

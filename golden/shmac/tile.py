@@ -28,7 +28,7 @@ from cyclebound.golden.shmac.address_map import (
     tile_of,
 )
 from cyclebound.golden.shmac.core import CoreModel, Fetch, Response, Shown
-from cyclebound.golden.shmac.machine import Access
+from cyclebound.golden.shmac.machine import CoreAccess
 from cyclebound.golden.shmac.packet import RequestPacket, ResponsePacket
 from cyclebound.golden.shmac.ram import RamModel, merge
 
@@ -74,10 +74,11 @@ class TileModel:
         self.console: int | None = None
         self._response: Response | None = None  # to the core, of this tile
 
-    def place(self, request: Fetch | Access) -> str:
+    def place(self, request: Fetch | CoreAccess) -> str:
         """Who answers: "system", "local", "absent" or "network"."""
         address = request.address
-        if isinstance(request, Access) and address == SystemRegister.RAISE and self._whole(request):
+        if (isinstance(request, CoreAccess) and address == SystemRegister.RAISE
+                and self._whole(request)):
             there = request.data >> 4 & 15, request.data & 15
             return "network" if self._in_grid(there) else "absent"
         if address < self._boot_end or address >= SYSTEM_BASE:
@@ -90,7 +91,7 @@ class TileModel:
         return tile[0] < self._shape[0] and tile[1] < self._shape[1]
 
     @staticmethod
-    def _whole(access: Access) -> bool:
+    def _whole(access: CoreAccess) -> bool:
         return access.write and not access.sync and access.strobes == 15
 
     def offer(self, run: bool) -> RequestPacket | None:
@@ -113,7 +114,7 @@ class TileModel:
         request = self.core.request
         if request is None or not run or self.exited or self.place(request) != "local":
             return False, False
-        writes = isinstance(request, Access) and request.write
+        writes = isinstance(request, CoreAccess) and request.write
         return not writes, writes
 
     def ready(self, request: RequestPacket, *, run: bool, passed: bool) -> bool:
@@ -162,7 +163,7 @@ class TileModel:
         elif place == "system":
             assert asked is not None
             self._response = self._system(asked)
-            if isinstance(asked, Access) and self._whole(asked):
+            if isinstance(asked, CoreAccess) and self._whole(asked):
                 clears_failed = asked.address == SystemRegister.FAILED
                 clears_raised = asked.address == SystemRegister.RAISED
                 exits = asked.address == SystemRegister.EXIT
@@ -170,7 +171,7 @@ class TileModel:
                     self.status = asked.data
                 if asked.address == SystemRegister.CONSOLE:
                     self.console = asked.data & 255
-        if isinstance(asked, Access) and not asked.answered:  # posted
+        if isinstance(asked, CoreAccess) and not asked.answered:  # posted
             failures += self._response is not None and self._response.error
             self._response = None
         if request is None or not takes or request.write:  # after the core has read
@@ -183,21 +184,21 @@ class TileModel:
         self.exited |= exits
         return shown
 
-    def _local(self, asked: Fetch | Access) -> Response:
+    def _local(self, asked: Fetch | CoreAccess) -> Response:
         place = (asked.address & 0xFF_FFFF) // 4
-        if place >= len(self.ram.content) or (isinstance(asked, Access) and asked.sync):
+        if place >= len(self.ram.content) or (isinstance(asked, CoreAccess) and asked.sync):
             return Response(0, True)
-        if isinstance(asked, Access) and asked.write:
+        if isinstance(asked, CoreAccess) and asked.write:
             self.ram.content[place] = merge(self.ram.content[place], asked.data, asked.strobes)
             return Response()
         return Response(self.ram.content[place])
 
-    def _system(self, asked: Fetch | Access) -> Response:
+    def _system(self, asked: Fetch | CoreAccess) -> Response:
         """What a register answers: an error unless a whole word is read or written."""
         address = asked.address
-        if isinstance(asked, Access) and (asked.strobes != 15 or asked.sync):
+        if isinstance(asked, CoreAccess) and (asked.strobes != 15 or asked.sync):
             return Response(0, True)
-        if isinstance(asked, Access) and asked.write:
+        if isinstance(asked, CoreAccess) and asked.write:
             return Response(0, address not in (SystemRegister.EXIT, SystemRegister.CONSOLE,
                                                SystemRegister.FAILED, SystemRegister.RAISED))
         if address < 4 * BOOT_WORDS:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from cyclebound.golden.arbiter import RoundRobinModel
 
-__all__ = ["Access", "BankModel", "BankResult"]
+__all__ = ["BankModel", "BankResult", "WordAccess"]
 
 
 @dataclass(frozen=True)
-class Access:
+class WordAccess:
     """One word's access. ``write`` has a bit for each byte that is written; 0 is a read."""
 
     address: int
@@ -54,7 +54,7 @@ class BankModel:
         """The word at ``address``; memory holds zeros at first."""
         return sum(self._bytes.get((address, lane), 0) << 8 * lane for lane in self._lanes)
 
-    def step(self, offers: Mapping[int, Access]) -> BankResult:
+    def step(self, offers: Mapping[int, WordAccess]) -> BankResult:
         """One cycle in which the requesters in ``offers`` each offer an access."""
         reader, data = self._answer
         grant = self._arbiter.step(sum(1 << who for who in offers), accept=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from cyclebound.golden.dataflow.cache import LineCacheModel
 from cyclebound.golden.dataflow.cache_policies import WRITE_BACK, CacheShape
 from cyclebound.golden.dataflow.line_memory import LineMemoryModel
-from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.dataflow.line_ports import answer_values, expected_request
 
@@ -49,7 +49,7 @@ class Scene:
                                       choose=choose or self._drawn)
         self.model = LineCacheModel(ports=self.ports, shape=self.shape, width=self.width)
         self.queues: list[deque[tuple[int, bool]]] = [deque() for _ in range(self.ports)]
-        self.held: list[Access | None] = [None] * self.ports
+        self.held: list[TaggedAccess | None] = [None] * self.ports
         self.tags = [deque(range(self.tag_count)) for _ in range(self.ports)]
         self.since = [0] * self.ports  # when what each port offers was offered first
         # by port and tag: when it was offered, and the word that a load must have
@@ -77,8 +77,8 @@ class Scene:
                     and (load == 1 or bench.rng.random() < load)):
                 address, write = queue.popleft()
                 self.since[port] = now
-                self.held[port] = Access(self.tags[port].popleft(), address, write,
-                                         bench.rng.getrandbits(self.width))
+                self.held[port] = TaggedAccess(self.tags[port].popleft(), address, write,
+                                               bench.rng.getrandbits(self.width))
             if (access := self.held[port]) is not None:
                 at = f"ports.{port}.request."
                 values |= {f"{at}valid": 1, f"{at}payload.tag": access.tag,

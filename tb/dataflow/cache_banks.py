@@ -3,7 +3,7 @@
 from collections import deque
 
 from cyclebound.golden.dataflow.cache_banks import CacheModel
-from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
@@ -23,7 +23,7 @@ class Scene:
         self.model = CacheModel(self.words, units=self.ports, banks=self.banks, hit=self.hit,
                                 miss=self.miss, misses=lambda bank: bool(self.misses >> bank & 1))
         self.queues: list[deque[tuple[int, bool]]] = [deque() for _ in range(self.ports)]
-        self.held: list[Access | None] = [None] * self.ports
+        self.held: list[TaggedAccess | None] = [None] * self.ports
         self.tags = [deque(range(2 ** p["tag_width"])) for _ in range(self.ports)]
         # by port and tag: when it was taken, and whether it writes
         self.taken: dict[tuple[int, int], int] = {}
@@ -57,8 +57,8 @@ class Scene:
                     and (load == 1 or bench.rng.random() < load)):
                 address, write = queue.popleft()
                 self.since[port] = now
-                self.held[port] = Access(self.tags[port].popleft(), address, write,
-                                         bench.rng.getrandbits(bench.parameters["width"]))
+                self.held[port] = TaggedAccess(self.tags[port].popleft(), address, write,
+                                               bench.rng.getrandbits(bench.parameters["width"]))
             if (access := self.held[port]) is not None:
                 at = f"ports.{port}.request."
                 values |= {f"{at}valid": 1, f"{at}payload.tag": access.tag,

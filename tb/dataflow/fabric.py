@@ -13,7 +13,7 @@ from cyclebound.golden.dataflow.grid import Grid, Kind
 from cyclebound.golden.dataflow.interpret import interpret_all
 from cyclebound.golden.dataflow.kernel import Floats, Kernel
 from cyclebound.golden.dataflow.kernels import KERNELS, LOOPS
-from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.operations import PIPELINE_STAGES, Operation
@@ -81,11 +81,11 @@ async def run_loaded(bench: Bench, words: list[int], count: int, *,
                 word |= answered[k] | sum(field.to(value) for field, value in
                                           zip(answers[k], response, strict=True))
         seen = await bench.peek()
-        requests: list[Access | None] = [None] * count
+        requests: list[TaggedAccess | None] = [None] * count
         for k, asking in enumerate(asks):
             if seen & asking:
                 tag, address, write, data = (field.of(seen) for field in says[k])
-                requests[k] = Access(tag, address, bool(write), data)
+                requests[k] = TaggedAccess(tag, address, bool(write), data)
         for k, taken in enumerate(cache.step(requests)):
             if taken:
                 word |= takes[k]
@@ -119,7 +119,7 @@ class Holding:
         self._cache, self._left, self.loads = cache, until, 0
         self.responses = cache.responses
 
-    def step(self, requests: Sequence[Access | None]) -> list[bool]:
+    def step(self, requests: Sequence[TaggedAccess | None]) -> list[bool]:
         if not self._left:
             return self._cache.step(requests)
         self._left -= 1

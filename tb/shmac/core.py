@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from cyclebound.golden.shmac.core import CoreModel, Fetch, Response, Shown
 from cyclebound.golden.shmac.core_bounds import CLASSES
 from cyclebound.golden.shmac.core_port import INTERRUPT_LINES
-from cyclebound.golden.shmac.machine import Access
+from cyclebound.golden.shmac.machine import CoreAccess
 from cyclebound.golden.shmac.memory import SharedMemory
 from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits
 from cyclebound.tb.bench import Bench, interrupted, testbench
@@ -44,15 +44,15 @@ class Memory:
 
     def __init__(self, words: list[int], fetches: Waits, accesses: Waits) -> None:
         self.content = SharedMemory({4 * place: word for place, word in enumerate(words)})
-        self._waits = {Fetch: fetches, Access: accesses}
+        self._waits = {Fetch: fetches, CoreAccess: accesses}
         self._left: int | None = None  # of the request on offer
         self._answer = 0
         self._coming: tuple[int, Response] | None = None  # in how many cycles
 
-    def _wait(self, request: Fetch | Access) -> tuple[int, int]:
+    def _wait(self, request: Fetch | CoreAccess) -> tuple[int, int]:
         return self._waits[type(request)]()
 
-    def cycle(self, request: Fetch | Access | None) -> tuple[bool, Response | None]:
+    def cycle(self, request: Fetch | CoreAccess | None) -> tuple[bool, Response | None]:
         """Whether it takes the request on offer in this cycle, and its response in it."""
         response = None
         if self._coming is not None:
@@ -95,16 +95,16 @@ class LatestMemory(Memory):
         self.content = SharedMemory(words)
         self._regions = regions
 
-    def _wait(self, request: Fetch | Access) -> tuple[int, int]:
+    def _wait(self, request: Fetch | CoreAccess) -> tuple[int, int]:
         most = self.most(request)
-        if isinstance(request, Access) and not request.answered:
+        if isinstance(request, CoreAccess) and not request.answered:
             return most, 1
         return most // 2, most - most // 2
 
-    def most(self, request: Fetch | Access) -> int:
+    def most(self, request: Fetch | CoreAccess) -> int:
         """How long a request waits."""
         kind = AccessKind.FETCH
-        if isinstance(request, Access):
+        if isinstance(request, CoreAccess):
             kind = ((AccessKind.STORE_CONDITIONAL if request.sync else AccessKind.WRITE)
                     if request.write else AccessKind.LOAD_LINKED if request.sync
                     else AccessKind.READ)
@@ -146,7 +146,7 @@ async def play(bench: Bench, words: list[int], *, end: int, cycles: int = 50_000
     memory = Memory(words + [0] * _MORE, waits(rng, *fetch, latest=latest),
                     waits(rng, *access, latest=latest))
 
-    def most(kind: str, _: Fetch | Access | None) -> tuple[int, int]:
+    def most(kind: str, _: Fetch | CoreAccess | None) -> tuple[int, int]:
         return sum(fetch), {"load": sum(access), "store": access[0]}.get(kind, 0)
 
     await beside(bench, memory, end=end, cycles=cycles, most=most, lines=lines)
@@ -154,7 +154,7 @@ async def play(bench: Bench, words: list[int], *, end: int, cycles: int = 50_000
 
 
 async def beside(bench: Bench, memory: Memory, *, end: int, cycles: int,
-                 most: Callable[[str, Fetch | Access | None], tuple[int, int]],
+                 most: Callable[[str, Fetch | CoreAccess | None], tuple[int, int]],
                  lines: Iterator[int] | None = None) -> dict[int, int]:
     """Run what is in a memory, as `play` does.
 
@@ -194,7 +194,7 @@ async def beside(bench: Bench, memory: Memory, *, end: int, cycles: int,
     return began
 
 
-def _expected(bench: Bench, request: Fetch | Access | None, shown: Shown) -> tuple[int, int]:
+def _expected(bench: Bench, request: Fetch | CoreAccess | None, shown: Shown) -> tuple[int, int]:
     """The outputs of a cycle, and which of them matter."""
     outputs = bench.outputs
     said = {"request.valid": int(request is not None), "response.ready": 1, **trace_said(shown)}

@@ -17,7 +17,7 @@ from cyclebound.golden.shmac.address_map import (
 )
 from cyclebound.golden.shmac.core import Shown
 from cyclebound.golden.shmac.core_bounds import CLASSES, instruction
-from cyclebound.golden.shmac.machine import Access
+from cyclebound.golden.shmac.machine import CoreAccess
 from cyclebound.golden.shmac.memory import SharedMemory
 from cyclebound.golden.shmac.packet import RequestPacket, ResponsePacket
 from cyclebound.golden.shmac.tile import TileModel
@@ -120,7 +120,7 @@ class Network:
             return
         address = tile_base(*offer.target) | offer.address
         answer = None if offer.interrupt else self.others.access(
-            Access(address, offer.strobes, offer.write, offer.sync, offer.data))
+            CoreAccess(address, offer.strobes, offer.write, offer.sync, offer.data))
         if offer.answered or answer is None:
             self._comes(ResponsePacket(not offer.answered, answer is None, offer.initiator,
                                        offer.target, answer or 0))

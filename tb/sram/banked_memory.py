@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from cyclebound.golden.sram.banked_memory import Access, BankModel
+from cyclebound.golden.sram.banked_memory import BankModel, WordAccess
 from cyclebound.tb.bench import Bench, testbench
 
 WORST_CASE_BYTES = 4096  # the transaction of memory-composition, Table IV
@@ -14,7 +14,7 @@ WORST_CASE_BYTES = 4096  # the transaction of memory-composition, Table IV
 class Transaction:
     """Accesses that one requester makes in one bank, back to back."""
 
-    accesses: list[Access]
+    accesses: list[WordAccess]
     done: int = 0
 
 
@@ -25,7 +25,7 @@ class Requester:
         self._source = source
         self.current: Transaction | None = None
 
-    def offer(self) -> Access | None:
+    def offer(self) -> WordAccess | None:
         """The access offered in this cycle."""
         if self.current is None:
             self.current = self._source()
@@ -88,14 +88,14 @@ class Scene:
             await self.cycle()
         self.paths.clear()
 
-    def access(self, bank: int, *, write: bool | None = None) -> Access:
+    def access(self, bank: int, *, write: bool | None = None) -> WordAccess:
         """A random access to ``bank``."""
         rng = self.bench.rng
         if write is None:
             write = rng.random() < 0.5
-        return Access(rng.randrange(self.words),
-                      rng.randrange(1, 1 << self.word_bytes) if write else 0,
-                      rng.getrandbits(8 * self.word_bytes))
+        return WordAccess(rng.randrange(self.words),
+                          rng.randrange(1, 1 << self.word_bytes) if write else 0,
+                          rng.getrandbits(8 * self.word_bytes))
 
     def transaction(self, bank: int, nbytes: int, *, write: bool | None = None) -> Transaction:
         """A transaction of ``nbytes`` bytes with random words."""
@@ -121,7 +121,7 @@ class Scene:
 
     async def cycle(self) -> None:
         """Offer, and compare every output."""
-        offers: list[dict[int, Access]] = [{} for _ in range(self.banks)]
+        offers: list[dict[int, WordAccess]] = [{} for _ in range(self.banks)]
         word = 0
         for key, path in self.paths.items():
             access = path.offer()
@@ -149,8 +149,8 @@ class Scene:
     async def fill(self) -> None:
         """Write every word of every bank, through requester 0."""
         for bank in range(self.banks):
-            everything = [Access(address, (1 << self.word_bytes) - 1,
-                                 self.bench.rng.getrandbits(8 * self.word_bytes))
+            everything = [WordAccess(address, (1 << self.word_bytes) - 1,
+                                     self.bench.rng.getrandbits(8 * self.word_bytes))
                           for address in range(self.words)]
             self.place(0, bank, functools.partial(next, iter([Transaction(everything)]), None))
         for _ in range(self.words):

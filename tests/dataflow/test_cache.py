@@ -21,7 +21,7 @@ from cyclebound.golden.dataflow.line_cache_bounds import (
     line_taken,
 )
 from cyclebound.golden.dataflow.line_memory import LineMemoryModel
-from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.hdl.dataflow import banked_cache as hdl
 from cyclebound.hdl.dataflow.cache import Cache
 from cyclebound.sim.catalogue import load
@@ -113,8 +113,8 @@ class Users:
             if some and self.held[port] is None and self.tags[port]:
                 if self.pauses[port] == 0:
                     _, address, write = some.pop(0)
-                    self.held[port] = Access(self.tags[port].popleft(), address, write,
-                                             self.rng.getrandbits(self.p["width"]))
+                    self.held[port] = TaggedAccess(self.tags[port].popleft(), address, write,
+                                                   self.rng.getrandbits(self.p["width"]))
                     self.since[port] = self.now
                     self.pauses[port] = some[0][0] if some else 0
                 else:

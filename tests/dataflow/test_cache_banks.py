@@ -11,7 +11,7 @@ import pytest
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dataflow import cache_bounds
 from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache, random_misses
-from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.hdl.dataflow.cache_banks import CacheBanks
 from cyclebound.tb.dataflow import cache_banks_properties as properties
 from cyclebound.tb.dataflow.cache_banks_search import Adversary
@@ -61,8 +61,8 @@ def test_rtl_is_the_model_in_every_cycle(simulate, hit, miss):
                 if held[p] is None and tags[p] and rng.random() < 0.8:
                     first = p == 0 and fresh  # what was never written is not read
                     address = fresh.pop() if first else rng.randrange(16)
-                    held[p] = Access(tags[p].popleft(), address, bool(first) or rng.random() < 0.5,
-                                     rng.getrandbits(8))
+                    write = bool(first) or rng.random() < 0.5
+                    held[p] = TaggedAccess(tags[p].popleft(), address, write, rng.getrandbits(8))
                 ctx.set(port.request.valid, held[p] is not None)
                 if held[p] is not None:
                     ctx.set(port.request.payload, {"tag": held[p].tag, "write": held[p].write,
@@ -94,7 +94,7 @@ def test_no_answer_is_later_than_a_miss():
     for cycle in range(20):
         for answer in filter(None, cache.responses()):
             last = max(last, cycle - taken[answer[0]] + 1)
-        access = Access(cycle, cycle, False, 0) if cycle < 9 else None
+        access = TaggedAccess(cycle, cycle, False, 0) if cycle < 9 else None
         assert cache.step([access]) == [access is not None]
         taken[cycle] = cycle
     assert last == cache.worst == cache_bounds.cache_access(ports=1, miss=6) == 6
@@ -111,8 +111,8 @@ def test_any_traffic_keeps_the_bound(seed):
         for unit, answer in enumerate(cache.responses()):
             if answer is not None:
                 tags[unit].add(answer[0])
-        held = [access or (Access(tags[unit].pop(), rng.randrange(8), False, 0) if tags[unit] else
-                           None) for unit, access in enumerate(held)]
+        held = [access or (TaggedAccess(tags[unit].pop(), rng.randrange(8), False, 0)
+                           if tags[unit] else None) for unit, access in enumerate(held)]
         held = [None if took else access
                 for access, took in zip(held, cache.step(held), strict=True)]
     assert 3 + 1 < cache.worst <= cache_bounds.cache_access(ports=3, miss=miss)
@@ -238,7 +238,7 @@ def test_the_search_finds_hits_in_a_wrong_order(model):
                 tags[port].extend([] if answer is None else [answer[0]])
                 if held[port] is None and left[port] and tags[port]:
                     _, address, write = left[port].popleft()
-                    held[port] = Access(tags[port].popleft(), address, write, 0)
+                    held[port] = TaggedAccess(tags[port].popleft(), address, write, 0)
             for port, taken in enumerate(banks.step(held)):
                 held[port] = None if taken else held[port]
             cycle += 1

@@ -12,7 +12,7 @@ from cyclebound.golden.dataflow.fabric_bounds import core_completion, fabric_com
 from cyclebound.golden.dataflow.graph import CONSTANT, NUMBER, Graph, Memory, Special, Task
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
 from cyclebound.golden.dataflow.line_memory import LineMemoryModel
-from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.golden.dataflow.persistence import (
     LineTraffic,
@@ -113,8 +113,8 @@ def test_in_all_other_cycles_each_bank_takes_a_request(seeds):
                     tags[port].add(response[0])
                 if held[port] is None and tags[port] and left and rng.random() < 0.8:
                     left -= 1
-                    held[port] = Access(tags[port].pop(), rng.choice(few) if rng.random() < 0.8
-                                        else rng.randrange(512), rng.random() < 0.4, 0)
+                    address = rng.choice(few) if rng.random() < 0.8 else rng.randrange(512)
+                    held[port] = TaggedAccess(tags[port].pop(), address, rng.random() < 0.4, 0)
             waited = waits(cache, memory)
             lost += waited
             wanted = {request.address // line % banks for request in held if request is not None}

@@ -10,8 +10,8 @@ from cyclebound.golden.gpu.compute_capability import CAPABILITIES
 from cyclebound.golden.gpu.thesis_kernels import THESIS_KERNELS, CountRow, steps_of_counts, strict
 from cyclebound.golden.gpu.thesis_wcet import (
     WARP_RULES,
-    Access,
     Launch,
+    MemoryAccess,
     Options,
     Step,
     active_warps,
@@ -130,20 +130,20 @@ def test_distance_by_instruction_adds_up():
 
 def test_algorithm_2():
     """A global address is found in L1 unless the kernel streams; a dynamic constant never."""
-    same = Access("global", ("R2", 0))
-    dynamic = Access("constant", None, dynamic=True)
+    same = MemoryAccess("global", ("R2", 0))
+    dynamic = MemoryAccess("constant", None, dynamic=True)
     steps = [Step(n, "LDG", None, 0, (same,)) for n in (1, 2)]
     assert estimate(steps, warps=1, options=Options()).cycles == 580
     assert estimate(steps, warps=1, options=Options(streaming=False)).cycles == 290 + 33
     steps = [Step(n, "LDC", None, 0, (dynamic,)) for n in (1, 2)]
     assert estimate(steps, warps=1, options=Options(constants="window")).cycles == 580
-    other_bank = [Step(n, "MOV", None, 0, (Access("constant", (n, 0)),)) for n in (1, 2)]
+    other_bank = [Step(n, "MOV", None, 0, (MemoryAccess("constant", (n, 0)),)) for n in (1, 2)]
     assert estimate(other_bank, warps=1, options=Options(constants="line")).cycles == 580
 
 
 @pytest.mark.parametrize(("apart", "window", "line"), [(127, 1, 1), (128, 2, 2), (4, 1, 1)])
 def test_constants_close_to_each_other(apart, window, line):
-    steps = [Step(n, "MOV", None, 0, (Access("constant", (0, 0x100 + apart * n)),))
+    steps = [Step(n, "MOV", None, 0, (MemoryAccess("constant", (0, 0x100 + apart * n)),))
              for n in (0, 1)]
     for rule, new in (("window", window), ("line", line), ("exact", 2)):
         assert estimate(steps, warps=1, options=Options(constants=rule)).cycles == 290 * new

@@ -1,7 +1,7 @@
 """Programs on the models of SHMAC's core, beside what the analysis of their worst case says."""
 
 from cyclebound.golden.shmac.core import CoreModel
-from cyclebound.golden.shmac.machine import Access, Machine
+from cyclebound.golden.shmac.machine import CoreAccess, Machine
 from cyclebound.golden.shmac.memory import SharedMemory
 from cyclebound.tb.shmac.core import LatestMemory
 from cyclebound.tools.shmac.known_wcet import RETURN, STACK, START, placed_in_memory
@@ -52,7 +52,7 @@ def follow_machine(graph, known, machine, memory, limit, end):
         rounds[loop] += loop.head == node
     for count in range(limit):
         access = machine.begin(memory.fetch(machine.pc))
-        if isinstance(access, Access):
+        if isinstance(access, CoreAccess):
             low, high = found.addresses[node]
             assert low & ~3 <= access.address <= high, (hex(node.pc), access)
             machine.end(memory.access(access))

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from cyclebound.golden.shmac.machine import Access
+from cyclebound.golden.shmac.machine import CoreAccess
 from cyclebound.golden.shmac.memory import SharedMemory
 from cyclebound.golden.shmac.packet import RequestPacket
 from cyclebound.golden.shmac.ram import RamModel
@@ -61,8 +61,8 @@ def test_reservations_are_those_of_the_machines_memory():
     succeeded = 0
     for _ in range(5000):
         who = rng.randrange(2)
-        access = Access(4 * rng.randrange(4), 15, rng.random() < 0.5, rng.random() < 0.7,
-                        rng.getrandbits(32))
+        access = CoreAccess(4 * rng.randrange(4), 15, rng.random() < 0.5, rng.random() < 0.7,
+                            rng.getrandbits(32))
         expected = memory.access(access, master=who)
         ram.step(RequestPacket(access.write, False, access.sync, MASTERS[who],
                                address=access.address, strobes=15, data=access.data), passed=True)

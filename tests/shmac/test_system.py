@@ -7,7 +7,7 @@ import pytest
 from cyclebound.golden.shmac.address_map import SystemRegister, boot_stub, tile_base
 from cyclebound.golden.shmac.isa import ExcCode
 from cyclebound.golden.shmac.layout import Layout
-from cyclebound.golden.shmac.machine import Access
+from cyclebound.golden.shmac.machine import CoreAccess
 from cyclebound.golden.shmac.memory import SharedMemory
 from cyclebound.golden.shmac.system import System
 from cyclebound.tools.shmac.program import assembled
@@ -222,9 +222,9 @@ def test_the_unit_for_locks_is_the_model_of_reservations():
     for _ in range(5000):
         tile = rng.choice(list(ports))
         write, sync = rng.random() < 0.5, rng.random() < 0.7
-        access = Access(tile_base(1, 1) + 4 * rng.randrange(3),
-                        15 if sync else rng.randrange(1, 16), write, sync,
-                        rng.getrandbits(32) if write else 0)
+        access = CoreAccess(tile_base(1, 1) + 4 * rng.randrange(3),
+                            15 if sync else rng.randrange(1, 16), write, sync,
+                            rng.getrandbits(32) if write else 0)
         answers = [ports[tile].access(access), other.access(access, master=tile)]
         assert answers[0] == answers[1]
         successes += write and sync and answers[0] == 1

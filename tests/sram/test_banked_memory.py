@@ -9,7 +9,7 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Const
 
-from cyclebound.golden.sram.banked_memory import Access, BankModel
+from cyclebound.golden.sram.banked_memory import BankModel, WordAccess
 from cyclebound.golden.sram.bounds import eq1
 from cyclebound.hdl.sram.banked_memory import BankedMemory, SramBank
 from cyclebound.sim import catalogue
@@ -26,7 +26,7 @@ ONE = {"banks": 1, "requesters": 1, "words": 1, "word_bytes": 1}
 
 def random_access(rng, *, words, word_bytes, **_):
     write = rng.choice((0, rng.randrange(1 << word_bytes)))
-    return Access(rng.randrange(words), write, rng.getrandbits(8 * word_bytes))
+    return WordAccess(rng.randrange(words), write, rng.getrandbits(8 * word_bytes))
 
 
 def traffic(dut, name, cycles, load, see=None):
@@ -124,9 +124,9 @@ def test_rtl_is_the_model_in_every_cycle(shape, load):
 @unit
 def test_model_writes_only_the_bytes_that_are_enabled():
     model = BankModel(requesters=1, word_bytes=4)
-    model.step({0: Access(3, write=0b1111, data=0x11223344)})
-    model.step({0: Access(3, write=0b0101, data=0xAABBCCDD)})
-    model.step({0: Access(3)})
+    model.step({0: WordAccess(3, write=0b1111, data=0x11223344)})
+    model.step({0: WordAccess(3, write=0b0101, data=0xAABBCCDD)})
+    model.step({0: WordAccess(3)})
     answer = model.step({})
     assert (answer.granted, answer.reader, answer.data) == (None, 0, 0x11BB33DD)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cyclebound.golden.sram.banked_memory import Access, BankModel
+from cyclebound.golden.sram.banked_memory import BankModel, WordAccess
 from cyclebound.golden.sram.bounds import eq1
 
 pytestmark = pytest.mark.unit
@@ -11,11 +11,11 @@ pytestmark = pytest.mark.unit
 def duration(requesters: int, words: int, victim: int, last_served: int) -> int:
     """Cycles of a transaction of ``words`` words while all others always ask."""
     bank = BankModel(requesters=requesters, word_bytes=1)
-    bank.step({last_served: Access(0)})
+    bank.step({last_served: WordAccess(0)})
     cycles = 0
     while words:
         cycles += 1
-        words -= bank.step({who: Access(0) for who in range(requesters)}).granted == victim
+        words -= bank.step({who: WordAccess(0) for who in range(requesters)}).granted == victim
     return cycles
 
 

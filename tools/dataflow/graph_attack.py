@@ -28,7 +28,7 @@ from cyclebound.golden.dataflow.graph import (
     Token,
 )
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, Grid, Kind
-from cyclebound.golden.dataflow.load_store_unit import Access
+from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.golden.dataflow.wcet import estimate
@@ -115,7 +115,7 @@ class SlowMemory:
     def responses(self) -> list[tuple[int, int] | None]:
         return [due.pop(self._now, None) for due in self._due]
 
-    def step(self, requests: tuple[Access | None, ...]) -> list[bool]:
+    def step(self, requests: tuple[TaggedAccess | None, ...]) -> list[bool]:
         taken = [False] * len(requests)
         for unit, request in enumerate(requests):
             if request is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from cyclebound.golden.gpu.control_flow import flow_of
 from cyclebound.golden.gpu.instruction import Instruction, Kernel, Memory, Register
 from cyclebound.golden.gpu.opcodes import THESIS_DELAYS, Opcode, most_specific, opcode_of
-from cyclebound.golden.gpu.thesis_wcet import Access, Step
+from cyclebound.golden.gpu.thesis_wcet import MemoryAccess, Step
 from cyclebound.tools.gpu.latency_file import LatencyFile
 
 __all__ = ["Missing", "missing_opcodes", "stores", "thesis_steps"]
@@ -95,17 +95,17 @@ def thesis_steps(kernel: Kernel, own: LatencyFile) -> list[Step]:
             continue
         opcode = opcode_of(instruction.name, own.opcodes)
         assert opcode is not None  # `missing_opcodes` has them all
-        accesses = [Access("constant", None if operand.bank is None or operand.offset is None
-                           else (operand.bank, operand.offset),
-                           dynamic=operand.bank is None or operand.offset is None)
+        accesses = [MemoryAccess("constant", None if operand.bank is None or operand.offset is None
+                                 else (operand.bank, operand.offset),
+                                 dynamic=operand.bank is None or operand.offset is None)
                     for operand in instruction.constants]
         if opcode.kind == "constant" and not accesses:
-            accesses.append(Access("constant", None, dynamic=True))
+            accesses.append(MemoryAccess("constant", None, dynamic=True))
         if opcode.kind in ("global", "local", "texture", "copy"):
-            accesses.append(Access("global", _address(instruction, written),
-                                   read_only="CONSTANT" in instruction.modifiers))
+            accesses.append(MemoryAccess("global", _address(instruction, written),
+                                         read_only="CONSTANT" in instruction.modifiers))
         elif opcode.kind == "shared":
-            accesses.append(Access("shared write" if stores(instruction) else "shared read"))
+            accesses.append(MemoryAccess("shared write" if stores(instruction) else "shared read"))
         stand_alone = _loads_constant(instruction, opcode)
         pipeline = None if stand_alone or opcode.kind == "exit" else opcode.pipeline
         steps.append(Step(number, instruction.name, pipeline,
