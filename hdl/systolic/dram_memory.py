@@ -55,14 +55,15 @@ class DramMemory(wiring.Component):
     slots : int
         Tiles that are kept: a power of two, at least 2.
     memory_width : int
-        Bits of a beat's number, at most those for which a buffer has words.
+        Bits of a beat's number, at least those of a tile, at most those of a buffer.
 
     Members
     -------
     requests, read, write
         As of `Accelerator`, flipped. A request has at least a beat.
     dram : Out(DramClient)
-        The controller; the buffer is mapped by ``mapping``, through here.
+        The controller; the buffer is mapped by ``mapping``, through here. One that does not begin
+        at a burst is not: transfers are refused then.
     mapping, mapped, mapping_refusal
         As of `DramClient`, flipped.
     idle : Out(1)
@@ -89,10 +90,12 @@ class DramMemory(wiring.Component):
         for thing, value, least in (("bursts", bursts, 1), ("slots", slots, 2)):
             check_power_of_two(thing, value, least)
         self.words = size // _WORD_BYTES
-        most = COUNT_BITS - ceil_log2(self.words)
-        if not 1 <= memory_width <= most:
-            raise ValueError(f"memory width must be 1 to {most} for beats of {size} bytes, or a "
-                             f"buffer ends before the last beat, not {memory_width}")
+        least, most = ceil_log2(bursts * BURST_WORDS // self.words), COUNT_BITS - ceil_log2(
+            self.words)
+        if not least <= memory_width <= most:
+            raise ValueError(f"memory width must be {least} to {most} for tiles of {bursts} bursts "
+                             f"and beats of {size} bytes, or a tile has more beats than there are, "
+                             f"or a buffer fewer, not {memory_width}")
         self.size, self.bursts, self.slots, self.memory_width = size, bursts, slots, memory_width
         client = DramClient()
         super().__init__({
@@ -111,6 +114,8 @@ class DramMemory(wiring.Component):
         m = Module()
         request, busy, taken = self.requests, self._busy, Signal()
         wiring.connect(m, wiring.flipped(self.mapping), wiring.flipped(self.dram.mapping))
+        with m.If(self.mapping.payload.address[:ceil_log2(BURST_WORDS)].any()):
+            m.d.comb += self.dram.mapping.payload.valid.eq(0)
         m.d.comb += [
             self.mapped.eq(self.dram.mapped), self.mapping_refusal.eq(self.dram.mapping_refusal),
             request.ready.eq(~busy & (self.fault == 0)), taken.eq(request.valid & request.ready),

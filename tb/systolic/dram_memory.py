@@ -48,14 +48,14 @@ class Scene:
         self._late, self._idle = o["late"].mask, o["idle"].mask
 
     async def begin(self, *, other_bursts: int = 0, other_write: int = 0, burst: int = 0,
-                    words: int = _WORDS) -> None:
-        """Reset, and map the buffer from ``burst`` on; the other client begins to ask."""
+                    word: int = 0, words: int = _WORDS) -> None:
+        """Reset, and map the buffer from a word of ``burst`` on; the other client begins to ask."""
         bench, self.base, self.content = self.bench, 0, {}
         await bench.reset()
         mapping = {"mapping.valid": 1, "mapping.payload.valid": 1, "mapping.payload.x": words,
-                   "mapping.payload.address": burst * BURST_WORDS, "mapping.payload.y": 1}
-        word, ready = bench.inputs.pack(mapping), bench.outputs["mapping.ready"].mask
-        while not await bench.step(word) & ready:
+                   "mapping.payload.address": burst * BURST_WORDS + word, "mapping.payload.y": 1}
+        maps, ready = bench.inputs.pack(mapping), bench.outputs["mapping.ready"].mask
+        while not await bench.step(maps) & ready:
             pass
         while not await bench.step() & self._mapped:
             pass
@@ -210,3 +210,15 @@ async def beyond_the_buffer(bench: Bench) -> None:
         bench.compare(fault.of(seen), Refusal.WIDTH, "the fault later")
         bench.compare(bool(seen & (scene._idle | scene._ready)), False, "it goes on")
         assert served.of(seen) > served.of(before) + 10, "the other client stopped"
+
+
+@testbench
+async def a_buffer_that_begins_within_a_burst(bench: Bench) -> None:
+    """It is not mapped: what lies beside its words would be written."""
+    scene = Scene(bench)
+    for word in (1, 4, 15):
+        await scene.begin(word=word)
+        bench.drive(bench.inputs.pack({
+            "requests.valid": 1, "requests.payload.count": 1, "read.ready": 1}))
+        seen = await bench.wait(100)
+        bench.compare(bench.outputs["fault"].of(seen), Refusal.UNMAPPED, "the fault")

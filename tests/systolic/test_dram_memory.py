@@ -31,7 +31,8 @@ BLOCK = "systolic.dram_memory"
     ({"size": 2}, "size must be 4, 8 or 16: whole words, .*, not 2"),
     ({"bursts": 3}, "bursts must be a power of two.*, not 3"),
     ({"slots": 1}, "slots must be a power of two.*, not 1"),
-    ({"memory_width": 20}, "memory width must be 1 to 19 for beats of 8 bytes, .*, not 20"),
+    ({"memory_width": 20}, "memory width must be 7 to 19 for tiles of 16 bursts .*, not 20"),
+    ({"memory_width": 6}, "memory width must be 7 to 19 for tiles of 16 bursts .*, not 6"),
 ])
 def test_parameters(wrong, says):
     with pytest.raises(ValueError, match=f"^{says}$"):
