@@ -10,7 +10,8 @@ import pytest
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.dram.timing import DDR4_3200AA_X16 as PART
 from cyclebound.golden.system.tiled import Job, composed, product_cycles, request_wait
-from cyclebound.hdl.system.tiled_harness import TiledHarness
+from cyclebound.hdl.dram.client_arbiter import SharedController
+from cyclebound.hdl.system import tiled
 from cyclebound.sim import catalogue
 from cyclebound.sim.families.system.jobs import SYSTEM_EXAMPLE
 from cyclebound.sim.run.job import Job as SimulationJob
@@ -80,15 +81,15 @@ def test_a_client_without_a_longest_request_has_no_bound():
 
 @pytest.mark.cosim
 @pytest.mark.thorough
-def test_turns_in_place_of_windows_are_found(tmp_path):
+def test_turns_in_place_of_windows_are_found(tmp_path, monkeypatch):
     """What is composable in windows only: the testbench demands the same clocks."""
+    monkeypatch.setattr(tiled, "SharedController", lambda windows, **parameters:
+                        SharedController(**parameters))
     block = catalogue.load().find("system.tiled")
-    bench = dataclasses.replace(
-        block.testbench("jobs"), tests=("beside",), probed=None, checker=None,
-        top=lambda windows=None, **parameters: TiledHarness(**parameters))
-    block = dataclasses.replace(block, bounds=(), testbenches=(bench,))
+    bench = dataclasses.replace(block.testbench("jobs"), tests=("beside",))
+    block = dataclasses.replace(block, testbenches=(bench,))
     outcome = simulate(block, SimulationJob(block.name, "windows", "jobs", 1, str(tmp_path),
-                                  wall_limit=1200))
+                                            wall_limit=1200))
     assert not outcome.passed
     assert "beside each other and alone" in outcome.reason
 
