@@ -12,7 +12,7 @@ Ref: Sim-D, sections 3.2 and 3.3.
 """
 
 from functools import reduce
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from operator import or_
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
@@ -47,7 +47,6 @@ from cyclebound.hdl.simd.interfaces import (
     CompletionLayout,
     GridLayout,
     IndexWriteLayout,
-    ReadItem,
     Transfer,
 )
 from cyclebound.hdl.simd.scratchpad import Scratchpad
@@ -55,6 +54,7 @@ from cyclebound.hdl.simd.scratchpad import Scratchpad
 __all__ = ["TransferUnit"]
 
 _SCALAR_BITS = ceil_log2(2 * SCALARS)  # of a target that may lie beyond the last register
+_BANK_BITS = ceil_log2(REGISTER_BANKS)
 _AHEAD = 4  # requests that the controller has taken and not completed, at most
 
 
@@ -102,6 +102,7 @@ class TransferUnit(wiring.Component):
         if words < least:
             raise ValueError(f"words must be at least {least}, as many as move in a clock, not "
                              f"{words!r}")
+        self._group_bits = ceil_log2(self.machine.items // words)
         self.setup = AccessSetup(machine=self.machine)
         self.scratchpads = [Scratchpad(bus=self.machine.scratchpad_bus,
                                        words=self.machine.scratchpad_words)
@@ -451,28 +452,45 @@ class TransferUnit(wiring.Component):
         return moving
 
     def _place(self, m, name, job, target):
-        """Place of a target on the bus, which of the registers' words it is there, and its item."""
-        item, there = Signal(TARGET_BITS, name=f"{name}_item"), Signal(
-            ReadItem(machine=self.machine, words=self.words), name=f"{name}_there")
-        number = Signal(7, name=f"{name}_register")
+        """Place of a target on the bus, its item's group, and its item."""
+        item = Signal(TARGET_BITS, name=f"{name}_item")
+        bank = Signal(_BANK_BITS, name=f"{name}_bank")
         m.d.comb += [item.eq(target >> job.transform),
-                     number.eq(job.register + (target[:2] & ((1 << job.transform) - 1)[:2]))]
+                     bank.eq(job.register[:_BANK_BITS]
+                             + (target[:_BANK_BITS] & ((1 << job.transform) - 1)[:_BANK_BITS]))]
         low = ceil_log2(self.words)
-        m.d.comb += [there.row.eq(number[2:]), there.group.eq(item[low:])]
-        return Cat(item[:low], number[:2]), there.as_value(), item
+        return Cat(item[:low], bank), item[low:low + self._group_bits], item
+
+    def _rows(self, m, name, job):
+        """Row of each bank in which an access has words, whichever word goes there.
+
+        The registers of an access are at most `REGISTER_BANKS` in a row, from ``job.register`` on:
+        one in each bank. Those in banks before the first one's are of the next row. So a row
+        follows from the bank, and is not moved with the words.
+        """
+        rows = []
+        for bank in range(REGISTER_BANKS):
+            row = Signal(len(job.register) - _BANK_BITS, name=f"{name}_row_{bank}")
+            m.d.comb += row.eq(job.register[_BANK_BITS:] + (bank < job.register[:_BANK_BITS]))
+            rows.append(row)
+        return rows
 
     def _load(self, m, name, port, job, active, words):
         """Words into registers: at each place of the bus, that of the last word that is there."""
         vectors = []
         for number, word in enumerate(words):
             label = f"{name}_{number}"
-            place, there, item = self._place(m, label, job, word.target)
+            place, group, item = self._place(m, label, job, word.target)
             moves = word.valid & ~job.cam & ~job.scalars
             here = Signal(REGISTER_BANKS * self.words, name=f"{label}_here")
             m.d.comb += here.eq((moves & _bit(active, item)) << place)
-            vectors.append((here, there, word.value))
-        m.d.comb += [item.eq(Cat(moved)) for item, moved in zip(
-            chain(*port.write), zip(*_routed(m, name, vectors), strict=True), strict=True)]
+            vectors.append((here, group, word.value))
+        taken, groups, values = _routed(m, name, vectors)
+        for bank, row in enumerate(self._rows(m, name, job)):
+            for position, write in enumerate(port.write[bank]):
+                place = bank * self.words + position
+                m.d.comb += [write.enable.eq(taken[place]), write.row.eq(row),
+                             write.group.eq(groups[place]), write.data.eq(values[place])]
         self._load_scalars(m, name, port, job, words)
 
     def _load_scalars(self, m, name, port, job, words):
@@ -516,15 +534,17 @@ class TransferUnit(wiring.Component):
         asked, found = [], []
         for number, word in enumerate(words):
             label = f"{name}_{number}"
-            place, there, item = self._place(m, label, job, word.target)
+            place, group, item = self._place(m, label, job, word.target)
             here, known = Signal(places, name=f"{label}_here"), Signal(name=f"{label}_known")
             m.d.comb += here.eq(word.valid << place)
             m.d.sync += [answers.number[number].eq(place),
                          known.eq(word.valid & _bit(active, item))]
-            asked.append((here, there))
+            asked.append((here, group))
             found.append((known, answers.chosen[number]))
-        _, rows = _routed(m, name, asked)
-        m.d.comb += port.read.eq(Cat(rows))
+        _, groups = _routed(m, name, asked)
+        for bank, row in enumerate(self._rows(m, name, job)):
+            for position, read in enumerate(port.read[bank]):
+                m.d.comb += [read.row.eq(row), read.group.eq(groups[bank * self.words + position])]
         return found
 
 

@@ -30,6 +30,8 @@ MUTANTS = (
            "(word.target - number)[:len(turns)]", "word.target[:len(turns)]"),
     Mutant(UNIT, "scalars of the next row in this one", "turns[low:] + (bank < turns[:low])",
            "turns[low:]"),
+    Mutant(UNIT, "registers of the next row in this one",
+           "(bank < job.register[:_BANK_BITS])", "0"),
     Mutant(UNIT, "scalars not turned", "Mux(turns[stage], ", "Mux(0, "),
     Mutant(UNIT, "scalars beyond the last", "(word.target[:_SCALAR_BITS] < job.end)",
            "(word.target[:_SCALAR_BITS] <= job.end)"),
