@@ -56,6 +56,7 @@ docs: $(READY)  ## the pages as a site with a search: build/site/index.html
 lock: $(READY)  ## write constraints.txt from the packages installed now
 	@$(call install,.[devices])
 	@$(call install,.[shmac])
+	@$(call install,.[cuda])
 	@(head -n 1 constraints.txt; $(BIN)/pip freeze --exclude-editable --exclude uv) > constraints.new
 	@mv constraints.new constraints.txt
 

@@ -17,6 +17,10 @@ others:
 - Cycles of a matrix product: multiplications of the largest shape of ``mma`` over those that a
   partition's tensor core does in a cycle (white papers of V100, A100 and H100). Of 8.6 to 8.9 half
   the rate is taken, as some products accumulate in 32 bits at half of it.
+- 8.8 and 10.0 to 12.1: blocks, units, partitions and carve-outs from ``cuda_occupancy.h`` of CUDA
+  13.5, warps from the architecture traits of NVIDIA's CCCL (``cuda/__device/arch_traits.h``). Of
+  their 64-bit operations we have no source that we could read: the rate is the least that any
+  capability here has. What a product of ``mma`` takes on them is not published.
 """
 
 from dataclasses import dataclass
@@ -47,8 +51,9 @@ class ComputeCapability:
         Shared memory of an SM, as it can be configured, largest first; the rest is L1.
     fp64_lanes : int
         64-bit floating-point operations of threads that an SM starts in a cycle.
-    tensor_cycles : int
-        That a warp's matrix product occupies a partition's tensor core, at most.
+    tensor_cycles : int or None
+        That a warp's matrix product occupies a partition's tensor core, at most; None if that
+        is not published.
     threads_per_block, registers, registers_per_thread : int
         Further limits.
     """
@@ -58,7 +63,7 @@ class ComputeCapability:
     blocks: int
     carve_outs: tuple[int, ...]
     fp64_lanes: int
-    tensor_cycles: int = 16
+    tensor_cycles: int | None = 16
     shared_unit: int = 128
     shared_reserved: int = 1024
     threads_per_block: int = 1024
@@ -92,17 +97,25 @@ CAPABILITIES = {capability.name: capability for capability in (
                       tensor_cycles=32),
     ComputeCapability("8.7", 48, 16, _kib(164, 132, 100, 64, 32, 16, 8, 0), fp64_lanes=2,
                       tensor_cycles=32),
+    ComputeCapability("8.8", 48, 16, _kib(100, 64, 32, 16, 8, 0), fp64_lanes=2,
+                      tensor_cycles=32),
     ComputeCapability("8.9", 48, 24, _kib(100, 64, 32, 16, 8, 0), fp64_lanes=2,
                       tensor_cycles=32),
     ComputeCapability("9.0", 64, 32, _kib(228, 196, 164, 132, 100, 64, 32, 16, 8, 0),
                       fp64_lanes=64, tensor_cycles=64),
+    *(ComputeCapability(name, 64, 32, _kib(228, 196, 164, 132, 100, 64, 32, 16, 8, 0),
+                        fp64_lanes=2, tensor_cycles=None) for name in ("10.0", "10.3")),
+    ComputeCapability("11.0", 48, 24, _kib(228, 196, 164, 132, 100, 64, 32, 16, 8, 0),
+                      fp64_lanes=2, tensor_cycles=None),
+    *(ComputeCapability(name, 48, 24, _kib(100, 64, 32, 16, 8, 0), fp64_lanes=2,
+                        tensor_cycles=None) for name in ("12.0", "12.1")),
 )}
 """Compute capabilities, by their names such as ``8.9``."""
 
 
 def capability(name: str) -> ComputeCapability:
     """The capability of that name: ``"8.0"``, ``"sm_80"``, ``"sm_90a"``. Raises `ValueError`."""
-    plain = name.removeprefix("sm_").rstrip("a")
+    plain = name.removeprefix("sm_").rstrip("af")
     if name.startswith("sm_") and plain.isdecimal() and len(plain) > 1:
         plain = f"{plain[:-1]}.{plain[-1]}"
     if plain not in CAPABILITIES:

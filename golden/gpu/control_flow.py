@@ -9,7 +9,7 @@ import networkx as nx
 from cyclebound.golden.gpu.instruction import Instruction, Kernel, Register, Target, Targets, Word
 from cyclebound.golden.gpu.opcodes import Opcode, opcode_of
 
-__all__ = ["Flow", "Function", "Loop", "flow_of"]
+__all__ = ["Flow", "Function", "Loop", "flow_of", "halves"]
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,15 @@ class Function:
         Entries of called functions, by the index of the call.
     loops : tuple[Loop, ...]
         Outer ones before those inside; one for each header.
+    edges : frozenset of (int, int)
+        Which instruction can follow which, a call apart.
     """
 
     entry: int
     body: frozenset[int]
     calls: dict[int, int]
     loops: tuple[Loop, ...]
+    edges: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,8 @@ def flow_of(kernel: Kernel, opcodes: Mapping[str, Opcode] | None = None) -> Flow
             seen |= step.follows
         loops, cycles = _loops(graph, kernel, entry)
         irreducible += [cycle for cycle in cycles if cycle not in irreducible]
-        functions[entry] = Function(entry, frozenset(graph), calls, loops)
+        functions[entry] = Function(entry, frozenset(graph), calls, loops,
+                                    frozenset(graph.edges))
         whole.add_nodes_from(graph)
         whole.add_edges_from(graph.edges)
         waiting += calls.values()
@@ -276,12 +280,12 @@ def _returns_to(kernel: Kernel, number: int) -> bool:
         if any("@" in word and labels & set(word.replace("(", " ").replace("@", " ").split())
                for word in words):
             return True
-        if instruction.opcode == "HFMA2" and len(words) == 2 and _halves(words) == address:
+        if instruction.opcode == "HFMA2" and len(words) == 2 and halves(words) == address:
             return True
     return False
 
 
-def _halves(words: list[str]) -> int | None:
+def halves(words: list[str]) -> int | None:
     """The number whose halves are these 16-bit floats, as ``HFMA2.MMA R8, -RZ, RZ, ...`` loads."""
     try:
         low, high = (int.from_bytes(struct.pack("<e", float(word)), "little")

@@ -1,7 +1,7 @@
 """A kernel in SASS, the machine code of an NVIDIA GPU, as the analyses read it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Constant", "Guard", "Instruction", "Kernel", "Memory", "Operand", "Register", "Target",
            "Targets", "Word"]
@@ -9,9 +9,17 @@ __all__ = ["Constant", "Guard", "Instruction", "Kernel", "Memory", "Operand", "R
 
 @dataclass(frozen=True)
 class Register:
-    """A register or predicate: ``R4``, ``UR4``, ``RZ``, ``P0``, ``B0``."""
+    """A register or predicate: ``R4``, ``UR4``, ``RZ``, ``P0``, ``B0``.
+
+    Attributes
+    ----------
+    changed : bool
+        Whether an instruction takes something else of it than its value: ``-R4``, ``!P0``,
+        ``|R4|``, ``R4.H0_H0``.
+    """
 
     name: str
+    changed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ for each of at most c blocks in the chain, and each resource serves no more than
 No fairness of any scheduler is needed, only that nothing idles while something waits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 
 from cyclebound.golden.gpu.compute_capability import WARP_THREADS, ComputeCapability
 from cyclebound.golden.gpu.control_flow import Flow, flow_of
+from cyclebound.golden.gpu.counted_loops import counted_loops
 from cyclebound.golden.gpu.instruction import Instruction, Kernel, Register, Targets, Word
 from cyclebound.golden.gpu.occupancy import BlockResources, check_carve_out, occupancy
 from cyclebound.golden.gpu.opcodes import Opcode, most_specific, opcode_of
@@ -34,7 +35,7 @@ _REFUSED = {"texture": "the texture unit has no published latency",
             "copy": "asynchronous copies and products, and clusters of blocks, are not modelled",
             "trap": "it stops the kernel, or waits for time to pass"}
 _WIDE = {"F64", "S64", "U64"}
-_ATOMIC = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG")
+_ATOMIC = ("ATOM", "ATOMG", "ATOMS", "RED", "REDG", "UREDGR")
 
 
 class NotSafe(ValueError):
@@ -108,17 +109,21 @@ class Machine:
                                      f"not {value!r}")
 
 
-def machine_of(limits: ComputeCapability) -> Machine:
+def machine_of(limits: ComputeCapability, tensor_cycles: int | None = None) -> Machine:
     """The machine whose 64-bit and tensor pipelines have the rates of this capability.
 
     Where 64-bit lanes are few (2 in 7.5, 8.6 and 8.9), a warp's instruction takes 64 cycles.
+    ``tensor_cycles`` are a user's, for a capability of which none are known: without, the machine
+    has no pipeline for matrix products, and a kernel that has one no bound. Raises `ValueError`.
     """
     plain = Machine()
     cycles = {"fp64": WARP_THREADS * limits.partitions // limits.fp64_lanes,
-              "tensor": limits.tensor_cycles}
-    return replace(plain, interval={**plain.interval, **cycles}, latency={
-        **plain.latency,
-        **{name: max(plain.latency[name], cycle) for name, cycle in cycles.items()}})
+              "tensor": limits.tensor_cycles if tensor_cycles is None else tensor_cycles}
+    interval = {name: cycles.get(name, cycle) for name, cycle in plain.interval.items()}
+    known = {name: cycle for name, cycle in interval.items() if cycle is not None}
+    return replace(plain, interval=known, latency={
+        name: max(latency, known[name]) if name in cycles else latency
+        for name, latency in plain.latency.items() if name in known})
 
 
 @dataclass(frozen=True)
@@ -164,6 +169,8 @@ class KernelBound:
         Blocks in one SM.
     carve_out : int
         For which the bound is largest, or the one that was given.
+    counted : tuple of str
+        Loops whose executions follow from their instructions, and why.
     """
 
     cycles: int
@@ -176,10 +183,12 @@ class KernelBound:
     carve_out: int
     work: tuple[InstructionWork, ...]
     assumptions: tuple[str, ...]
+    counted: tuple[str, ...] = ()
 
 
 def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
-             opcodes: Mapping[str, Opcode] | None = None) -> tuple[str, ...]:
+             opcodes: Mapping[str, Opcode] | None = None,
+             pipelines: Collection[str] | None = None) -> tuple[str, ...]:
     """Why no safe bound can be given for a kernel; empty if one can.
 
     Parameters
@@ -187,6 +196,8 @@ def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
     loops : Mapping[int, int]
         By line of a loop's first instruction: how often it is executed at most each time the loop
         is entered.
+    pipelines : collection of str, optional
+        Those whose times are known: all.
     """
     reasons = list(flow.problems)
     for number in sorted(flow.reached):
@@ -197,6 +208,10 @@ def refusals(kernel: Kernel, flow: Flow, loops: Mapping[int, int],
         elif opcode.kind in _REFUSED and not any(
                 problem.startswith(f"line {instruction.line}:") for problem in flow.problems):
             reasons.append(f"line {instruction.line}: {instruction.name}: {_REFUSED[opcode.kind]}")
+        elif pipelines is not None and opcode.pipeline not in (None, *pipelines):
+            reasons.append(f"line {instruction.line}: {instruction.name}: how long the "
+                           f"{opcode.pipeline} pipeline takes is not published for this "
+                           f"capability; --set {opcode.pipeline}_cycles=N says it")
         elif opcode.kind == "barrier" and not _of_all_threads(instruction):
             reasons.append(f"line {instruction.line}: {instruction.name}: a barrier of some of a "
                            "block's threads, or one that is told by a register, is not bounded")
@@ -229,7 +244,8 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
     Parameters
     ----------
     loops : Mapping[int, int], optional
-        As in `refusals`.
+        As in `refusals`, of those that do not count by themselves
+        (`cyclebound.golden.gpu.counted_loops`).
     coalesced : bool
         Whether each access of a warp is known to lie in consecutive bytes, without bank conflicts;
         else each thread may touch a sector, and a bank, of its own kind.
@@ -256,18 +272,22 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
     ValueError
         For a launch beyond the limits.
     """
-    machine, loops = machine or Machine(), loops or {}
+    machine = machine or Machine()
     if block.threads != launch.threads:
         raise ValueError(f"block must have the launch's {launch.threads} threads, "
                          f"not {block.threads}")
     flow = flow_of(kernel, opcodes)
-    if reasons := refusals(kernel, flow, loops, opcodes):
+    given = loops or {}
+    counted = [count for line, count in sorted(counted_loops(kernel, flow).items())
+               if line not in given]
+    times_of = {**{count.line: count.executions for count in counted}, **given}
+    if reasons := refusals(kernel, flow, times_of, opcodes, machine.interval):
         raise NotSafe(reasons)
     active = min(block.threads, WARP_THREADS)
     work = tuple(_work(kernel, number, times if reconverges or number not in flow.diverges
                        else times * active, machine, active, coalesced=coalesced, opcodes=opcodes,
                        delays=delays or {})
-                 for number, times in sorted(flow.executions(loops).items()))
+                 for number, times in sorted(flow.executions(times_of).items()))
     followed = {"calls": len(flow.functions) > 1, "noted": any(
         isinstance(operand, Targets) for number in flow.reached
         for operand in kernel.instructions[number].operands)}
@@ -283,12 +303,13 @@ def kernel_bound(kernel: Kernel, launch: Launch, block: BlockResources, limits: 
         if resident:
             bounds.append(_total(kernel, launch, block, limits, machine, work, resident, size,
                                  barriers=barriers, balanced=balanced, spread=spread,
-                                 coalesced=coalesced, reconverges=reconverges, loops=loops,
+                                 coalesced=coalesced, reconverges=reconverges, loops=given,
                                  delays=delays or {}, followed=followed))
     if not bounds:
         raise NotSafe(((f"a block of {block.threads} threads with {block.registers} registers and "
                        f"{block.shared} bytes of shared memory does not launch"),))
-    return max(bounds, key=lambda bound: bound.cycles)
+    return replace(max(bounds, key=lambda bound: bound.cycles),
+                   counted=tuple(count.says for count in counted))
 
 
 def _opcode(name: str, opcodes: Mapping[str, Opcode] | None) -> Opcode:

@@ -58,6 +58,7 @@ from cyclebound.sim.families.gpu.files import (
     read_usage,
     reading,
 )
+from cyclebound.sim.families.gpu.nvcc import SOURCE, compiled
 from cyclebound.sim.families.gpu.page import Grid, Page
 from cyclebound.sim.families.gpu.trace import trace_of
 from cyclebound.tools.gpu.annotate import missing_opcodes, thesis_steps
@@ -86,7 +87,8 @@ CarveOut = Annotated[int | None, typer.Option(
     "--carve-out", metavar="BYTES", help="Shared memory of an SM as configured; the default is "
     "the largest. The thesis's Table 5.3 has 65536.")]
 Listing = Annotated[Path, typer.Argument(
-    metavar="FILE", help="The output of `cuobjdump -sass` or `nvdisasm`, sm_70 to sm_90.")]
+    metavar="FILE", help="The output of `cuobjdump -sass` or `nvdisasm`, sm_70 to sm_121; or CUDA "
+    "C++ (.cu), compiled for --capability where nvcc is installed (extra `cuda`).")]
 KernelName = Annotated[str | None, typer.Option(
     "--kernel", "-k", metavar="NAME", help="The function, if the listing has several.")]
 GridSize = Annotated[str, typer.Option(
@@ -332,20 +334,23 @@ def _read_kernel(listing: Path, name: str | None, cc: str | None
     return kernel, limits
 
 
-def _resources(usage_file: Path | None, kernel: Kernel, registers: int | None, shared: int
-               ) -> tuple[int | None, int]:
+def _resources(usage_file: Path | None, listing: Path, kernel: Kernel, registers: int | None,
+               shared: int) -> tuple[int | None, int]:
     """Registers of a thread, if known, and shared memory of a block."""
-    usage = read_usage(usage_file, kernel.name, kernel.architecture)
+    usage = read_usage(usage_file, listing, kernel.name, kernel.architecture)
     if usage is None:
         return registers, shared
+    if registers is not None and usage_file is None:
+        raise UserError(f"--registers: the compiler gives {kernel.name} of {listing} "
+                        f"{usage.registers}, which is what it runs with; leave it out")
     if registers is not None:
         raise UserError("--registers and --res-usage both give the registers; take one")
     return usage.registers, usage.shared + shared
 
 
 @gpu.command()
-def kernels(listing: Listing, latencies: Latencies = None, html: Html = None,
-            as_json: AsJson = False) -> None:
+def kernels(listing: Listing, cc: KernelCapability = None, latencies: Latencies = None,
+            html: Html = None, as_json: AsJson = False) -> None:
     """The kernels of a SASS listing: instructions by kind, and unknown ones.
 
         cuobjdump -sass program > program.sass
@@ -354,7 +359,8 @@ def kernels(listing: Listing, latencies: Latencies = None, html: Html = None,
     check_files(html)
     own = read_latencies(latencies)
     rows, data = [], []
-    for kernel in read_kernels(listing):
+    of = checked(capability, cc).architecture if cc is not None else None
+    for kernel in read_kernels(listing, of):
         missing = missing_opcodes(kernel, own)
         kinds = Counter(opcode.kind if (opcode := opcode_of(instruction.name, own.opcodes))
                         else "unknown"
@@ -396,7 +402,7 @@ def show_estimate(
     (kernel, limits), own = _read_kernel(listing, name, cc), read_latencies(latencies)
     check_opcodes(kernel, own, delays=True)
     launch = read_launch(grid, block, sms)
-    taken, shared = _resources(usage, kernel, registers, shared)
+    taken, shared = _resources(usage, listing, kernel, registers, shared)
     options = options_of(Options(), constants=constants, alpha=alpha, warps=warps,
                          saturated_memory=saturated_memory, pipelines=pipelines,
                          read_only=read_only, branch=branch, streaming=streaming)
@@ -432,29 +438,36 @@ def show_estimate(
 @gpu.command("listing")
 def make_listing(
     kernel: Annotated[str, typer.Argument(
-        metavar="KERNEL", help=f"One of {', '.join(THESIS_KERNELS)}.")],
+        metavar="KERNEL", help=f"One of {', '.join(THESIS_KERNELS)}; or a file of CUDA C++ (.cu), "
+        "which nvcc compiles where it is installed.")],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The listing.")],
     architecture: Annotated[str, typer.Option(
-        "--architecture", "-a", metavar="A", help=f"Its syntax: {', '.join(SYNTAXES)}.")] = "sm_80",
+        "--architecture", "-a", metavar="A", help=f"Its syntax: {', '.join(SYNTAXES)}; of CUDA C++ "
+        "any that nvcc has.")] = "sm_80",
     as_json: AsJson = False,
 ) -> None:
-    """Write a SASS listing with the instruction counts of one of the thesis's kernels.
+    """Write a SASS listing: of CUDA C++, or with the counts of one of the thesis's kernels.
 
-    Opcodes, pipelines, memory accesses and the number of new constants by each rule are the
-    thesis's, so that `cyclebound gpu estimate` reproduces its totals; the registers are arbitrary.
+    Of those, opcodes, pipelines, memory accesses and the number of new constants by each rule are
+    the thesis's, so that `cyclebound gpu estimate` reproduces its totals; registers are arbitrary.
     """
-    of_thesis = thesis_kernel(kernel)
-    text = checked(listing_of_steps, kernel, of_thesis.steps, architecture)
+    if Path(kernel).suffix == SOURCE:
+        text = compiled(Path(kernel), architecture).listing
+        count = sum(len(one.instructions) for one in read_kernels(Path(kernel), architecture))
+    else:
+        of_thesis = thesis_kernel(kernel)
+        text = checked(listing_of_steps, kernel, of_thesis.steps, architecture)
+        count = len(of_thesis.steps)
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"cannot write {output}: {error.strerror}") from None
-    said = {"kernel": kernel, "file": str(output), "instructions": len(of_thesis.steps)}
+    said = {"kernel": kernel, "file": str(output), "instructions": count}
     if as_json:
         print(json.dumps(said, indent=2))
     else:
-        console().print(f"{output}: {len(of_thesis.steps)} instructions and an EXIT",
-                        highlight=False)
+        console().print(f"{output}: {count} instructions"
+                        + " and an EXIT" * (Path(kernel).suffix != SOURCE), highlight=False)
 
 
 @gpu.command("latencies")
@@ -501,9 +514,13 @@ def _loops(given: list[str] | None) -> dict[int, int]:
     return executions
 
 
-def _machine(given: list[str] | None, base: Machine) -> Machine:
-    changes: dict[str, object] = {}
-    numbers = [name for name, value in vars(Machine()).items() if isinstance(value, int | Fraction)]
+_MACHINE = [name for name, value in vars(Machine()).items() if isinstance(value, int | Fraction)]
+_TENSOR = "tensor_cycles"  # that a matrix product of a warp occupies its pipeline
+
+
+def _machine(given: list[str] | None, limits: ComputeCapability) -> Machine:
+    changes: dict[str, Any] = {}
+    numbers = [*_MACHINE, _TENSOR]
     for option in given or ():
         name, equals, text = option.partition("=")
         if not equals:
@@ -515,6 +532,7 @@ def _machine(given: list[str] | None, base: Machine) -> Machine:
                              else int(text))
         except ValueError:
             raise UserError(f"--set {name} takes a number, not {shown(text)}") from None
+    base = checked(machine_of, limits, changes.pop(_TENSOR, None))
     return checked(replace, base, **changes)
 
 
@@ -541,8 +559,7 @@ def show_bound(
     latencies: Latencies = None,
     settings: Annotated[list[str] | None, typer.Option(
         "--set", metavar="NAME=VALUE", help="A number of the machine: "
-        + ", ".join(name for name, value in vars(Machine()).items()
-                    if isinstance(value, int | Fraction)) + ".")] = None,
+        + ", ".join([*_MACHINE, _TENSOR]) + ".")] = None,
     html: Html = None, as_json: AsJson = False,
 ) -> None:
     """A bound on a kernel's cycles that holds for any warp scheduler, with all its assumptions.
@@ -550,36 +567,41 @@ def show_bound(
         cyclebound gpu listing add -o add.sass
         cyclebound gpu bound add.sass --grid 216 --block 1024 --registers 16 --coalesced
 
-    Loops are found in the control flow and need a greatest number of executions (--loop). Every
-    access is assumed to miss every cache. If no safe bound exists, all reasons are listed instead,
-    and the exit status is 1.
+    Loops are found in the control flow; one that does not count by itself needs a greatest number
+    of executions (--loop). Every access is assumed to miss every cache. If no safe bound exists,
+    all reasons are listed instead, and the exit status is 1.
     """
     check_files(html)
     (kernel, limits), own = _read_kernel(listing, name, cc), read_latencies(latencies)
     launch = read_launch(grid, block, sms)
-    taken, shared = _resources(usage, kernel, registers, shared)
+    taken, shared = _resources(usage, listing, kernel, registers, shared)
     if taken is None:
         raise UserError("the registers decide how many blocks an SM holds: --res-usage or "
                         "--registers")
-    machine = _machine(settings, machine_of(limits))
+    machine = _machine(settings, limits)
     try:
         result = checked(
             kernel_bound, kernel, launch, BlockResources(launch.threads, taken, shared),
             limits, machine=machine, loops=_loops(loops), coalesced=coalesced,
             reconverges=not diverged, balanced=balanced, spread=spread, carve_out=carve_out,
-            reserved_counted=usage is not None, opcodes=own.opcodes, delays=own.delays)
+            reserved_counted=usage is not None or listing.suffix == SOURCE, opcodes=own.opcodes,
+            delays=own.delays)
     except NotSafe as error:
         page = Page(f"No safe bound for {kernel.name}", [
-            "No safe bound can be given:", *error.reasons])
+            "No safe bound can be given:", *error.reasons,
+            *([("(Lines are those of `cyclebound gpu listing "
+               f"{listing} -a {kernel.architecture} -o FILE`.)")]
+              if listing.suffix == SOURCE else [])])
         deliver(page, {"kernel": kernel.name, "cycles": None, "reasons": error.reasons},
                 as_json=as_json, html=html)
         raise typer.Exit(1) from None
-    other = kernel.architecture not in ("", limits.architecture, f"{limits.architecture}a")
+    other = kernel.architecture .rstrip("af") not in ("", limits.architecture)
     parts = ("overhead", "chain", "issue", "unit", "memory")
     sizes = [machine.overhead, result.chain, result.issue, result.unit, result.memory]
     page = Page(f"Bound of {kernel.name}", [
         f"{result.cycles} cycles at most, if all of this holds:",
-        *(f"{number}. {says}" for number, says in enumerate(result.assumptions, 1))])
+        *(f"{number}. {says}" for number, says in enumerate(result.assumptions, 1)),
+        *(f"Counted by its instructions: {says}." for says in result.counted)])
     if other:
         page.sentences.append(f"The listing is for {kernel.architecture}; the limits are those of "
                               f"{limits.name}.")
@@ -598,7 +620,7 @@ def show_bound(
         "kernel": kernel.name, "architecture": kernel.architecture, "capability": limits.name,
         "cycles": result.cycles, "parts": dict(zip(parts, sizes, strict=True)),
         "waves": result.waves, "resident": result.resident, "carve_out": result.carve_out,
-        "assumptions": result.assumptions,
+        "assumptions": result.assumptions, "counted": result.counted,
         "instructions": [vars(instruction) for instruction in result.work]},
         as_json=as_json, html=html)
 

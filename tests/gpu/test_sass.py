@@ -251,8 +251,8 @@ def test_several_architectures_in_one_file():
             for kernel in parse_sass(SEVERAL)] == [("scale", "sm_75", 3), ("scale", "sm_90a", 1)]
     with pytest.raises(SassError, match=r"^line \d+: function scale is there 2 times$"):
         parse_sass(SEVERAL.replace("sm_90a", "sm_75"))
-    with pytest.raises(SassError, match=r"not sm_100; cuobjdump -arch NAME writes one of several$"):
-        parse_sass(SEVERAL.replace("sm_90a", "sm_100"))
+    with pytest.raises(SassError, match=r"not sm_101; cuobjdump -arch NAME writes one of several$"):
+        parse_sass(SEVERAL.replace("sm_90a", "sm_101"))
 
 
 def test_nvdisasm():

@@ -1,4 +1,4 @@
-"""The text of ``cuobjdump -sass`` (sm_70 to sm_90), read by a grammar into kernels.
+"""The text of ``cuobjdump -sass`` (sm_70 to sm_121), read by a grammar into kernels.
 
 The output of ``nvdisasm`` is read too, with its labels, directives and sections of data. Addresses
 are needed, machine words may be missing. Instructions of these architectures have 16 bytes, so that
@@ -8,6 +8,7 @@ header but lacks the dots was cut off. One of nvdisasm names the label at which 
 
 import functools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from lark import Lark, Token, Transformer, UnexpectedInput
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
@@ -30,7 +31,9 @@ BYTES = 16
 """Bytes of one instruction."""
 
 _LARGEST = 1 << 24  # characters; a whole library's listing is split by cuobjdump -fun
-_ARCHITECTURES = ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a")
+_ARCHITECTURES = ("sm_70", "sm_72", "sm_75", "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90",
+                  "sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
+_OF_A_FAMILY = "af"  # what may follow: sm_90a, sm_100f
 
 _GRAMMAR = r"""
 start: (ARCHITECTURE | FLAGS | CONTAINER | directive | section | function)*
@@ -64,7 +67,7 @@ CONTAINER.2: /Fatbin (elf|ptx) code:|=+[ \t]*(?=\r?$)/m
 FLAGS.3: /\.headerflags[ \t][^\n]*/
 SECTION.3: /\.section[ \t][^\n]*/
 SIZE.3: /\.size[ \t][^\n]*/
-DIRECTIVE.2: /\.[a-z]\w*[ \t][^\n]*/
+DIRECTIVE.2: /\.[a-z]\w*([ \t][^\n]*|(?=\r?\n))/
 DATA.4: /\/\*[0-9a-fA-F]{4,8}\*\/[ \t]*\.\w[^\n]*/
 DOTS.2: /\.{4,}/
 LABEL.2: /\.?[A-Za-z_$][\w$.]*:/
@@ -105,7 +108,7 @@ class _Builder(Transformer):
         self.kernels: list[tuple[Kernel, bool, int]] = []
 
     def register(self, children: list[Token]) -> Register:
-        return Register(str(children[0]))
+        return Register(str(children[0]), any(part != ".reuse" for part in children[1:]))
 
     def number(self, children: list[Token]) -> Word:
         return Word(str(children[0]))
@@ -123,10 +126,10 @@ class _Builder(Transformer):
         return None
 
     def operand(self, children: list) -> object:
-        return children[-1]
+        return _changed(children[-1]) if len(children) > 1 else children[-1]
 
     def absolute(self, children: list) -> object:
-        return children[0]
+        return _changed(children[0])
 
     def terms(self, children: list) -> list:
         return children
@@ -162,6 +165,11 @@ class _Builder(Transformer):
         operands = next((part for part in children if isinstance(part, tuple)
                          and not (part and isinstance(part[0], Token))), ())
         return Instruction(opcode.line, address, str(opcode), modifiers, operands, guard)
+
+
+def _changed(operand: object) -> object:
+    """An operand of which an instruction takes the negative, the complement or the size."""
+    return replace(operand, changed=True) if isinstance(operand, Register) else operand
 
 
 _TARGETS = "BRANCH_TARGETS"
@@ -229,7 +237,7 @@ def parse_sass(text: str) -> tuple[Kernel, ...]:
             of, at = architecture, line
             if not of and flags is not None:
                 of, at = _flagged(flags), flags.line
-            if of and of not in _ARCHITECTURES:
+            if of and of.rstrip(_OF_A_FAMILY) not in _ARCHITECTURES:
                 raise SassError(f"line {at}: architecture must be one of "
                                 f"{', '.join(_ARCHITECTURES)}, not {of}; "
                                 "cuobjdump -arch NAME writes one of several")

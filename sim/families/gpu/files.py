@@ -9,6 +9,7 @@ from cyclebound.golden.gpu.instruction import Kernel
 from cyclebound.golden.gpu.thesis_wcet import Launch
 from cyclebound.golden.user_files import parsing, text_in
 from cyclebound.sim.base.errors import UserError, unknown
+from cyclebound.sim.families.gpu.nvcc import SOURCE, compiled
 from cyclebound.tools.gpu.annotate import Missing, missing_opcodes
 from cyclebound.tools.gpu.latency_file import LatencyFile, parse_latencies
 from cyclebound.tools.gpu.resource_usage import Usage, parse_usage
@@ -18,6 +19,7 @@ __all__ = ["check_opcodes", "read_kernel", "read_kernels", "read_latencies", "re
            "read_usage", "reading"]
 
 T = TypeVar("T")
+_USUAL = "sm_80"  # what the thesis measured
 
 
 def reading(path: Path, parse: Callable[[str], T]) -> T:
@@ -37,14 +39,25 @@ def reading(path: Path, parse: Callable[[str], T]) -> T:
         raise UserError(f"{path}: {error}") from None
 
 
-def read_kernels(path: Path) -> tuple[Kernel, ...]:
-    """All kernels of a listing."""
+def _parsed(path: Path, text: str, parse: Callable[[str], T]) -> T:
+    """What a compiler made of a file. Raises `UserError` with the file's name."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UserError(f"the listing of {path} (`cyclebound gpu listing {path} -o FILE`): "
+                        f"{error}") from None
+
+
+def read_kernels(path: Path, architecture: str | None = None) -> tuple[Kernel, ...]:
+    """All kernels of a listing, or of CUDA C++ that is compiled for an architecture (sm_80)."""
+    if path.suffix == SOURCE:
+        return _parsed(path, compiled(path, architecture or _USUAL).listing, parse_sass)
     return reading(path, parse_sass)
 
 
 def read_kernel(path: Path, name: str | None, architecture: str | None = None) -> Kernel:
     """One kernel of a listing: the only one, or the one that is named, of one architecture."""
-    kernels = read_kernels(path)
+    kernels = read_kernels(path, architecture)
     names = list(dict.fromkeys(kernel.name for kernel in kernels))
     if name is None:
         if len(names) > 1:
@@ -68,11 +81,17 @@ def _same(one: str, other: str) -> bool:
     return one.rstrip("af") == other.rstrip("af")
 
 
-def read_usage(path: Path | None, name: str, architecture: str) -> Usage | None:
-    """A kernel's resources from a file, if given: for its architecture, if the kernel names it."""
-    if path is None:
+def read_usage(path: Path | None, listing: Path, name: str, architecture: str) -> Usage | None:
+    """A kernel's resources from a file, if given: for its architecture, if the kernel names it.
+
+    What the compiler made of CUDA C++, it says itself.
+    """
+    if path is not None:
+        usages = reading(path, parse_usage)
+    elif listing.suffix == SOURCE:
+        path, usages = listing, _parsed(listing, compiled(listing, architecture).usage, parse_usage)
+    else:
         return None
-    usages = reading(path, parse_usage)
     named = [usage for usage in usages if usage.name == name]
     if not named:
         raise unknown(f"kernel in {path}", name, dict.fromkeys(usage.name for usage in usages))
