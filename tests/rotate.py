@@ -1,4 +1,5 @@
-"""A part of the thorough tests and of the full level for each commit, so that a hundred see all.
+"""A part of the thorough tests and of the full level for each commit, so that a hundred see all,
+and ten the tests of some seconds.
 
     .venv/bin/python tests/rotate.py               # HEAD's part; .ci/run does this
     .venv/bin/python tests/rotate.py --list        # which part is how old
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 PARTS = 100
 _SECONDS = 480.0  # for all steps of a part, on two cores: with all else of CI 20 minutes
 _TESTS = 0.6  # of them for the tests; what they leave is the regression's
+_TENTHS, _SOME = 10, 10  # what takes less CPU-s comes on each tenth commit
 _GRACE = 60.0  # seconds in which a step that is interrupted has to end
 
 
@@ -38,7 +40,11 @@ def ages(commits: int) -> dict[int, int]:
 def steps(part: int) -> dict[str, list[str]]:
     """What runs, by name."""
     shard, tools = f"{part}/{PARTS}", Path(sys.executable).parent
+    tenth = f"{(part - 1) % _TENTHS + 1}/{_TENTHS}"
     return {
+        f"tests of some seconds {tenth}": [
+            str(tools / "pytest"), "-n", "auto", "--dist", "worksteal", "--thorough", "--below",
+            str(_SOME), "--shard", tenth],
         f"thorough tests {shard}": [
             str(tools / "pytest"), "-n", "auto", "--dist", "worksteal", "-m", "thorough",
             "--thorough", "--shard", shard],
@@ -92,10 +98,11 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.list:
         return 0
     end, failed = time.monotonic() + options.seconds, False
-    for number, (name, command) in enumerate(steps(part).items()):
+    todo = steps(part)
+    for number, (name, command) in enumerate(todo.items(), 1):
         print(f"\n{name}: {' '.join(command)}", flush=True)
         begin = time.monotonic()
-        limit = options.seconds * _TESTS if not number else end - begin
+        limit = end - begin - options.seconds * (1 - _TESTS) * (number < len(todo))
         status = run(command, max(limit, 1))
         took = time.monotonic() - begin
         said = ("passed" if status == 0 else f"FAILED with status {status}" if status is not None

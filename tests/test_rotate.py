@@ -29,10 +29,13 @@ def test_an_age_is_the_distance_to_the_commit_of_that_part():
 
 
 def test_the_steps_are_that_part_of_both():
-    tests, level = steps(7).values()
+    some, tests, level = steps(37).values()
+    assert some[1:] == ["-n", "auto", "--dist", "worksteal", "--thorough", "--below", "10",
+                        "--shard", "7/10"]
+    assert steps(100).keys() >= {"tests of some seconds 10/10"}
     assert tests[1:] == ["-n", "auto", "--dist", "worksteal", "-m", "thorough", "--thorough",
-                         "--shard", "7/100"]
-    assert level[1:] == ["regress", "--full", "--shard", "7/100", "--certify", "--no-report",
+                         "--shard", "37/100"]
+    assert level[1:] == ["regress", "--full", "--shard", "37/100", "--certify", "--no-report",
                          "--no-pictures"]
 
 

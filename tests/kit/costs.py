@@ -1,12 +1,13 @@
 """What each test costs, and which are therefore `thorough`: those of ``tests/costs.csv``.
 
-    make test-thorough ARGS="--costs tests/costs.csv"    # measure anew: what takes over 2.5 CPU-s
+    make test-thorough ARGS="--costs tests/costs.csv"    # measure anew: what takes over a CPU-s
     make test ARGS="--costs tests/costs.csv"             # the same, and the others stay as they are
+    make test-thorough ARGS="--below 10"                 # only those of the table that take less
 
 CPU seconds of the test's process and of the processes that it started and waited for, fixtures
 included. A test that is in the table, and is not marked ``each_commit``, is left out without
-``--thorough``, and comes in its turn in CI (`tests/rotate.py`). A new test runs until it is
-measured.
+``--thorough``, and comes in its turn in CI (`tests/rotate.py`: what takes some seconds on each
+tenth commit). A new test runs until it is measured.
 """
 
 import csv
@@ -19,7 +20,7 @@ import pytest
 __all__ = ["DEAR", "read", "write"]
 
 TABLE = Path(__file__).parents[1] / "costs.csv"
-DEAR = 2.5  # CPU seconds
+DEAR = 1.0  # CPU seconds
 _SHOWN = 10  # of the dearest, at a session's end
 
 
@@ -46,14 +47,21 @@ def write(path: Path, measured: dict[str, float], there: dict[str, float]) -> No
 def pytest_addoption(parser):
     parser.addoption("--costs", type=Path, metavar="FILE",
                      help=f"put the tests that take over {DEAR:g} CPU-s into FILE")
+    parser.addoption("--below", type=float, metavar="SECONDS",
+                     help="only those that wait for their turn and take less CPU time")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
-def pytest_collection_modifyitems(items):
-    dear = read(TABLE)
+def pytest_collection_modifyitems(config, items):
+    dear, below = read(TABLE), config.getoption("below")
     for item in items:
         if item.nodeid in dear and not item.get_closest_marker("each_commit"):
             item.add_marker("thorough")
+    if below is not None:
+        others = {item for item in items if dear.get(item.nodeid, below) >= below
+                  or item.get_closest_marker("each_commit")}
+        config.hook.pytest_deselected(items=[item for item in items if item in others])
+        items[:] = [item for item in items if item not in others]
 
 
 def _cpu() -> float:

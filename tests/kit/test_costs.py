@@ -20,8 +20,8 @@ def test_what_is_listed_exists():
 
 def test_a_table_keeps_what_is_dear_and_was_not_measured_now(tmp_path):
     table = tmp_path / "costs.csv"
-    costs.write(table, {"a": 2.6, "b": 2.4, "c": 9.0}, {"b": 3.0, "d": 4.0})
-    assert costs.read(table) == {"a": 2.6, "c": 9.0, "d": 4.0}
+    costs.write(table, {"a": 1.1, "b": 0.9, "c": 9.0}, {"b": 3.0, "d": 4.0})
+    assert costs.read(table) == {"a": 1.1, "c": 9.0, "d": 4.0}
 
 
 def test_another_file_is_refused(tmp_path):
@@ -58,6 +58,11 @@ def session(pytester, monkeypatch):
 def test_the_dear_are_thorough_unless_they_are_for_each_commit(session):
     assert session.inline_run("-p", "kit.costs", "-m", "thorough").countoutcomes() == [1, 0, 0]
     assert session.inline_run("-p", "kit.costs", "-m", "not thorough").countoutcomes() == [3, 0, 0]
+
+
+def test_those_that_wait_and_take_less(session):
+    for below, outcomes in (("10", [1, 0, 0]), ("5", [0, 0, 0])):
+        assert session.inline_run("-p", "kit.costs", "--below", below).countoutcomes() == outcomes
 
 
 def test_what_tests_cost_is_measured(session):
