@@ -8,6 +8,7 @@ these. Nothing is kept of users' blocks and parts, which may read anything, nor 
 package has changed since this process began.
 """
 
+import functools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
@@ -47,6 +48,7 @@ class KeptVerdicts:
     def __init__(self, pages: tuple[str, ...], since: float = 0.0) -> None:
         self._pages, self._since = pages, since
         self._new: dict[str, tuple[Identity, str]] = {}
+        self._made_from = functools.cache(lambda page: identity((page, __name__)))
 
     def judge(self, block: Block, name: str, observed: Sequence[tuple[str, Group]],
               proofs: Sequence[Proof], failed: Sequence[str]) -> list[Verdict]:
@@ -55,8 +57,8 @@ class KeptVerdicts:
         page = "" if self._pages else own.page_of(block.name)
         if not page or block is not own.find(block.name):  # nothing stands for what it is
             return judge(block, name, observed, proofs, failed)
-        of = identity((page, __name__), block.name, name)
-        key = key_of(of.key, everything(), list(failed),
+        of = self._made_from(page)
+        key = key_of(of.key, block.name, name, everything(), list(failed),
                      [(job, *_values(group)) for job, group in observed],
                      [{what: value if what not in _OF_THE_RUN else value is not None
                        for what, value in vars(proof).items()} for proof in proofs])

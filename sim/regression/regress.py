@@ -266,8 +266,7 @@ def regress(plan: Plan, *, command: str = "", created: str = "",
                     results.cross_check(table)
                     if not table.passed:
                         tell(table)
-                verdicts = judge_places(plan, places, results, judged, since)
-                kept.close()
+                verdicts = judge_places(plan, places, results, judged, kept)
                 for _, figures in completed(placed, "place and route", report):
                     if isinstance(figures, UserError):
                         problems.append(figures)
@@ -350,22 +349,22 @@ def _without_result(results: Results, block: str, configuration: str) -> list[st
 
 def judge_places(plan: Plan, places: Iterable[tuple[str, str]], results: Results,
                  judged: Mapping[tuple[str, str], list[Verdict]] = MappingProxyType({}),
-                 since: float = 0.0) -> list[Verdict]:
+                 kept: KeptVerdicts | None = None) -> list[Verdict]:
     """Judge configurations, each a block's and its own name, with all that has been proved, and
     compare them with the baseline.
 
     ``judged`` holds what is known without proofs: those of blocks of which none claims a bound.
-    ``since`` is as of `cyclebound.sim.judge.kept.KeptVerdicts`.
+    Verdicts are ``kept``, with what that holds already.
     """
-    keep = KeptVerdicts(plan.pages, since)
-    kept = results.rows("proof")
-    proofs = [Proof(**row) for row in kept]
+    kept = kept or KeptVerdicts(plan.pages)
+    proved = results.rows("proof")
+    proofs = [Proof(**row) for row in proved]
     claimed = {proof.block for proof in proofs if proof.claims}
     claimed |= {campaign.block for campaign in read_campaigns(results.folder)}
     rows = [row for place in places for row in _weighed(
         plan, *place, judged[place] if place in judged and place[0] not in claimed
-        else _judge_one(plan, *place, results, keep, proofs), results, final=True)]
-    keep.close()
+        else _judge_one(plan, *place, results, kept, proofs), results, final=True)]
+    kept.close()
     blocks = {block.name: block for block in plan.blocks}
     for old in results.rows("verdict"):  # of an earlier run in this folder, with another baseline
         block = blocks.get(old["block"])
@@ -374,7 +373,7 @@ def judge_places(plan: Plan, places: Iterable[tuple[str, str]], results: Results
             results.judged(old["block"], old["configuration"], [])
     for place in gone(plan):
         rows += _weighed(plan, *place, [], results, final=True)
-    for row in [*weighed_proofs(plan, kept),
+    for row in [*weighed_proofs(plan, proved),
                 *weighed_mutants(plan, read_campaigns(results.folder))]:
         results.verdict(row)
         rows.append(row)
