@@ -77,7 +77,10 @@ def stands_for(path: Path, files: frozenset[Path], folder: Path) -> bool:
     source = _source_of(path)
     if any(source.is_relative_to(root) for root in roots().values()):
         return source in files and (source is path or _is_of(path, source))
-    return any(source.is_relative_to(place) for place in (folder, *_installed()))
+    return any(source.is_relative_to(place) for place in (folder, *_installed())) or (
+        # importlib.metadata tries each entry of sys.path as an archive; that of an editable
+        # installation is a name for a hook, and no file
+        source.name in sys.path and not source.exists())
 
 
 def _source_of(path: Path) -> Path:

@@ -57,6 +57,20 @@ def test_in_whatever_way(tmp_path, text):
 
 
 @unit
+def test_an_entry_of_the_path_that_is_no_file_is_looked_for_alone(tmp_path, monkeypatch):
+    """importlib.metadata opens each entry as an archive; an editable installation has a name."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*__import__("sys").path, "a.finder.__path_hook__"])
+    look = "try: open(file)\nexcept OSError: pass"
+    run(look, "hdl/arbiter.py", file="a.finder.__path_hook__")
+    assert NOC.beside() == []
+    run(look, "hdl/arbiter.py", file="another")
+    assert NOC.beside() == [str(tmp_path / "another")]
+    (tmp_path / "a.finder.__path_hook__").write_text("1")
+    assert str(tmp_path / "a.finder.__path_hook__") in NOC.beside()
+
+
+@unit
 def test_another_program(tmp_path):
     run("import subprocess; subprocess.run(['true'])", "sim/catalogue/noc.py")
     assert NOC.beside() == [PROGRAM]
