@@ -249,10 +249,10 @@ def test_no_drawn_program_exceeds_its_count():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("seed", range(2, 8))
+@pytest.mark.parametrize("seed", range(2, 5))
 def test_no_drawn_program_of_many_exceeds_its_count(seed):
-    counted, _ = attacked(seed, 10_000)
-    assert counted > 300
+    counted, _ = attacked(seed, 3000)
+    assert counted > 90
 
 
 @pytest.mark.thorough
