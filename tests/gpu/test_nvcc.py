@@ -26,9 +26,11 @@ BOUND = {"saxpy", "tiled", "nested", "warps", "halves", "pairs", "clocks"}  # lo
 
 
 def thorough(test):
-    """Only where there is the compiler; demanded by a variable."""
-    missing = nvcc.tool("nvcc") is None and "CYCLEBOUND_REQUIRE_NVCC" not in os.environ
-    return pytest.mark.thorough(pytest.mark.skipif(missing, reason="nvcc is not installed")(test))
+    """Only where there is the compiler with its tools; demanded by a variable."""
+    missing = "CYCLEBOUND_REQUIRE_NVCC" not in os.environ and [
+        name for name in ("nvcc", "cuobjdump", "nvdisasm") if nvcc.tool(name) is None]
+    reason = f"{' '.join(missing or [])} not installed"
+    return pytest.mark.thorough(pytest.mark.skipif(bool(missing), reason=reason)(test))
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """CUDA C++ through NVIDIA's own compiler, where it is installed: as the listing that it becomes.
 
-It is looked for on PATH, and in PyPI's packages of it (``pip install cyclebound[cuda]``).
+It is looked for in PyPI's packages of it (``pip install cyclebound[cuda]``), and on PATH.
 """
 
 import functools
@@ -37,7 +37,7 @@ def tool(name: str) -> str | None:
     folders = package.submodule_search_locations if package is not None else None
     packaged = sorted(str(file) for folder in folders or ()
                       for file in Path(folder).glob(f"cu*/bin/{name}"))
-    return shutil.which(name) or (packaged[-1] if packaged else None)
+    return packaged[-1] if packaged else shutil.which(name)
 
 
 @functools.cache
