@@ -1,6 +1,7 @@
 """The accelerator's memory with a DRAM, beside a client that has tiles of one kind without a pause.
 
-Part of the accelerator's memory, whose files cover it: what is read must be what was written.
+It has no model, testbench and tests of its own: those of ``dram_memory`` cover it, and what is read
+must be what was written.
 """
 
 from amaranth.hdl import Module, Signal

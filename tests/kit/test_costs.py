@@ -16,6 +16,7 @@ def test_what_is_listed_exists():
     for test in costs.read(costs.TABLE):
         path, *_, name = re.split("::", test.partition("[")[0])
         assert re.search(rf"\b{name}\b", (ROOT / path).read_text()), test
+        assert not re.search(r"\[(/|.*-/)\w+/", test), f"{test} is called after a machine's path"
 
 
 def test_a_table_keeps_what_is_dear_and_was_not_measured_now(tmp_path):

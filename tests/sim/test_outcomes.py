@@ -265,7 +265,8 @@ def test_a_failed_job_runs_again(job):
 
 @pytest.mark.parametrize("read", [
     str(ROOT / "golden/dram/timing.py"), str(ROOT / "golden/noc/no_such_file.csv"), reads.PROGRAM,
-    "/data/table.csv", "relative.txt"])
+    "/data/table.csv", "relative.txt"],
+    ids=["ours", "ours that is not there", "a program", "a user's", "relative"])
 @unit
 def test_a_job_that_read_what_is_not_in_its_key_runs_again(job, read):
     simulation = Simulation(job, read=[read])
