@@ -148,9 +148,7 @@ def export(block: Block, parameters: Mapping[str, object], name: str | None = No
         run_yosys(_SCRIPT.format(flat="flatten; " * flat), Path(folder))
         design = Design.read((Path(folder) / "plain.il").read_text())
         made = plain_names(design)
-        for module in design.modules.values():
-            module.items = [item for item in module.items
-                            if not (isinstance(item, Wire) and item.width == 0)]
+        _without_empty(design)
         places = [*_CLOCKS, *dict.fromkeys(port.member for port in ports)]
         for port in design.modules[f"\\{core}"].ports.values():
             port.options[port.direction] = places.index(port.name[1:]) + 1
@@ -172,6 +170,19 @@ def export(block: Block, parameters: Mapping[str, object], name: str | None = No
                       off["DECLFILENAME"] + outside, off["UNUSEDSIGNAL"] + modules + on])
     return Export(name, core, text, explicit, ports, tuple(clocks), claims, block.name,
                   block.summary, parameters)
+
+
+def _without_empty(design: Design) -> None:
+    """Take out wires of no bits, which Verilog has not, and the pins of parts that are such."""
+    for module in design.modules.values():
+        module.items = [item for item in module.items
+                        if not (isinstance(item, Wire) and item.width == 0)]
+    ports = {name: {port[1:] for port in module.ports} for name, module in design.modules.items()}
+    for module in design.modules.values():
+        for cell in module.cells:
+            if cell.kind in ports:
+                cell.ports = {pin: signal for pin, signal in cell.ports.items()
+                              if pin in ports[cell.kind]}
 
 
 def _check_names(block: Block, module: str, component: wiring.Component,

@@ -18,6 +18,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from cyclebound.hdl.arbiter import RoundRobinArbiter
+from cyclebound.hdl.shared import shared
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.toolchain import verilator
@@ -226,6 +227,42 @@ def test_reads_that_see_the_word_just_written():
         assert changed != made.text
         with pytest.raises(UserError, match="is not proved equal"):
             check_equivalent(replace(made, text=changed))
+
+
+class OneOf(wiring.Component):
+    """A register of one place; its address has no bits."""
+
+    place: In(0)
+    d: In(2)
+    q: Out(2)
+    held: Out(0)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += self.q.eq(self.d ^ self.place)
+        m.d.comb += self.held.eq(self.place)
+        return m
+
+
+class TwoOfOne(wiring.Component):
+    d: In(2)
+    q: Out(4)
+
+    def elaborate(self, platform):
+        m = Module()
+        parts = [OneOf(), OneOf()]
+        m.submodules += [shared(part, platform, alike=()) for part in parts]
+        m.d.comb += [parts[0].d.eq(self.d), parts[1].d.eq(parts[0].q),
+                     parts[1].place.eq(parts[0].held), self.q.eq(Cat(part.q for part in parts))]
+        return m
+
+
+def test_ports_of_no_bits_between_equal_parts():
+    """A cache of one miss register has them: its number is no bits wide."""
+    made = export(Block("test.two", "holds", TwoOfOne, {"one": Configuration({})}, (), ()), {})
+    assert made.text.count("test_two_part_0 ") == 3  # the module, and where it is placed
+    assert "place" not in made.text
+    check_equivalent(made)
 
 
 def test_a_change_of_every_register_s_clock_is_found():
