@@ -26,7 +26,7 @@ from pathlib import Path
 __all__ = ["FUNCTIONS", "Float", "Floats", "Int", "Ints", "Kernel", "KernelError", "kernel"]
 
 FUNCTIONS = ("abs", "bool", "float", "float32", "fma", "idiv", "int", "int32", "leu", "ltu", "max",
-             "min", "range", "shr", "sqrt")
+             "min", "range", "round", "shr", "sqrt")
 
 
 class Ints:

@@ -66,9 +66,6 @@ class Whole:
     def __pow__(self, exponent) -> "Whole":
         return Whole(self.number ** int(exponent))
 
-    def __truediv__(self, other) -> "Single":  # of constants only
-        return Single(self.number / int(other))
-
 
 def _floor(left: int, right: int) -> int:
     """Towards minus infinity; by 0, -1 of a positive number or 0, and -2 of a negative one."""
@@ -123,7 +120,7 @@ def _float(other) -> np.float32:
         return other.number
     if isinstance(other, (int, float)):
         return np.float32(other)
-    if isinstance(other, Whole):  # the compiler takes no other than a constant
+    if isinstance(other, Whole):
         return np.float32(other.number)
     return NotImplemented
 
@@ -221,7 +218,21 @@ def _range(*bounds):
 
 
 class _Literals(ast.NodeTransformer):
-    """Numbers become numbers of 32 bits."""
+    """Numbers become numbers of 32 bits, and a quotient, also of two bools, is a float."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Div):
+            return ast.copy_location(ast.Call(ast.Name("?divided", ast.Load()),
+                                              [node.left, node.right], []), node)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Div):  # the right side as a float: the quotient is one
+            node.value = ast.copy_location(ast.Call(ast.Name("?real", ast.Load()), [node.value],
+                                                    []), node)
+        return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
@@ -247,6 +258,8 @@ def _function_of(kernel: Kernel) -> Callable[..., None]:
 
 _FUNCTIONS = {
     "?whole": Whole, "?single": Single, "range": _range,
+    "?real": lambda x: Single(_float(x)), "?divided": lambda a, b: Single(_float(a) / _float(b)),
+    "round": lambda x: _to_whole(Single(np.rint(x.number)) if isinstance(x, Single) else x),
     "sqrt": lambda x: Single(np.sqrt(_float(x))),
     "fma": lambda a, b, c: Single.of(evaluate(Operation.FMA, [
         Single(_float(operand)).bits for operand in (a, b, c)])),

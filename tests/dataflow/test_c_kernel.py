@@ -117,6 +117,11 @@ FLOATING = ["r + s", "r - s", "r * s", "r / s", "-r", "+r", "fabs(r)", "sqrt(r)"
             "0x1.8p3f * r", "1.f / r", ".5f * r", "5e-1f * r", "16777217 + r", "16777219.0f + r",
             "3.4028235e38f * r", "r ? g : 2.0f", "(float)(i != 0)", "(float)0.1 * r",
             "(float)m + r", "(float)n * r", "m * g + r", "r - -0.0f", "fabsf(-0.5f) * r",
+            "rint(r)", "rintf(r * 0.3f)", "round(s)", "roundf(r / 3)", "rintf(s * 0.5f)",
+            "roundf(s * 0.5f)", "rintf(-2.5f) * r", "roundf(0.49999997f) + r", "rintf(i)",
+            "roundf(i * 0.5f)", "roundf(i + 0.5f)", "rintf(i * 0.5f)", "1 / (0.0f * rint(s))",
+            "roundf((t - 128) * 0.125f)", "rintf((t - 128) * 0.125f)", "roundf(8388609 - i * 0.5f)",
+            "1 / roundf((t - 128) * 1e-3f)", "1 / rintf((t - 128) * 4e-3f)",
             "1 ? r : s", "-0.0f", "(float)-0.0", "1.0000000596046448f",
             "1.00000005960464477539062500001f"]
 
@@ -439,10 +444,10 @@ def test_a_kernel_in_c_has_no_function_of_python(in_c):
     ("c[t] = sizeof(int);", 8, "sizeof cannot be mapped"),
     ("i + j;", 1, "an expression that does nothing cannot be mapped"),
     ("barrier(0);", 1, ("function barrier cannot be mapped; there are get_global_id, abs, max, "
-     "min, fabs, fma, fmax, fmin, sqrt")),
+     "min, fabs, fma, fmax, fmin, rint, round, sqrt")),
     ("sqrt(r);", 1, "a call without its result cannot be mapped"),
     ("c[t] = f(i);", 8, ("function f cannot be mapped; there are get_global_id, abs, max, min, "
-     "fabs, fma, fmax, fmin, sqrt")),
+     "fabs, fma, fmax, fmin, rint, round, sqrt")),
     ("z[t] = sqrt(i);", 8, "sqrt is for floats, not int"),
     ("z[t] = fma(r, i, s);", 8, "fma is for floats"),
     ("z[t] = sqrt(r, s);", 8, "sqrt has 1 operand, not 2"),

@@ -77,7 +77,8 @@ WHOLE = ["p + q", "p - q", "p * q", "-p", "~p", "+p", "abs(p)", "p & q", "p | q"
          "int(p < q) << 4", "bool(p)", "bool(p) + 1", "int(p)", "int(2.75) + p", "n // 2 + p",
          "n % 3 + p", "n ** 2 + p", "(n - 9) // 2 + p", "-n % 4 + p", "abs(n - 9) + p",
          "min(n, 2) + p", "p if 1.5 + 2.5 == 4.0 else q", "int32(3e9) ^ p", "(1 << 31) ^ p",
-         "~0 ^ p", "p & -8", "a[tid] and b[tid]", "p or b[tid + n]", "True + p", "not n"]
+         "~0 ^ p", "p & -8", "a[tid] and b[tid]", "p or b[tid + n]", "True + p", "not n",
+         "round(p)", "round(p < q)", "round(2.5) + p", "round(n / 2) + p", "round(-3.5e9) ^ p"]
 
 
 @pytest.mark.parametrize("text", WHOLE)
@@ -91,7 +92,11 @@ SINGLE = ["p + q", "p - q", "p * q", "p / q", "-p", "abs(p)", "+p", "p ** 2", "p
           "float(p)", "float(int(p))", "sqrt(p)", "fma(p, q, 1.5)", "p * 2", "p + (1 << 20)",
           "p + 1 / 3", "p + n / 2", "0.1 + 0.2 + p", "p * True", "sqrt(2.0) * p", "2.5 ** 3 * p",
           "(0.1 if a[tid] else 0.2) + 0.3", "p + float(n)", "fma(0.1, 3.0, n) * p",
-          "min(0.1, 0.2) * p", "abs(-0.1) * p", "p - -0.0", "1e-50 + p", "float(p < q)"]
+          "min(0.1, 0.2) * p", "abs(-0.1) * p", "p - -0.0", "1e-50 + p", "float(p < q)",
+          "a[tid] * 0.5", "0.1 * a[tid]", "a[tid] * p", "p - a[tid]", "a[tid] + q", "a[tid] / p",
+          "p / a[tid]", "a[tid] / b[tid]", "a[tid] / 3", "7 / a[tid]", "(p < q) / (q < p)",
+          "(p < q) * 0.5", "(p < q) / 2", "n / 16777217 + p", "16777217 / n + p", "a[tid] / n",
+          "fma(p, 2.0, a[tid] / 2)", "tid / 7", "(1 << 30) / 3 * p", "n * p", "True / 2 * p"]
 
 
 @pytest.mark.parametrize("text", SINGLE)
@@ -101,7 +106,10 @@ def test_floats_are_pythons(text):
 
 @pytest.mark.parametrize("text", ["int(p)", "int32(p)", "p < q", "p <= q", "p > q", "p >= q",
                                   "p == q", "p != q", "not p", "bool(p)", "p < q < 1.0",
-                                  "int(p < 1)", "3 if p else 4", "p == 1", "not (p or q)"])
+                                  "int(p < 1)", "3 if p else 4", "p == 1", "not (p or q)",
+                                  "round(p)", "round(p * 0.25)", "round(p + 0.5)", "round(q - p)",
+                                  "a[tid] < p", "p <= a[tid]", "a[tid] == p", "p != b[tid]",
+                                  "p > n > q", "a[tid] < p < b[tid]", "(p < q) == p"])
 def test_integers_from_floats_are_pythons(text):
     agree(kernel(f"p = x[tid]\nq = y[tid]\nc[tid] = {text}"), len(SINGLES), n=7)
 
@@ -159,6 +167,32 @@ BODIES = {
 def test_statements_are_pythons(what):
     body = BODIES[what]
     agree(kernel(body if isinstance(body, str) else body[0]), n=7)
+
+
+def test_statements_with_quotients_are_pythons():
+    agree(kernel("p = x[tid]\np *= a[tid]\np /= b[tid]\nq = a[tid]\nq /= 3\nz[tid] = p + q\n"
+                 "z[tid] /= b[tid]\nz[tid] -= 5"), n=7)
+
+
+@pytest.mark.parametrize("text", ["round(p)", "round(-p)", "int(p * a[tid])", "round(a[tid] / 8)"])
+def test_rounding_near_every_limit(text):
+    """Halves, the numbers beside them, the last with a fraction, and the ends of the range."""
+    near = [0.5, 1.5, 2.5, 3.5, 0.25, 2.0**22, 2.0**22 + 0.5, 2.0**23 - 1, 2.0**23, 2.0**23 + 1,
+            2.0**24, 2.0**31, 2.0**30, 1e-45, 0.0, np.inf, np.nan]
+    values = np.array([way for number in np.float32(near) for way in (
+        number, np.nextafter(number, np.float32(0)), np.nextafter(number, np.float32(np.inf)))])
+    values = np.concatenate([values, -values, np.float32(np.arange(-40, 40) / 8)])
+    tested = kernel(f"p = x[tid]\nc[tid] = {text}", "a: Ints, c: Ints, x: Floats")
+    arrays = {"a": np.resize(np.array(INTEGERS, np.int32), len(values)).view(np.uint32),
+              "c": np.zeros(len(values), np.uint32), "x": values.view(np.uint32)}
+    wanted = {name: words.copy() for name, words in arrays.items()}
+    run_plainly(tested, wanted, len(values))
+    found, _ = interpret_all(compile_segments(tested), arrays, len(values))
+    assert found["c"].tolist() == wanted["c"].tolist()
+    if text == "round(p)":
+        middle = np.abs(values) < 2**31
+        assert wanted["c"].view(np.int32)[middle].tolist() == [
+            round(float(value)) for value in values[middle]]
 
 
 def test_divisions_cost_no_more_than_they_must():

@@ -41,7 +41,7 @@ _ORDER: dict[str, type[ast.cmpop]] = {"==": ast.Eq, "!=": ast.NotEq, "<": ast.Lt
                                       ">": ast.Gt, ">=": ast.GtE}
 _DIVISION = {("/", INT): "div", ("/", UNSIGNED): "udiv", ("%", INT): "rem",
              ("%", UNSIGNED): "urem"}
-_FLOATING = ("fabs", "fma", "fmax", "fmin", "sqrt")  # and with an f
+_FLOATING = ("fabs", "fma", "fmax", "fmin", "rint", "round", "sqrt")  # and with an f
 _FUNCTIONS = ("abs", "max", "min", *_FLOATING)
 _BITS = 32
 
@@ -660,7 +660,8 @@ class _Translator:
         if plain not in _FUNCTIONS:
             raise self.fail(node, f"function {name} cannot be mapped; there are get_global_id, "
                             f"{', '.join(_FUNCTIONS)}")
-        wanted = {"fma": 3, "sqrt": 1, "abs": 1, "fabs": 1}.get(plain, 2)
+        wanted = {"fma": 3, **dict.fromkeys(("sqrt", "abs", "fabs", "rint", "round"), 1)}.get(
+            plain, 2)
         if len(nodes) != wanted:
             raise self.fail(node, f"{name} has {wanted} operand{'s' * (wanted > 1)}, not "
                             f"{len(nodes)}")

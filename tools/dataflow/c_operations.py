@@ -14,7 +14,7 @@ from cyclebound.golden.dataflow import special
 from cyclebound.golden.dataflow.compute_unit import evaluate
 from cyclebound.golden.dataflow.graph import Special, Task, Token
 from cyclebound.golden.dataflow.operations import WIDTH, Operation
-from cyclebound.tools.dataflow.expressions import emit
+from cyclebound.tools.dataflow.expressions import emit, nearest
 from cyclebound.tools.dataflow.operands import (
     Compiling,
     Node,
@@ -35,8 +35,9 @@ _SIMPLE = {"add": (Operation.ADD, "+"), "sub": (Operation.SUB, "-"), "mul": (Ope
            "max": (Operation.MAX, "max")}  # and what `span_after` calls them
 _SAME = ("float32", "int32", "sqrt", "fma", "abs", "ltu", "leu")  # as in Python's kernels
 OPERATIONS = (*_SIMPLE, *_SAME, "div", "udiv", "rem", "urem", "utof", "ftou", "umin", "umax",
-              "fmin", "fmax", "lesser", "greater", "iabs", "whole", "natural")
+              "fmin", "fmax", "lesser", "greater", "iabs", "whole", "natural", "rint", "round")
 _HALF = 0x4F00_0000  # 2**31 in single precision
+_SIGN, _ONE_HALF, _NO_FRACTION = 0x8000_0000, 0x3F00_0000, 0x4B00_0000  # 0.5, 2**23
 
 
 def _signed(bits: int) -> int:
@@ -204,6 +205,26 @@ class _C:
         takes = self.task(Operation.LEU, "bool", number, first)  # right is none, or left is first
         return self.select(takes, left, right, "float")
 
+    def rint(self, value: Value) -> Value:
+        """C's rint: the nearest integer, the even one of two."""
+        if value.known:
+            return constant(np.rint(np.float32(value.number)))
+        return nearest(self.compiler, self.node, value)
+
+    def round(self, value: Value) -> Value:
+        """C's round: the nearest integer, of two the one that is further from 0."""
+        size = self.task(Operation.AND, "float", value, _SIGN - 1)
+        whole = self.task(Operation.TO_INT, "int", size)
+        rest = self.task(Operation.FSUB, "float", size,
+                         self.task(Operation.TO_FLOAT, "float", whole))
+        up = self.task(Operation.FLE, "bool", _ONE_HALF, rest)
+        result = self.task(Operation.TO_FLOAT, "float",
+                           self.task(Operation.ADD, "int", whole, up))
+        small = self.task(Operation.FLT, "bool", size, _NO_FRACTION)  # else it is one, or none
+        result = self.select(small, result, size, "float")
+        return self.task(Operation.OR, "float", result,
+                         self.task(Operation.AND, "int", value, _SIGN))
+
     def parameter(self, name: str, value: Value) -> Value:
         """A constant of the kernel, which must be of its type."""
         number = int(value.number)
@@ -240,6 +261,10 @@ def emit_c(compiler: Compiling, node: Node, name: str, *values: Value) -> Value:
             if this.natural(values[0]):
                 return Value(values[0].what, "int")
             return this.simple("max", (values[0], this.simple("sub", (constant(0), values[0]))))
+        case "rint":
+            return this.rint(*values)
+        case "round":
+            return this.round(*values)
         case "whole" | "natural":
             return this.parameter(name, *values)
     if name in _SAME:

@@ -1,9 +1,10 @@
 """Expressions of a kernel: values with their kinds, and the operations that make them.
 
 Integers have 32 bits: sums, differences, products and left shifts wrap around, and everything else
-is what Python makes of the numbers -2**31 to 2**31 - 1. Floats are numpy.float32. Of constants, an
-integer that has no 32 bits is refused, where its operands would have to wrap around for it; one
-from 2**31 to 2**32 - 1 may be given where only its bits matter.
+is what Python makes of the numbers -2**31 to 2**31 - 1. Floats are numpy.float32; an integer that
+meets one in arithmetic or a comparison, or is divided by ``/``, is rounded to one first. Of
+constants, an integer that has no 32 bits is refused, where its operands would have to wrap around
+for it; one from 2**31 to 2**32 - 1 may be given where only its bits matter.
 """
 
 import ast
@@ -24,6 +25,7 @@ from cyclebound.tools.dataflow.operands import (
     Node,
     Value,
     constant,
+    float_bits,
     literal,
     operand,
     span_of,
@@ -31,7 +33,7 @@ from cyclebound.tools.dataflow.operands import (
 )
 from cyclebound.tools.dataflow.spans import ANY, MASK, MOST, Span, span_after
 
-__all__ = ["emit"]
+__all__ = ["emit", "nearest"]
 
 _MOST_POWER = 64  # of exponents
 
@@ -43,7 +45,8 @@ _KNOWN: dict[str, Callable[..., Any]] = {  # Python's, of ints or of numpy.float
           "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
           ">": operator.gt, ">=": operator.ge, "neg": operator.neg, "pos": operator.pos,
           "~": operator.invert, "not": operator.not_, "and": lambda a, b: a and b,
-          "or": lambda a, b: a or b, "min": min, "max": max, "abs": abs, "int": int, "bool": bool}
+          "or": lambda a, b: a or b, "min": min, "max": max, "abs": abs, "int": int, "bool": bool,
+          "round": round}
 _SWAPPED = {">": "<", ">=": "<="}
 _RING = {"+": Operation.ADD, "-": Operation.SUB, "*": Operation.MUL, "&": Operation.AND,
          "|": Operation.OR, "^": Operation.XOR}  # of them, only the bits of an operand matter
@@ -53,8 +56,9 @@ _FLOAT: dict[str, Function] = {"+": Operation.FADD, "-": Operation.FSUB, "*": Op
                                "/": Special.FDIV}
 _FLOAT_ORDER: dict[str, Function] = {"==": Operation.FEQ, "<": Operation.FLT, "<=": Operation.FLE}
 _ARITY = {"fma": 3, **dict.fromkeys(("sqrt", "float32", "int32", "neg", "pos", "~", "not", "abs",
-                                     "float", "int", "bool"), 1)}
+                                     "float", "int", "bool", "round"), 1)}
 _SIGN = 0x8000_0000
+_NO_FRACTION = 0x4B00_0000  # 2**23 in single precision: from here on, all are integers
 
 
 @dataclass(frozen=True)
@@ -182,6 +186,14 @@ class _Emitter:
             result = self.task(Operation.SELECT, "float", replaces.token, new, old)
         return result
 
+    def single(self, value: Value) -> Value:
+        """An integer as a float."""
+        if value.kind == "float":
+            return value
+        if value.known:
+            return constant(np.uint32(self.literal(value, "float")).view(np.float32))
+        return self.task(Operation.TO_FLOAT, "float", value.token)
+
     def mixed(self, name: str, one: Value, other: Value) -> KernelError:
         return self.fail(f"{name} of {one.kind} and {other.kind}; convert one with float32() or "
                          "int32()")
@@ -197,7 +209,8 @@ class _Emitter:
         if "float" in kinds or name in ("fma", "sqrt", "float", "float32", "/"):
             return self.fold_floats(name, values)
         numbers = [int(value.number) for value in values]
-        if name not in (*_RING, "<<", "neg", "pos", "~", "**", "not", "bool", "int", "int32"):
+        if name not in (*_RING, "<<", "neg", "pos", "~", "**", "not", "bool", "int", "int32",
+                        "round"):
             for value in values:
                 self.operand(value, "int")  # its sign matters
         if name == "<<":
@@ -219,13 +232,13 @@ class _Emitter:
         if name == "/" and all(value.kind != "float" for value in values):
             if values[1].number == 0:
                 raise self.fail("/ by 0")
-            for value in values:
-                self.operand(value, "int")
-            return constant(np.float32(int(values[0].number) / int(values[1].number)))
         if name == "**":
             return self.power(*values)
-        if name in ("int", "int32"):
-            word = evaluate(Operation.TO_INT, [self.literal(values[0], "float")])
+        if name in ("int", "int32", "round"):
+            number = self.literal(values[0], "float")
+            if name == "round":
+                number = float_bits(np.rint(np.uint32(number).view(np.float32)))
+            word = evaluate(Operation.TO_INT, [number])
             return constant(word - (1 << WIDTH) if word > MOST else word)
         if name in ("//", "%", "&", "|", "^", "<<", ">>", "~"):
             raise self.fail(f"{name} of floats cannot be mapped")
@@ -308,8 +321,10 @@ def emit(compiler: Compiling, node: Node, name: str, *values: Value) -> Value:
         return (this.divide if name in ("//", "%") else this.shift)(name, *values)
 
     kind = unify(*values)
-    if kind is None:
-        raise this.mixed(name, *values)
+    if kind is None or name == "/":
+        if name in ("and", "or"):
+            raise this.mixed(name, *values)
+        kind, values = "float", tuple(map(this.single, values))
     if kind == "float":
         if name == "!=":
             equal = this.task(Operation.FEQ, "bool", *(this.operand(value, kind)
@@ -326,8 +341,22 @@ def emit(compiler: Compiling, node: Node, name: str, *values: Value) -> Value:
     if name in ("and", "or") and kind == "bool":
         return this.task(_RING["&" if name == "and" else "|"], "bool",
                          *(this.operand(value, "int") for value in values))
-    raise this.fail(f"{name} of ints cannot be mapped" + (
-        "; convert both with float32(), or write //" if name == "/" else ""))
+    raise this.fail(f"{name} of ints cannot be mapped")
+
+
+def nearest(compiler: Compiling, node: Node, value: Value) -> Value:
+    """The float that is the nearest integer, the even one of two; of a value that is not known.
+
+    A sum with 2**23 has no place for a fraction, and is rounded; its sign is put back, for -0.
+    """
+    this = _Emitter(compiler, node)
+    size = this.task(Operation.AND, "float", value.token, _SIGN - 1)
+    moved = this.task(Operation.FADD, "float", size.token, _NO_FRACTION)
+    back = this.task(Operation.FSUB, "float", moved.token, _NO_FRACTION)
+    small = this.task(Operation.FLT, "bool", size.token, _NO_FRACTION)
+    result = this.task(Operation.SELECT, "float", small.token, back.token, size.token)
+    sign = this.task(Operation.AND, "int", value.token, _SIGN)
+    return this.task(Operation.OR, "float", result.token, sign.token)
 
 
 def _unary(this: _Emitter, name: str, value: Value) -> Value:
@@ -337,6 +366,11 @@ def _unary(this: _Emitter, name: str, value: Value) -> Value:
             if floating and name != "pos":
                 return this.task(Operation.TO_INT, "int", value.token)
             return Value(value.what, "float" if floating else "int")
+        case "round":
+            if floating:
+                return this.task(Operation.TO_INT, "int",
+                                 nearest(this.compiler, this.node, value).token)
+            return Value(value.what, "int")
         case "float" | "float32":
             return value if floating else this.task(Operation.TO_FLOAT, "float", value.token)
         case "not":
