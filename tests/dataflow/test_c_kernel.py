@@ -202,6 +202,26 @@ LOOPED = {
     "a return inside": "int l = i; for (int k = 0; k < 3; k++) { l += k; if (l > 3) return; "
                        "c[t] = l; } z[t] = 1.5f;",
     "a float that counts": "for (float k = 0.5f; k < 2; k += 0.5f) z[t] += k * r;",
+    "break": "int k, l = 0; for (k = 0; k < 4; k++) { if (i < k * 3) break; l += k; c[t] += l; } "
+             "c[t] += 100 * k + l;",
+    "continue goes on with the step": (
+        "int k; for (k = 0; k < 5; k++) { if (i >> k & 1) continue; c[t] += 1 << k; } c[t] += k;"),
+    "continue of do asks again": (
+        "int k = 0; do { k++; if (i & k) continue; c[t] += k; } while (k < 4); c[t] -= k;"),
+    "break of do": "int k = 0; do { k++; if (j > 20 * k) break; c[t] += k; } while (k < 3); "
+        "w[t] = k;",
+    "break and continue of nested loops": (
+        "int l = i, k, h; for (k = 0; k < 3; k++) { for (h = 0; h < k + 2; "
+        "h++) { if (l & 1) break; "
+        "l = l / 2 + h; } if (l > 50) continue; if (l < -50) break; l = l * 3 + k; "
+        "c[t] += l + h; } "
+        "c[t] += k * 5 + l;"),
+    "break of a while, and a return": (
+        "int k = 6; while (k > 0) { if (j > 9 * k) break; if (i > 16 * k) return; k -= 2; "
+        "c[t] += k; } c[t] += 10 * k + 1;"),
+    "a break that all threads take": "int k; for (k = 0; ; k += 2) { c[t] += k; "
+        "if (k > 5) break; } "
+                                     "w[t] = k;",
     "the parameter is the bound": "for (int k = n; k < 0; k += 3) c[t] += k;",
     "variables that take each other's values": (
         "int k = i, l = j; for (int h = 0; h < 3; h++) { int old = k; k = l; l = old ^ h; } "
@@ -396,8 +416,9 @@ def test_a_kernel_in_c_has_no_function_of_python(in_c):
 @pytest.mark.parametrize(("line", "column", "message"), [
     ("switch (i) { case 1: ; }", 1, "switch cannot be mapped"),
     ("goto out; out: ;", 1, "goto cannot be mapped"),
-    ("for (int k = 0; k < 3; k++) { break; }", 31, "break cannot be mapped"),
-    ("while (1) { continue; }", 13, "continue cannot be mapped"),
+    ("if (i) break;", 8, "break cannot be mapped"),
+    ("continue;", 1, "continue cannot be mapped"),
+    ("while (1) { continue; }", 1, "a kernel must have 4096 iterations at most"),
     ("c[t] = *a;", 9, "a pointer cannot be mapped; write array[index]"),
     ("c[t] = &i != 0;", 9, "a pointer cannot be mapped; write array[index]"),
     ("*c = 3;", 2, "an assignment to a pointer cannot be mapped"),
@@ -465,7 +486,7 @@ def test_a_kernel_in_c_has_no_function_of_python(in_c):
     ("const int k = 1; k = 2;", 18, "k is const"),
     ("n[t] = 1;", 1, "n is no array"),
     ("return 1;", 1, "return of a value cannot be mapped"),
-    ("for (;;) c[t] = 1;", 1, "a loop without a condition cannot be mapped"),
+    ("for (;;) c[t] = 1;", 1, "a kernel must have 4096 iterations at most"),
     ("while (i) c[t] = 1;", 1, ("a loop cannot be mapped unless its condition is known when the "
      "kernel is mapped")),
     ("for (int k = 0; k < i; k++) c[t] = 1;", 1, ("a loop cannot be mapped unless its condition is "

@@ -26,7 +26,7 @@ from cyclebound.golden.dataflow.kernel import (
 )
 from cyclebound.golden.floating import rounded
 from cyclebound.tools.dataflow.c_source import Macro, Source, parsed, place_of
-from cyclebound.tools.dataflow.returns import HIDDEN
+from cyclebound.tools.dataflow.exits import HIDDEN, WhileLoop
 
 __all__ = ["c_kernels"]
 
@@ -270,7 +270,11 @@ class _Translator:
                 return self.for_loop(node)
             case c_ast.While():
                 test = self.truth(node.cond, self.expression(node.cond))
-                return [self.at(node, ast.While(test, self.block(node.stmt), []))]
+                return [self.at(node, WhileLoop(test, self.block(node.stmt), []))]
+            case c_ast.Break():
+                return [self.at(node, ast.Break())]
+            case c_ast.Continue():
+                return [self.at(node, ast.Continue())]
             case c_ast.DoWhile():
                 return self.do_loop(node)
             case c_ast.Return(expr=None):
@@ -352,35 +356,14 @@ class _Translator:
         return f"{HIDDEN}{name}{self.hidden}"
 
     def for_loop(self, node: c_ast.For) -> list[ast.stmt]:
-        """A loop with a hidden counter, which no condition inside makes unknown, if it has one."""
         self.scopes.append({})
         statements = [] if node.init is None else self.steps(node.init)
-        if node.cond is None:
-            raise self.fail(node, "a loop without a condition cannot be mapped")
-        changed = set() if node.next is None else _names(node.next, set())
-        name = next(iter(changed)) if len(changed) == 1 else ""
-        variable = next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
-        if variable is not None and not (variable.array or variable.constant
-                                         or name in _names(node.stmt, set())):
-            counter = _Variable(self.hide("counter"), variable.type)
-            statements.append(self.assign(node, counter.name,
-                                          self.value_of(node, variable).tree))
-            self.scopes.append({name: counter})
-            test = self.truth(node.cond, self.expression(node.cond))
-            step = self.steps(node.next)
-            self.scopes.pop()
-            value = self.at(node, ast.Name(counter.name, ast.Load()))
-            body = [self.assign(node, variable.name, value), *self.block(node.stmt), *step]
-            statements.append(self.at(node, ast.While(test, body, [])))
-            if not any(name in scope for scope in self.scopes[-1:]):
-                statements.append(self.assign(node, variable.name, value))
-        else:
-            test = self.truth(node.cond, self.expression(node.cond))
-            body = self.block(node.stmt)
-            step = [] if node.next is None else self.steps(node.next)
-            statements.append(self.at(node, ast.While(test, [*body, *step], [])))
+        test = (self.constant(node, True) if node.cond is None else
+                self.truth(node.cond, self.expression(node.cond)))
+        loop = self.at(node, WhileLoop(test, self.block(node.stmt), []))
+        loop.step = [] if node.next is None else self.steps(node.next)
         self.scopes.pop()
-        return statements
+        return [*statements, loop]
 
     def steps(self, node: c_ast.Node) -> list[ast.stmt]:
         """Statements between commas."""
@@ -390,12 +373,11 @@ class _Translator:
     def do_loop(self, node: c_ast.DoWhile) -> list[ast.stmt]:
         """``do``, as a loop whose condition is true at first."""
         again = self.hide("again")
-        body = self.block(node.stmt)
+        loop = self.at(node, WhileLoop(self.at(node, ast.Name(again, ast.Load())),
+                                       self.block(node.stmt), []))
         test = self.truth(node.cond, self.expression(node.cond))
-        return [self.assign(node, again, self.constant(node, True)),
-                self.at(node, ast.While(self.at(node, ast.Name(again, ast.Load())), [
-                    *body, self.assign(node.cond, again, self.at(node.cond, ast.Call(
-                        ast.Name("bool", ast.Load()), [test], [])))], []))]
+        loop.step = [self.assign(node.cond, again, test)]
+        return [self.assign(node, again, self.constant(node, True)), loop]
 
     # -- expressions -------------------------------------------------------------------------------
 

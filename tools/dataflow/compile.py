@@ -10,10 +10,10 @@ import numpy as np
 
 from cyclebound.golden.dataflow.graph import Graph, Memory, Task, Token
 from cyclebound.golden.dataflow.kernel import FUNCTIONS, Float, Kernel
+from cyclebound.tools.dataflow.exits import HIDDEN, RETURNED, without_exits
 from cyclebound.tools.dataflow.expressions import emit
 from cyclebound.tools.dataflow.operands import Value, constant, float_bits, operand, unify
-from cyclebound.tools.dataflow.returns import HIDDEN, RETURNED, without_returns
-from cyclebound.tools.dataflow.values import Place, Scope, Valuer, construct, symbol
+from cyclebound.tools.dataflow.values import Partly, Place, Scope, Valuer, construct, symbol
 
 __all__ = ["Compiler", "check_constants", "compile_kernel", "finished"]
 
@@ -71,8 +71,7 @@ class Compiler(Valuer):
                 if name in FUNCTIONS:
                     raise self.fail(node, f"{name} cannot be assigned to, for it is a function of "
                                     "the language")
-                scope.names[name] = value
-                scope.partial.pop(name, None)
+                scope.assign(name, value)
             case ast.Subscript():
                 self.store(target, value, scope)
             case _:
@@ -102,6 +101,7 @@ class Compiler(Valuer):
                 returned = self.choose(condition, constant(True), returned, "bool", node)
             # a thread that has returned uses no variable any more
             scope.names, scope.partial = {**branch.names, RETURNED: returned}, branch.partial
+            scope.guards = branch.guards
             return
         hidden = (node.test.id if isinstance(node.test, ast.Name)
                   and node.test.id.startswith(HIDDEN) else None)
@@ -112,16 +112,31 @@ class Compiler(Valuer):
                 branch.predicate = self._and(scope.predicate, condition.token, inverted, node)
                 self.body(statements, branch)
             branches.append(branch)
-        self._merge(condition, branches, scope, node, hidden is not None)
+        self._merge(condition, branches, scope, node, hidden)
 
     def _merge(self, condition: Value, branches: list[Scope], scope: Scope, node: ast.If,
-               hidden: bool) -> None:
+               hidden: str | None) -> None:
         names = dict.fromkeys(name for branch in branches
                               for name in (*branch.names, *branch.partial))
-        partial = {}
+        partial: dict[str, tuple[Partly, ...]] = {}
+
+        def under(branch: Scope) -> tuple[Partly, ...]:
+            """A variable's values at the end of a branch, under its hidden condition."""
+            entries = branch.partial.get(name, ())
+            if name in branch.names:
+                entries = *entries, (scope.guards, branch.names[name])
+            return tuple((guards | {(hidden, branch is branches[0])}, value)
+                         for guards, value in entries) if hidden else ()
+
         for name in names:
+            changed = [branch for branch in branches if
+                       (branch.names.get(name), branch.partial.get(name))
+                       != (scope.names.get(name), scope.partial.get(name))]
             yes, no = (branch.find(name) for branch in branches)
-            if yes is not None and no is not None:
+            entries: tuple[Partly, ...] = ()
+            if not changed:
+                entries = scope.partial.get(name, ())
+            elif yes is not None and no is not None:
                 if yes != no:
                     kind = unify(yes, no)
                     if kind is None:
@@ -129,16 +144,20 @@ class Compiler(Valuer):
                                         f"{no.kind} in the other")
                     yes = self.choose(condition, yes, no, kind, node)
                 scope.names[name] = yes
-            elif (value := no if yes is None else yes) is not None:
-                branch = branches[yes is None]
-                if hidden:
-                    partial[name] = branch.partial.get(name, (branch.guards, value))
+                if not yes.known:
+                    entries = tuple(entry for branch in changed for entry in under(branch)
+                                    if entry[1].known)
+            elif yes is not None or no is not None:
+                entries = under(branches[yes is None])
             else:
                 partials = [branch.partial[name] for branch in branches if branch.may_have(name)]
                 if (partials and all(value == partials[0] for value in partials)
                         and (hidden or len(partials) == 2)):
-                    partial[name] = partials[0]
-        scope.partial = {name: value for name, value in partial.items() if name not in scope.names}
+                    entries = partials[0]
+            if entries:
+                partial[name] = entries
+        scope.partial = partial
+        scope.guards = scope.guards & branches[0].guards & branches[1].guards
 
 
 def compile_kernel(kernel: Kernel, /, **constants: float) -> Graph:
@@ -155,7 +174,7 @@ def compile_kernel(kernel: Kernel, /, **constants: float) -> Graph:
     unknown, `ValueError` for one that is none.
     """
     compiler = Compiler(kernel, check_constants(kernel, constants))
-    compiler.body(without_returns(kernel.tree.body),
+    compiler.body(without_exits(kernel.tree.body),
                   Scope({kernel.thread: Value(compiler.number, "int")}))
     graph = finished(compiler.graph)
     if not graph.ends:

@@ -2,7 +2,7 @@
 
     python -m cyclebound.tools.dataflow.random_kernels COUNT [SEED]
 
-Kernels with loops, branches, returns and variables that wait in memory between the parts of a loop.
+Kernels with loops, branches, exits and variables that wait in memory between the parts of a loop.
 Python calls the function itself (`golden.dataflow.plain`); the interpreter runs its graphs; the
 golden fabric runs them mapped, on 5 x 5 units, with few entries and memory that often misses, and
 reads as late as it may. Besides, the interpreter does the tasks in other orders that their tokens
@@ -105,7 +105,8 @@ class _Writer:
             return f"({rng.choice(names)} ** 2)"
         if pick == 19:
             return rng.choice((f"shr({rng.choice(names)}, {rng.randrange(1, 32)})",
-                               f"int({self.single(depth - 1)})"))
+                               f"int({self.single(depth - 1)})",
+                               f"round({self.single(depth - 1)})"))
         if pick == 20:
             return f"({self.truth(1)} + {a})"
         return f"a[{self.own()}]"
@@ -116,9 +117,15 @@ class _Writer:
         if depth == 0 or rng.random() < 0.25:
             return self.simple(names, _FLOATS)
         a, b = self.single(depth - 1), self.single(depth - 1)
-        pick = rng.randrange(12)
+        pick = rng.randrange(14)
         if pick < 5:
             return f"({a} {'+-*-+'[pick]} {b})"
+        if pick == 12:  # an integer beside a float, on either side
+            both = [a, self.integer(depth - 1)]
+            rng.shuffle(both)
+            return f"({both[0]} {rng.choice('+-*/')} {both[1]})"
+        if pick == 13:
+            return f"({rng.choice([*self.names('int'), 'tid'])} / {self.integer(0)})"
         if 5 <= pick <= 7:
             return self.of_any_kind(pick - 5, a, b, ("abs", "-"))
         if pick == 8:
@@ -137,7 +144,8 @@ class _Writer:
         if pick < 3:
             return f"({self.integer(max(depth - 1, 0))} {order} {self.integer(0)})"
         if pick == 3:
-            return f"({self.single(depth - 1)} {order} {self.single(0)})"
+            other = self.single(0) if rng.random() < 0.7 else self.integer(0)
+            return f"({self.single(depth - 1)} {order} {other})"
         if pick == 4:
             return f"({self.truth(depth - 1)} {rng.choice(('and', 'or'))} {self.truth(depth - 1)})"
         if pick == 5:
@@ -167,6 +175,9 @@ class _Writer:
                 self.say(depth, f"{one}, {other} = {other}, {make(1)}")
             else:  # a swap: the store of the one must not overtake its load
                 self.say(depth, f"{one} = {other}")
+        elif self.rng.random() < 0.15:  # what is known when the kernel is mapped
+            self.say(depth, f"{name} = {self.rng.choice(_INTEGERS if kind == 'int' else _FLOATS)}")
+            self.kinds[name] = kind
         else:
             self.say(depth, f"{name} = {make()}")
             self.kinds[name] = kind
@@ -189,7 +200,7 @@ class _Writer:
         self.kinds = {name: kind for name, kind in yes.items() if name in self.kinds}
 
     def loop(self, depth: int) -> None:
-        count = self.rng.choice((1, 2, 2, 2))
+        count = self.rng.choice((1, 2, 2, 3))
         name = f"k{len(self.loops)}"
         before, self.repeats = dict(self.kinds), self.repeats * count
         self.say(depth, f"for {name} in range({self.rng.choice((str(count), f'n - {6 - count}'))}"
@@ -198,8 +209,17 @@ class _Writer:
         if self.rng.random() < 0.5:
             self.rotate(depth + 1)
         self.block(depth + 1)
+        if self.rng.random() < 0.4:
+            self.say(depth + 1, f"if {self.truth()}:")
+            self.say(depth + 2, self.rng.choice(("break", "continue")))
+            self.block(depth + 1)
         self.loops.pop()
         self.kinds, self.repeats = before, self.repeats // count
+        if self.rng.random() < 0.15:
+            self.say(depth, "else:")
+            self.kinds = dict(before)
+            self.assign(depth + 1)
+            self.kinds = before
 
     def block(self, depth: int) -> None:
         for _ in range(self.rng.choice((1, 1, 2, 2))):
@@ -211,6 +231,9 @@ class _Writer:
                 self.loop(depth)
             elif pick < 0.34 and depth > 1:
                 self.say(depth, "return")
+                return
+            elif pick < 0.38 and depth > 1 and self.loops:
+                self.say(depth, self.rng.choice(("break", "continue")))
                 return
             elif pick < 0.55:
                 self.store(depth)

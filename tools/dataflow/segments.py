@@ -16,8 +16,13 @@ import numpy as np
 from cyclebound.golden.dataflow.graph import Graph, Memory, Token
 from cyclebound.golden.dataflow.kernel import Kernel
 from cyclebound.tools.dataflow.compile import Compiler, check_constants, finished
-from cyclebound.tools.dataflow.operands import Value
-from cyclebound.tools.dataflow.returns import HIDDEN, RETURNED, without_returns
+from cyclebound.tools.dataflow.exits import (
+    HIDDEN,
+    ForLoop,
+    WhileLoop,
+    without_exits,
+)
+from cyclebound.tools.dataflow.operands import Value, constant
 from cyclebound.tools.dataflow.values import Guard, Scope
 
 __all__ = ["MOST_PARTS", "compile_segments"]
@@ -43,9 +48,9 @@ class _Segments:
 
     def walk(self, statements: list[ast.stmt], guards: tuple[Guard, ...] = ()) -> None:
         for node in statements:
-            if isinstance(node, ast.For):
+            if isinstance(node, ForLoop):
                 self.loop(node, guards)
-            elif isinstance(node, ast.While):
+            elif isinstance(node, WhileLoop):
                 self.repeat(node, guards)
             elif isinstance(node, ast.If) and _loops(node):
                 self.split(node, guards)
@@ -57,16 +62,12 @@ class _Segments:
     def split(self, node: ast.If, guards: tuple[Guard, ...]) -> None:
         """A condition that waits in memory, and both branches under it."""
         test = node.test
-        if isinstance(test, ast.Name) and test.id == RETURNED:
-            name = RETURNED
+        if isinstance(test, ast.Name) and test.id.startswith(HIDDEN):
+            name = test.id
         else:
             name = self.hidden.setdefault(id(node), f"{HIDDEN}{len(self.hidden)}")
             truth = ast.Call(ast.Name("bool", ast.Load()), [test], [])
             assign = ast.Assign([ast.Name(name, ast.Store())], truth)
-            self.flush()  # what was under the condition's last value is over
-            self.scope.partial = {variable: (under, value) for variable, (under, value)
-                                  in self.scope.partial.items()
-                                  if name not in {guard for guard, _ in under}}
             self.walk([ast.fix_missing_locations(ast.copy_location(assign, node))], guards)
         self.walk(node.body, (*guards, (name, True)))
         self.walk(node.orelse, (*guards, (name, False)))
@@ -77,11 +78,17 @@ class _Segments:
         return any(value is not None and value.known and bool(value.what) != wanted
                    for value, wanted in values)
 
-    def repeat(self, node: ast.While, guards: tuple[Guard, ...]) -> None:
+    def begin(self, flag: str) -> None:
+        """No thread has left the loop, or its iteration; of those elsewhere, none asks."""
+        if flag:
+            self.scope.assign(flag, constant(False))
+
+    def repeat(self, node: WhileLoop, guards: tuple[Guard, ...]) -> None:
         """A loop whose condition is known, each time, when the kernel is mapped."""
-        if node.orelse:
-            raise self.kernel.error_at(node, "a while with else cannot be mapped")
         self.flush()
+        self.begin(node.broken)
+        if node.broken:
+            guards = (*guards, (node.broken, False))
         while not self.never(guards):
             compiler = Compiler(self.kernel, self.constants)
             condition = compiler.condition(node.test, self.scope.inside(*guards))
@@ -94,27 +101,34 @@ class _Segments:
             if self.turns > MOST_PARTS or len(self.graphs) >= MOST_PARTS:
                 raise self.kernel.error_at(node, f"a kernel must have {MOST_PARTS} iterations at "
                                            "most")
+            self.begin(node.continued)
             self.walk(node.body, guards)
             self.flush()
 
-    def loop(self, node: ast.For, guards: tuple[Guard, ...]) -> None:
+    def loop(self, node: ForLoop, guards: tuple[Guard, ...]) -> None:
         self.flush()
         if self.never(guards):
             return
-        if not isinstance(node.target, ast.Name) or node.orelse:
-            raise self.kernel.error(node.lineno, "a for with else, or with more than one "
-                                    "variable, cannot be mapped")
+        if not isinstance(node.target, ast.Name):
+            raise self.kernel.error(node.lineno, "a for with more than one variable cannot be "
+                                    "mapped")
         numbers = self.range(node, guards)
         if len(self.graphs) + len(numbers) > MOST_PARTS:
             raise self.kernel.error(node.lineno, f"a kernel must have {MOST_PARTS} iterations at "
                                     "most")
+        self.begin(node.broken)
+        if node.broken:
+            guards = (*guards, (node.broken, False))
         for number in numbers:
+            if self.never(guards):
+                return
+            self.begin(node.continued)
             begin = ast.Assign([ast.Name(node.target.id, ast.Store())], ast.Constant(number))
             self.walk([ast.fix_missing_locations(ast.copy_location(begin, node)), *node.body],
                       guards)
             self.flush()
 
-    def range(self, node: ast.For, guards: tuple[Guard, ...]) -> range:
+    def range(self, node: ForLoop, guards: tuple[Guard, ...]) -> range:
         """The values of a loop's variable, which must be known when the kernel is mapped."""
         problem = (f"a loop over {ast.unparse(node.iter)} cannot be mapped: its bounds must be a "
                    "range of constants")
@@ -150,8 +164,8 @@ class _Segments:
             return compiler.spill(name, value)
 
         scope.names = {name: kept(name, value) for name, value in scope.names.items()}
-        scope.partial = {name: (guards, kept(name, value))
-                         for name, (guards, value) in scope.partial.items()}
+        scope.partial = {name: tuple((guards, kept(name, value)) for guards, value in entries)
+                         for name, entries in scope.partial.items()}
         self.graphs.append(compiler.graph)
 
 
@@ -180,7 +194,7 @@ def compile_segments(kernel: Kernel, /, **constants: float) -> list[Graph]:
     `KernelError`, and `TypeError` or `ValueError` for constants.
     """
     segments = _Segments(kernel, check_constants(kernel, constants))
-    segments.walk(without_returns(kernel.tree.body))
+    segments.walk(without_exits(kernel.tree.body))
     segments.flush()
     graphs = _needed(segments.graphs)
     if not graphs:

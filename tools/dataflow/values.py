@@ -22,6 +22,7 @@ from cyclebound.golden.dataflow.graph import (
 from cyclebound.golden.dataflow.kernel import Float, Floats, Ints, Kernel, KernelError
 from cyclebound.golden.dataflow.operations import OPERANDS, Operation
 from cyclebound.tools.dataflow.c_operations import emit_c
+from cyclebound.tools.dataflow.exits import HIDDEN
 from cyclebound.tools.dataflow.expressions import emit
 from cyclebound.tools.dataflow.operands import (
     Node,
@@ -33,10 +34,9 @@ from cyclebound.tools.dataflow.operands import (
     span_of,
     unify,
 )
-from cyclebound.tools.dataflow.returns import HIDDEN
 from cyclebound.tools.dataflow.spans import Span
 
-__all__ = ["Guard", "Place", "Scope", "Valuer", "construct", "spill_array", "symbol"]
+__all__ = ["Guard", "Partly", "Place", "Scope", "Valuer", "construct", "spill_array", "symbol"]
 
 _THREADS: Span = (0, (1 << 30) - 1)  # of a thread's number
 
@@ -55,6 +55,7 @@ class _Access:
 
 Place = tuple[str, str, Token | int]
 Guard = tuple[str, bool]  # a hidden variable, and what it is
+Partly = tuple[frozenset[Guard], Value]  # a variable's value, and the conditions of having it
 
 
 @dataclass
@@ -62,13 +63,15 @@ class Scope:
     """The compiler's state at a place of the kernel: variables, and the condition of being there.
 
     ``guards``: the hidden conditions of being there. ``partial``: variables that have a value only
-    under some of these, such as those that a loop in an ``if`` needs in its next iteration.
+    under some of these, such as those that a loop in an ``if`` needs in its next iteration, or that
+    are known under them: a counter, for all threads that have not left its loop. The first that
+    holds counts; not more than one of a variable waits in memory.
     """
 
     names: dict[str, Value]
     predicate: Token | None = None
     guards: frozenset[Guard] = frozenset()
-    partial: dict[str, tuple[frozenset[Guard], Value]] = field(default_factory=dict)
+    partial: dict[str, tuple[Partly, ...]] = field(default_factory=dict)
 
     def inside(self, *guards: Guard) -> "Scope":
         """A copy, under these hidden conditions as well."""
@@ -76,17 +79,25 @@ class Scope:
 
     def may_have(self, name: str) -> bool:
         """Whether a variable has a value under conditions that may hold here."""
-        return name in self.partial and not any(
-            (guard, not wanted) in self.guards for guard, wanted in self.partial[name][0])
+        return any(all((guard, not wanted) not in self.guards for guard, wanted in guards)
+                   for guards, _ in self.partial.get(name, ()))
 
     def find(self, name: str) -> Value | None:
         """A variable's value, if it has one here."""
-        if name in self.names:
-            return self.names[name]
-        if name not in self.partial:
-            return None
-        guards, value = self.partial[name]
-        return value if guards <= self.guards else None
+        return next((value for guards, value in self.partial.get(name, ())
+                     if guards <= self.guards), self.names.get(name))
+
+    def assign(self, name: str, value: Value) -> None:
+        """Give a variable a value. Of a hidden condition, what is known under the old one is over,
+        but for a flag that is set: threads without it now had none before."""
+        self.names[name] = value
+        self.partial.pop(name, None)
+        if name.startswith(HIDDEN):
+            stays = (name, False) if value.known and value.what else None
+            self.partial = {variable: left for variable, entries in self.partial.items()
+                            if (left := tuple(entry for entry in entries if all(
+                                guard[0] != name or guard == stays for guard in entry[0])))}
+            self.guards = frozenset(guard for guard in self.guards if guard[0] != name)
 
 
 @dataclass
