@@ -1,11 +1,12 @@
 """Golden model of SHMAC's network with two channels."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Generic, TypeVar
 
 from cyclebound.golden.noc.routes import Mesh, Port, Tile
 from cyclebound.golden.shmac.packet import Packet, RequestPacket, ResponsePacket
 from cyclebound.golden.shmac.router import RouterModel
+from cyclebound.golden.shmac.tracking import ENTRY, Sight
 
 __all__ = ["ChannelModel", "NetworkModel"]
 
@@ -28,10 +29,13 @@ class ChannelModel(Generic[Sent]):
     ----------
     cycle : int
         The number of this cycle.
+    watch : callable or None
+        Called with each packet that is on offer in a cycle, but for those of the host.
     """
 
     def __init__(self, mesh: Mesh) -> None:
         self.mesh, self.cycle = mesh, 0
+        self.watch: Callable[[Sight], None] | None = None
         self._beside = {tile: [(port, there) for port in _LINKS
                                if (there := mesh.neighbour(tile, port)) is not None]
                         for tile in mesh.tiles}
@@ -89,12 +93,23 @@ class ChannelModel(Generic[Sent]):
                     goes[port] = self.routers[there].link_ready(port.opposite)
         for tile, packet in offers.items():
             arriving.setdefault(tile, {})[Port.LOCAL] = packet
+        if self.watch is not None:
+            self._show(self.watch, offers, taken)
         if host is not None:
             arriving.setdefault((0, 0), {})[Port.WEST] = host
         for tile in self._busy | arriving.keys():
             self._at(tile).step(arriving.get(tile, {}), taken.get(tile, _NOTHING))
         self._busy = {tile for tile in self._busy | arriving.keys() if self.routers[tile].inside}
         self.cycle += 1
+
+    def _show(self, watch: Callable[[Sight], None], offers: Mapping[Tile, Sent],
+              taken: Mapping[Tile, list[bool]]) -> None:
+        for tile, packet in offers.items():
+            watch(Sight(self.cycle, tile, ENTRY, packet, self.takes(tile)))
+        for tile in self._busy:
+            for port, shown in enumerate(self.routers[tile].offers):
+                if shown is not None:
+                    watch(Sight(self.cycle, tile, port, shown, taken[tile][port]))
 
 
 class NetworkModel:

@@ -3,19 +3,28 @@
 from functools import cached_property
 
 from amaranth.hdl import Cat, Module
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from cyclebound.golden.noc.routes import Port
 from cyclebound.golden.shmac.core_port import DATA_BITS
 from cyclebound.golden.shmac.layout import Kind, Layout
+from cyclebound.golden.shmac.packet import CHANNELS
 from cyclebound.hdl.shmac.core import TraceLayout
 from cyclebound.hdl.shmac.device import CharacterLayout, Device
 from cyclebound.hdl.shmac.network import Network
-from cyclebound.hdl.shmac.packet import RequestPacketLayout
+from cyclebound.hdl.shmac.packet import RequestPacketLayout, packet_layout
 from cyclebound.hdl.shmac.ram import Ram
 from cyclebound.hdl.shmac.tile import CoreTile, check_tile
 
 __all__ = ["Grid"]
+
+_SEEN = dict(zip(("requested", "responded"), CHANNELS, strict=True))
+
+
+def _sight(channel):
+    """A stream of packets in a cycle."""
+    return data.StructLayout({"valid": 1, "ready": 1, "payload": packet_layout(channel)})
 
 
 class Grid(wiring.Component):
@@ -35,6 +44,8 @@ class Grid(wiring.Component):
         As of `CoreTile`.
     jump : sequence of (row, column)
         Cores whose first words are tile (0, 0)'s.
+    tracked : bool
+        Has ``requested`` and ``responded``, for a tracker of packets.
 
     Members
     -------
@@ -55,9 +66,12 @@ class Grid(wiring.Component):
         Of each UART.
     lost : Out(1)
         A router has dropped a packet: never.
+    requested, responded : Out(StructLayout).array(6 * tiles)
+        If ``tracked``: of each tile's router, the streams out of its ports, and the one from its
+        tile, as ``valid``, ``ready`` and ``payload``.
     """
 
-    def __init__(self, *, layout, words, endian="big", bypass=True, jump=()):
+    def __init__(self, *, layout, words, endian="big", bypass=True, jump=(), tracked=False):
         self.layout = Layout(tuple(layout))
         self._parameters = {"rows": self.layout.height, "columns": self.layout.width,
                             "words": words, "endian": endian, "bypass": bypass}
@@ -76,7 +90,11 @@ class Grid(wiring.Component):
             "status": Out(DATA_BITS).array(cores), "trace": Out(TraceLayout).array(cores),
             "sends": Out(CharacterLayout).array(uarts),
             "receives": In(stream.Signature(8)).array(uarts), "lost": Out(1),
+            **({name: Out(_sight(channel)).array(
+                self.layout.height * self.layout.width * (len(Port) + 1))
+                for name, channel in _SEEN.items()} if tracked else {}),
         })
+        self.tracked = tracked
 
     @cached_property
     def network(self):
@@ -129,4 +147,11 @@ class Grid(wiring.Component):
             if kind is Kind.CLOCK:
                 m.d.comb += unit.run.eq(Cat(*self.run).any())
         m.d.comb += self.lost.eq(Cat(*network.dropped_requests, *network.dropped_responses).any())
+        for name, channel in _SEEN.items() if self.tracked else ():
+            streams = [each for router in network.routers[channel].values()
+                       for each in (*router.sources, router.sinks[Port.LOCAL])]
+            m.d.comb += [
+                seen[part].eq(getattr(each, part))
+                for seen, each in zip(getattr(self, name), streams, strict=True)
+                for part in ("valid", "ready", "payload")]
         return m

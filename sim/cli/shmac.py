@@ -10,10 +10,12 @@ from rich.table import Table
 
 from cyclebound.golden.shmac.address_map import LOCAL_BITS
 from cyclebound.golden.shmac.layout import Kind
+from cyclebound.golden.shmac.tracking import TYPES, Track, Tracker
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.print_table import print_table
 from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
 from cyclebound.sim.cli.shmac_wcet import wcet
+from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.shmac.files import (
     SOURCES,
     compiled,
@@ -36,11 +38,15 @@ from cyclebound.sim.families.shmac.options import (
     tile_named,
 )
 from cyclebound.sim.families.shmac.rtl import run_rtl
-from cyclebound.sim.families.shmac.run import Setup, ShmacRun, run_model
+from cyclebound.sim.families.shmac.run import Setup, ShmacRun, run_cycles, run_model
+from cyclebound.sim.families.shmac.tracks import choice_of, flows, packet_trace
 from cyclebound.tools.shmac.configuration import Configuration
 from cyclebound.tools.shmac.disassembler import listing
 from cyclebound.tools.shmac.installed import PROGRAMS, program_path
 from cyclebound.tools.shmac.program import Program
+
+_NAMES = {"functional": "functional model", "cycle": "model by cycles", "rtl": "RTL"}
+_TRACKED = 100_000  # packets that are kept
 
 shmac = Commands(no_args_is_help=True, help=GROUPS["shmac"][1])
 app.add_typer(shmac, name="shmac")
@@ -70,39 +76,66 @@ def run(
     defines: Defines = None,
     model: Annotated[str, typer.Option(
         "--model", metavar="NAME", help="functional: one instruction of each core after the other, "
-        "without any timing; rtl: the hardware, cycle by cycle.")] = "functional",
+        "without any timing; cycle: the golden model of the hardware, cycle by cycle; rtl: the "
+        "hardware.")] = "functional",
     bypass: Annotated[bool, typer.Option(
-        "--bypass/--no-bypass", help="Of the RTL: cores reach their own memory past the router "
-        "(thesis, 5.1), or by it (2.3).")] = True,
+        "--bypass/--no-bypass", help="Of cycle and rtl: cores reach their own memory past the "
+        "router (thesis, 5.1), or by it (2.3).")] = True,
     limit: Annotated[int, typer.Option(
-        "--limit", metavar="N", min=1, help="Stop after so many rounds, or cycles of the RTL.")
-        ] = 10_000_000,
+        "--limit", metavar="N", min=1, help="Stop after so many rounds, or cycles.")] = 10_000_000,
     seed: Annotated[int | None, typer.Option(
         "--random", metavar="SEED", help="In each round, cores execute their instructions in "
         "random order.")] = None,
+    track: Annotated[list[str] | None, typer.Option(
+        "--track", metavar="PACKETS", help="Follow these packets through the network, of cycle and "
+        "rtl: all, or 'from=0,1 to=1,1 address=0x11000000..0x110000ff type=read,write', of which "
+        "each term may be left out. Types: " + ", ".join(TYPES) + " (a fetch is a read). May be "
+        "repeated.")] = None,
+    chart: Annotated[Path | None, typer.Option(
+        "--chart", metavar="FILE", help="Draw the stations of the first tracked packets: .svg, "
+        ".png or .pdf.")] = None,
+    trace: Annotated[Path | None, typer.Option(
+        "--trace", metavar="FILE", help="Write the stations of the tracked packets for Perfetto "
+        f"(ui.perfetto.dev): .json; of the first {_TRACKED:,}.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run programs on a grid of tiles, on a functional model or on the RTL.
+    """Run programs on a grid of tiles, on a model or on the RTL.
 
         cyclebound shmac run hello.c
         cyclebound shmac run hello.c --model rtl
         cyclebound shmac run hello --grid PP/PP
         cyclebound shmac run barrier --grid PPP/PLP/PPP
+        cyclebound shmac run ring --grid PP/PP --model cycle --track "to=0,1 type=write"
 
     C is compiled for each tile that runs it. A program begins at main(), prints on its tile's
     console with printf(), and finds clock, tile number, locks and other tiles' memory in shmac.h.
 
     On the functional model, one instruction of each running core is a round; the clock of the tiles
-    counts rounds, which are no cycles of any hardware. On the RTL it counts cycles; the simulator
-    of a grid is built once, which takes a minute for four cores.
+    counts rounds, which are no cycles of any hardware. On the other two it counts cycles, the same
+    ones. The simulator of a grid's RTL is built once, which takes a minute for four cores.
+
+    A table shows the tracked packets by source, target and type: how many, and how many cycles from
+    the first in which the core offers one to the one in which it has the response, or, of a plain
+    write, in which the slave takes it; and how many of these it waited for other packets.
 
     Exit status 1: a program ended with another status than 0, or not at all; 2: a mistake in a file
     or in the call, which is named with its place.
     """
-    if model not in ("functional", "rtl"):
-        raise UserError(f"--model is functional or rtl, not {model!r}")
-    if model == "rtl" and seed is not None:
-        raise UserError("--random is an order of the functional model's; the RTL has its own")
+    if model not in _NAMES:
+        raise UserError(f"--model is functional, cycle or rtl, not {model!r}")
+    if model != "functional" and seed is not None:
+        raise UserError("--random is an order of the functional model's; the hardware has its own")
+    if track and model == "functional":
+        raise UserError("--track follows packets, and the functional model has none: give --model "
+                        "cycle or --model rtl")
+    for option, path in (("--chart", chart), ("--trace", trace)):
+        if path is not None and not track:
+            raise UserError(f"{option} shows packets: give --track all, or which ones")
+    if trace is not None and trace.suffix != ".json":
+        raise UserError(f"--trace takes a file that ends in .json, not {trace}")
+    if chart is not None and chart.suffix not in FORMATS:
+        raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
+    tracker = Tracker(map(choice_of, track), most=_TRACKED) if track else None
     layout = load_layout(grid)
     given = Configuration()
     if configuration is not None:
@@ -146,11 +179,16 @@ def run(
         setup = Setup(layout, programs, sizes, given.jump)
         lines = _Lines(tell, many=len(programs) > 1, silent=as_json)
         if model == "rtl":
-            done = run_rtl(setup, limit=limit, bypass=bypass, console=lines, tell=tell)
+            done = run_rtl(setup, limit=limit, bypass=bypass, console=lines, tracker=tracker,
+                           tell=tell)
+        elif model == "cycle":
+            done = run_cycles(setup, limit=limit, bypass=bypass, console=lines, tracker=tracker,
+                              tell=tell)
         else:
             done = run_model(setup, limit=limit, seed=seed, console=lines, tell=tell)
         lines.end()
-    unit = "cycles" if model == "rtl" else "rounds"
+    unit = "rounds" if model == "functional" else "cycles"
+    written = _write(tracker.tracks, chart, trace) if tracker is not None else []
     if as_json:
         print(json.dumps({
             "model": model, unit: done.rounds, "ended": done.ended,
@@ -158,9 +196,14 @@ def run(
                        "console": result.console.decode("utf-8", "replace")}
                       for tile, result in done.tiles.items()],
             "uarts": [{"tile": list(tile), "sent": sent.decode("utf-8", "replace")}
-                      for tile, sent in done.sent.items()]}, indent=2))
+                      for tile, sent in done.sent.items()],
+            **({} if tracker is None else {
+                "flows": [asdict(flow) for flow in flows(tracker.tracks)],
+                "left_out": tracker.left_out})}, indent=2))
     else:
         _show(done, limit, model=model, unit=unit)
+        if tracker is not None:
+            _show_flows(tracker, written)
     if done.failed:
         raise typer.Exit(1)
 
@@ -195,7 +238,7 @@ class _Lines:
 
 def _show(done: ShmacRun, limit: int, *, model: str, unit: str) -> None:
     table = Table()
-    counted = model == "rtl"
+    counted = model != "functional"
     for heading in ("tile", "program", "exit status", *(["cycles"] if counted else []),
                     "instructions", "exceptions",
                     *(["CPI"] if counted else ["failed stores"])):
@@ -211,13 +254,47 @@ def _show(done: ShmacRun, limit: int, *, model: str, unit: str) -> None:
     screen = console()
     print_table(table, screen)
     total = sum(result.instructions for result in done.tiles.values())
-    screen.print(f"{'RTL' if counted else 'functional model'}: {done.rounds:,} {unit}, {total:,} "
+    screen.print(f"{_NAMES[model]}: {done.rounds:,} {unit}, {total:,} "
                  f"instructions in {done.seconds:.1f} CPU-s", highlight=False)
     for tile, result in done.tiles.items():
         if result.status is None:
             screen.print(f"tile ({tile[0]}, {tile[1]}) had not ended after {limit:,} {unit}: it "
                          f"was at {result.at}; --limit N allows more", highlight=False,
                          soft_wrap=True)
+
+
+def _write(tracks: list[Track], chart: Path | None, trace: Path | None) -> list[str]:
+    """Draw tracked packets; the files that were written. Raises `UserError`."""
+    if chart is not None:
+        from cyclebound.sim.pictures.packets import packets  # matplotlib takes a second to load
+
+        write(packets(tracks), chart, "--chart")
+    if trace is not None:
+        try:
+            trace.write_text(json.dumps(packet_trace(tracks)), encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"cannot write {trace}: {error.strerror}") from None
+    return [str(path) for path in (chart, trace) if path is not None]
+
+
+def _show_flows(tracker: Tracker, written: list[str]) -> None:
+    screen, table = console(), Table()
+    for heading in ("from", "to", "type", "packets", "least", "mean", "most", "waited, mean",
+                    "under way"):
+        table.add_column(heading, justify="left" if heading in ("from", "to", "type") else "right")
+    for flow in flows(tracker.tracks):
+        seen = ([f"{flow.least:,}", f"{flow.mean:,.1f}", f"{flow.most:,}", f"{flow.waited:,.1f}"]
+                if flow.packets else ["-"] * 4)
+        table.add_row("({}, {})".format(*flow.source), "({}, {})".format(*flow.target), flow.type,
+                      f"{flow.packets:,}", *seen, f"{flow.under_way:,}")
+    if tracker.tracks:
+        print_table(table, screen)
+    more = (f", and {tracker.left_out:,} after these that are not in the table"
+            if tracker.left_out else "")
+    screen.print(f"tracked: {len(tracker.tracks):,} packets{more}; latencies in cycles",
+                 highlight=False)
+    for path in written:
+        screen.print(f"written: {path}", highlight=False, soft_wrap=True)
 
 
 @shmac.command("compile")

@@ -4,10 +4,18 @@ import contextlib
 import dataclasses
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cyclebound.golden.shmac.system import DEFAULT_RAM
+from cyclebound.golden.noc.routes import Port
+from cyclebound.golden.shmac.packet import (
+    CHANNELS,
+    DESTINATIONS,
+    Packet,
+    RequestPacket,
+    ResponsePacket,
+)
+from cyclebound.golden.shmac.tracking import Sight, Tracker
 from cyclebound.hdl.shmac.ram import MOST_WORDS
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
@@ -20,10 +28,12 @@ from cyclebound.sim.run.job import Job, simulate
 __all__ = ["run_rtl"]
 
 _BLOCK, _OWN = "shmac.grid", "user"
+_PACKETS = {"request": RequestPacket, "response": ResponsePacket}
 
 
 def run_rtl(setup: Setup, *, limit: int, bypass: bool = True,
             console: Callable[[Tile, int], None] | None = None,
+            tracker: Tracker | None = None,
             tell: Callable[[str, int, int], None] = lambda step, done, total: None,
             folder: Path | None = None) -> ShmacRun:
     """A run on `cyclebound.hdl.shmac.grid.Grid`. Raises `UserError`.
@@ -34,21 +44,20 @@ def run_rtl(setup: Setup, *, limit: int, bypass: bool = True,
         Cycles after which it is stopped.
     bypass : bool
         Cores reach their own RAM without the router.
+    tracker : Tracker, optional
+        Follows the packets.
     folder : Path or None
         Where the simulation keeps its files; None: a folder that is removed.
     """
-    sizes = set(setup.ram.values()) or {DEFAULT_RAM}
-    if len(sizes) > 1:
-        raise UserError("the RTL has one size of memory for all tiles, not "
-                        f"{min(sizes)} and {max(sizes)} bytes")
-    size = sizes.pop()
+    size = 4 * setup.words("the RTL")
     if size & size - 1 or size > 4 * MOST_WORDS:
         raise UserError("the RTL's memory must be a power of two of bytes, "
                         f"{4 * MOST_WORDS >> 20}M at most, not {size:,}")
     parameters = {
         "layout": list(setup.layout.rows), "words": size // 4, "bypass": bypass,
         "endian": "big" if setup.big_endian else "little",
-        "jump": [list(tile) for tile in sorted(setup.jump)]}
+        "jump": [list(tile) for tile in sorted(setup.jump)],
+        **({"tracked": True} if tracker is not None else {})}
     block = catalogue.load().find(_BLOCK)
     block = dataclasses.replace(
         block, configurations={"own": Configuration(parameters)}, testbenches=(
@@ -61,7 +70,27 @@ def run_rtl(setup: Setup, *, limit: int, bypass: bool = True,
     with contextlib.ExitStack() as stack:
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        return _simulated(block, parameters, setup, limit, console, tell, folder)
+        done = _simulated(block, parameters, setup, limit, console, tell, folder)
+        if tracker is not None:
+            for sight in _sights(folder / "sights.txt", setup.layout.tiles()):
+                tracker.see(sight)
+        return done
+
+
+def _sights(path: Path, tiles: list[Tile]) -> Iterator[Sight]:
+    """Each packet on offer in a cycle, as `cyclebound.tb.shmac.grid_user` wrote it."""
+    packets: dict[tuple[str, str], Packet] = {}
+    with path.open() as lines:
+        for line in lines:
+            channel, cycle, place, taken, *said = line.split(maxsplit=4)
+            packet = packets.get((channel, said[0]))
+            if packet is None:
+                fields = dict(zip(CHANNELS[channel], json.loads(said[0]), strict=True))
+                packet = packets[channel, said[0]] = _PACKETS[channel](**{
+                    name: tuple(value) if name in DESTINATIONS.values() else value
+                    for name, value in fields.items()})
+            tile, port = divmod(int(place), len(Port) + 1)
+            yield Sight(int(cycle), tiles[tile], port, packet, taken == "1")
 
 
 def _simulated(block, parameters, setup: Setup, limit: int,

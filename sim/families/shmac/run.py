@@ -1,4 +1,4 @@
-"""Programs on a SHMAC grid: what each tile gets, and a run of all of them on the functional model.
+"""Programs on a SHMAC grid: what each tile gets, and a run of all of them on a model.
 
 On the RTL: `cyclebound.sim.families.shmac.rtl`.
 """
@@ -8,15 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from cyclebound.golden.shmac.layout import Layout
-from cyclebound.golden.shmac.system import System
+from cyclebound.golden.shmac.grid import GridModel
+from cyclebound.golden.shmac.layout import Kind, Layout
+from cyclebound.golden.shmac.system import DEFAULT_RAM, System
+from cyclebound.golden.shmac.tracking import Tracker
 from cyclebound.sim.base.errors import UserError
 from cyclebound.tools.shmac.program import Program
 
-__all__ = ["Setup", "ShmacRun", "TileResult", "run_model"]
+__all__ = ["CycleRun", "Setup", "ShmacRun", "TileResult", "run_cycles", "run_model"]
 
 Tile = tuple[int, int]
-_ROUNDS = 50_000  # between two reports of progress
+_ROUNDS, _CYCLES = 50_000, 5_000  # between two reports of progress
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,14 @@ class Setup:
         """The byte order of its programs."""
         return all(program.big_endian for program in self.programs.values())
 
+    def words(self, of: str) -> int:
+        """Of each memory, where all are of one size. Raises `UserError`, which says of what."""
+        sizes = set(self.ram.values()) or {DEFAULT_RAM}
+        if len(sizes) > 1:
+            raise UserError(f"{of} has one size of memory for all tiles, not "
+                            f"{min(sizes)} and {max(sizes)} bytes")
+        return sizes.pop() // 4
+
 
 @dataclass(frozen=True)
 class TileResult:
@@ -72,7 +82,7 @@ class TileResult:
     console : bytes
         What it wrote.
     cycles : int or None
-        Of the RTL, from the grid's start to its end, or to the end of the run.
+        From the grid's start to its end, or to the end of the run; None: there are none.
     """
 
     program: str
@@ -94,7 +104,7 @@ class ShmacRun:
     tiles : dict of TileResult
         Of the tiles with a program.
     rounds : int
-        What the clock showed at the end: rounds, or cycles of the RTL.
+        What the clock showed at the end: rounds, or cycles.
     seconds : float
         CPU time, of the RTL of its simulation.
     sent : dict of bytes
@@ -148,3 +158,95 @@ def run_model(setup: Setup, *, limit: int, seed: int | None = None,
             bytes(core.console))
     return ShmacRun(results, system.clock, seconds,
                     {tile: bytes(sent) for tile, sent in system.sent.items()})
+
+
+class CycleRun:
+    """A run on the golden model of the grid (`cyclebound.golden.shmac.grid`), a cycle at a time.
+
+    Parameters
+    ----------
+    bypass : bool
+        Cores reach their own memory without the router.
+    console : callable, optional
+        Called with a tile and a byte for each character that its program, or a UART, writes.
+    tracker : Tracker, optional
+        Follows the packets.
+
+    Attributes
+    ----------
+    grid : GridModel
+    cycle : int
+        How many there were.
+    """
+
+    def __init__(self, setup: Setup, *, bypass: bool = True,
+                 console: Callable[[Tile, int], None] | None = None,
+                 tracker: Tracker | None = None) -> None:
+        self.setup, self.cycle = setup, 0
+        self.grid = GridModel(setup.layout, words=setup.words("the model by cycles"),
+                              big_endian=setup.big_endian, bypass=bypass, jump=setup.jump)
+        for tile, program in setup.programs.items():
+            content = self.grid.rams[tile].content
+            for address, word in program.words.items():
+                content[(address & 0xFF_FFFF) // 4] = word
+        if tracker is not None:
+            self.grid.network.requests.watch = self.grid.network.responses.watch = tracker.see
+        self._console = console or (lambda tile, byte: None)
+        self._ended: dict[Tile, int] = {}
+        self._counts = {tile: [0, 0] for tile in setup.programs}  # instructions, exceptions
+        self._said = {tile: bytearray() for tile in setup.programs}
+        self._sent = {tile: bytearray() for tile in setup.layout.tiles(Kind.UART)}
+
+    @property
+    def ended(self) -> bool:
+        """Whether all programs have."""
+        return len(self._ended) == len(self.setup.programs)
+
+    def step(self) -> None:
+        """One cycle."""
+        grid, counts = self.grid, self._counts
+        for tile, shown in grid.step(run=self.setup.programs).items():
+            if shown.retired is not None and tile in counts:
+                counts[tile][0] += 1
+                counts[tile][1] += shown.retired.exception is not None
+        self.cycle += 1
+        for tile in self.setup.programs:
+            core = grid.tiles[tile]
+            if core.console is not None:
+                self._said[tile].append(core.console)
+                self._console(tile, core.console)
+            if core.exited and tile not in self._ended:
+                self._ended[tile] = self.cycle
+        for tile, sent in self._sent.items():
+            byte = grid.devices[tile].sent
+            if byte is not None:
+                sent.append(byte)
+                self._console(tile, byte)
+
+    def result(self, seconds: float) -> ShmacRun:
+        """What has become of all programs."""
+        results = {}
+        for tile, program in self.setup.programs.items():
+            core, ended = self.grid.tiles[tile], self._ended.get(tile)
+            instructions, exceptions = self._counts[tile]
+            results[tile] = TileResult(
+                program.name, None if ended is None else core.status, instructions, exceptions,
+                core.failed, "" if ended is not None else program.where(core.core.machine.pc),
+                bytes(self._said[tile]), self.cycle if ended is None else ended)
+        return ShmacRun(results, max(self._ended.values()) if self.ended else self.cycle, seconds,
+                        {tile: bytes(sent) for tile, sent in self._sent.items()})
+
+
+def run_cycles(setup: Setup, *, limit: int, bypass: bool = True,
+               console: Callable[[Tile, int], None] | None = None,
+               tracker: Tracker | None = None,
+               tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> ShmacRun:
+    """A run by cycles, as of `CycleRun`, until all programs have ended, or for ``limit`` cycles.
+    """
+    run = CycleRun(setup, bypass=bypass, console=console, tracker=tracker)
+    begun = time.process_time()
+    while not run.ended and run.cycle < limit:
+        run.step()
+        if run.cycle % _CYCLES == 0:
+            tell("cycles", run.cycle, limit)
+    return run.result(time.process_time() - begun)
