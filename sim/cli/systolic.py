@@ -60,9 +60,9 @@ def run(
     high, zero, pad, stride, padding, dilation, groups, window; for several layers NAME.weights and
     so on, in order. X.npy is an image (int8: channels x height x width), or rows x elements.
 
-    MODEL.onnx holds a chain of QLinearConv, QLinearMatMul, QGemm, MaxPool, Relu, Flatten, Reshape,
-    optionally between a QuantizeLinear and a DequantizeLinear. A node that is not supported is
-    refused by name.
+    MODEL.onnx holds a quantised network, a chain of layers: operators on whole numbers
+    (QLinearConv, QLinearMatMul, QGemm, ...), or in floating point between pairs of QuantizeLinear
+    and DequantizeLinear (QDQ). A node that is not supported is refused by name.
 
     Cycles count from the first command to the last result in memory. The prediction is exact for a
     memory with exactly --delay and --interval, and a bound for any faster one.

@@ -3,11 +3,12 @@
 What the accelerator cannot do is refused by the name of the layer or node, before anything runs.
 
 Ref: ONNX operators QLinearConv-10, QLinearMatMul-10/21, MaxPool-12, Relu-14, Flatten, Reshape,
-QuantizeLinear, DequantizeLinear; ``com.microsoft`` QGemm-1.
+QuantizeLinear, DequantizeLinear, Conv-11/22, MatMul-13, Gemm-13, AveragePool-19/22, Clip-13;
+``com.microsoft`` QGemm-1, QLinearAdd-1, QLinearAveragePool-1, QLinearSigmoid-1, QLinearSoftmax-1.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,9 @@ OPTIONS = ("weights", "bias", "multiplier", "shift", "low", "high", "zero", "pad
 _ELEMENTS = 1 << 26  # of a layer's image or result
 
 
+_INT8 = np.dtype(np.int8)
+
+
 @dataclass(frozen=True)
 class Model:
     """Layers one after the other, and what surrounds them outside the accelerator.
@@ -45,8 +49,10 @@ class Model:
         Of the result, as it is written.
     rows : bool
         The result is the rows of a product.
-    quantise, dequantise : (float, int) or None
-        Scale and zero point of an input, or a result, in floating point.
+    kind : dtype
+        Of the input, as its file must have it.
+    before, after : callable or None
+        What the host makes of the input for the first layer, and of the last layer's result.
     error : float
         Greatest relative error of a scale as multiplier / 2 ** shift; 0 where they are given so.
     """
@@ -58,24 +64,23 @@ class Model:
     rows: bool = False
     offset: int = 0
     made_offset: int = 0
-    quantise: tuple[float, int] | None = None
-    dequantise: tuple[float, int] | None = None
+    kind: np.dtype = _INT8
+    before: Callable[[Tensor], Tensor] | None = None
+    after: Callable[[Tensor], Tensor] | None = None
     error: float = 0.0
 
     def image(self, x: Tensor) -> NDArray[np.int8]:
         """The first layer's image from an input. Raises `UserError` where that is another's."""
-        kind = (np.dtype(np.float32) if self.quantise else
-                np.dtype(np.uint8 if self.offset else np.int8))
         if x.shape != self.shape:
             raise UserError(f"{self.name}: the input must be {_by(self.shape)}, not {_by(x.shape)}")
-        if x.dtype != kind and not (self.quantise and x.dtype == np.float64):
-            raise UserError(f"{self.name}: the input must hold {kind}, not {x.dtype}")
-        if self.quantise:
-            scale, zero = self.quantise
+        if x.dtype != self.kind and (x.dtype, self.kind) != (np.float64, np.float32):
+            raise UserError(f"{self.name}: the input must hold {self.kind}, not {x.dtype}")
+        if self.kind.kind == "f":
             if not np.isfinite(x).all():
                 raise UserError(f"{self.name}: the input must hold finite numbers")
-            x = np.clip(np.rint(np.divide(x, np.float32(scale))) + zero, -128 + self.offset,
-                        127 + self.offset)
+            x = x.astype(self.kind)
+        if self.before:
+            x = self.before(x)
         conv = self.layers[0].layer.convolution
         image = (x.astype(np.int64) - self.offset).astype(np.int8)
         if image.ndim == 2:  # rows of a product
@@ -87,10 +92,8 @@ class Model:
         if self.rows:
             made = made[:, :, 0].T
         values = made.astype(np.int64).reshape(self.made) + self.made_offset
-        if self.dequantise:
-            scale, zero = self.dequantise
-            return ((values - zero) * np.float32(scale)).astype(np.float32)
-        return values.astype(np.uint8 if self.made_offset else np.int8)
+        values = values.astype(np.uint8 if self.made_offset else np.int8)
+        return self.after(values) if self.after else values
 
 
 def _by(shape: Sequence[int]) -> str:

@@ -20,9 +20,11 @@ from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.families.systolic.models import fixed_point
 
-__all__ = ["Chain", "ConvolutionSizes", "Node", "by"]
+__all__ = ["VENDOR", "Chain", "ConvolutionSizes", "Node", "by"]
 
 Tensor = NDArray[np.generic]
+VENDOR = "com.microsoft"
+"""The domain of onnxruntime's own operators."""
 
 
 class ConvolutionSizes(TypedDict):
@@ -41,17 +43,24 @@ class ConvolutionSizes(TypedDict):
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the graph in plain data; ``name`` as in all errors."""
+    """A node of the graph in plain data; ``name`` as in all errors, ``domain`` None if no file has
+    such a node."""
 
     name: str
     op: str
-    domain: str
+    domain: str | None
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, object]
+    written: str = ""  # its operator in the file, where folding has made another of it
+
+    @property
+    def kind(self) -> str:
+        """Its operator, for errors."""
+        return self.written or self.op
 
     def refuse(self, what: str) -> UserError:
-        return UserError(f"node {self.name} ({self.op}): {what}")
+        return UserError(f"node {self.name} ({self.kind}): {what}")
 
 
 def by(array: Tensor) -> str:
@@ -85,9 +94,15 @@ class Chain:
     shape: tuple[int, ...]
     offset: int
     layers: list[Trained] = field(default_factory=list)
-    quantise: tuple[float, int] | None = None
-    dequantise: tuple[float, int] | None = None
     error: float = 0.0
+
+    @property
+    def rows(self) -> bool:
+        """Whether the tensor lies in memory as rows of elements, and not as an image."""
+        if len(self.shape) == 4:
+            return False
+        rows = math.prod(self.shape[:-1])
+        return not self.layers or self.layers[-1].layer.output == (rows, 1)
 
     def constant(self, node: Node, place: int, thing: str) -> Tensor | None:
         """An input of a node that must be known; None where it is left out."""
@@ -142,8 +157,8 @@ class Chain:
 
     def weights(self, node: Node, place: int, zero: int, thing: str, axis: int, axes: int
                 ) -> NDArray[np.int64]:
-        """Weights less their zero points, which must be of int8; their filters lie along ``axis``
-        of ``axes``.
+        """Weights less their zero points, of up to 9 bits; their filters lie along ``axis`` of
+        ``axes``.
         """
         array, zeros = self.constant(node, place, thing), self.constant(
             node, zero, f"zero point of {thing}")
@@ -161,11 +176,7 @@ class Chain:
         shape = [1] * array.ndim
         shape[axis] = -1
         zeros = _each(node, zeros, f"zero point of {thing}", array.shape[axis])
-        values = array.astype(np.int64) - zeros.astype(np.int64).reshape(shape)
-        if not -128 <= values.min() <= values.max() <= 127:
-            worst = max(values.min(), values.max(), key=abs)
-            raise node.refuse(f"{thing} less zero point must be -128 to 127, not {worst}")
-        return values
+        return array.astype(np.int64) - zeros.astype(np.int64).reshape(shape)
 
     def bias(self, node: Node, place: int, thing: str, filters: int, rows: int | None = None
              ) -> NDArray[np.int64]:
@@ -205,11 +216,18 @@ class Chain:
                made: tuple[int, int]) -> None:
         """Another layer; ``made`` is the zero point of its result, and the offset of that."""
         filters = len(weights)
-        exact = bias - pad * weights.reshape(filters, -1).sum(axis=1)
+        flat = weights.reshape(filters, -1)
+        exact = bias - pad * flat.sum(axis=1)
         if not -2**31 <= exact.min() <= exact.max() < 2**31:
             raise node.refuse("bias less zero point times weights must have 32 bits, not "
                               f"{max(exact.min(), exact.max(), key=abs)}")
-        points = [fixed_point(f"node {node.name} ({node.op})", float(scale)) for scale in scales]
+        ends = [exact + np.where((flat > 0) == up, flat * 127, flat * -128).sum(axis=1)
+                for up in (False, True)]
+        if not -2**31 <= ends[0].min() <= ends[1].max() < 2**31:
+            raise node.refuse("its sums must have 32 bits for any input, and may reach "
+                              f"{max(ends[0].min(), ends[1].max(), key=abs)}")
+        weights = self._split(node, convolution, weights)
+        points = [fixed_point(f"node {node.name} ({node.kind})", float(scale)) for scale in scales]
         self.error = max([self.error, *(
             abs(math.ldexp(multiplier, -shift) / float(scale) - 1)
             for (multiplier, shift), scale in zip(points, scales, strict=True))])
@@ -219,7 +237,7 @@ class Chain:
                           Scale(*points[0]) if alike else Scale(), pad=pad, zero=made[0],
                           scales=() if alike else tuple(points))
         except (TypeError, ValueError) as error:
-            raise UserError(f"node ({node.op}) {error}") from error
+            raise UserError(f"node ({node.kind}) {error}") from error
         self.layers.append(Trained(layer, weights.astype(np.int8), exact.astype(np.int32)))
         self.offset = made[1]
 
@@ -232,19 +250,55 @@ class Chain:
             raise node.refuse(f"there must be 1 image in a batch, not {self.shape[0]}")
         return self.shape[1], self.shape[2], self.shape[3]
 
-    def identity(self, node: Node) -> None:
-        """A layer that changes nothing, to which pooling or limits may belong."""
-        if len(self.shape) == 4:
+    def elementwise(self, node: Node) -> ConvolutionSizes:
+        """Sizes of a layer whose filters each see one element of one channel."""
+        if self.layers:
+            last = self.layers[-1].layer
+            channels, (height, width) = last.convolution.filters, last.output
+        elif len(self.shape) == 4:
             channels, height, width = self.pixels(node)
         else:
-            (height, channels), width = self.shape, 1
+            height, width, channels = math.prod(self.shape[:-1]), 1, self.shape[-1]
+        return {"height": height, "width": width, "channels": channels, "filters": channels,
+                "kernel": 1, "groups": channels}
+
+    def identity(self, node: Node) -> None:
+        """A layer that changes nothing, to which pooling or limits may belong."""
+        sizes = self.elementwise(node)
+        channels = sizes["channels"]
         try:
-            layer = Layer(Convolution(node.name, height, width, channels, channels, 1),
-                          depthwise=True)
+            layer = Layer(Convolution(node.name, **sizes))
         except ValueError as error:
-            raise UserError(f"node ({node.op}) {error}") from error
+            raise UserError(f"node ({node.kind}) {error}") from error
         self.layers.append(Trained(layer, np.ones((channels, 1, 1, 1), dtype=np.int8),
                                    np.zeros(channels, dtype=np.int32)))
+
+    def _split(self, node: Node, convolution: ConvolutionSizes, weights: NDArray[np.int64]
+               ) -> NDArray[np.int64]:
+        """Weights beyond int8 as sums of some within, for as many copies of each channel, which the
+        layer before makes."""
+        parts = max(-(-int(weights.max()) // 127), -(-int(-weights.min()) // 128), 1)
+        if parts == 1:
+            return weights
+        if not self.layers:
+            self.identity(node)
+        last = self.layers[-1]
+        before = last.layer.convolution
+        self.layers[-1] = Trained(replace(
+            last.layer, depthwise=False, scales=tuple(np.repeat(
+                np.array(last.layer.scales, dtype=object), parts, axis=0).tolist()),
+            convolution=replace(before, filters=before.filters * parts)),
+            np.repeat(last.weights, parts, axis=0), np.repeat(last.bias, parts))
+        split, rest = [], weights
+        for _ in range(parts):
+            split.append(np.clip(rest, -128, 127))
+            rest = rest - split[-1]
+        # after an image that was flattened, a channel has several elements
+        own = convolution["channels"] // before.filters
+        filters, elements, *kernel = weights.shape
+        convolution["channels"] *= parts
+        return np.stack([part.reshape(filters, elements // own, own, *kernel) for part in split],
+                        axis=2).reshape(filters, elements * parts, *kernel)
 
     def change(self, node: Node, change: Callable[[Layer], Layer]) -> None:
         """Replace the last layer by what ``change`` makes of it."""

@@ -1,0 +1,181 @@
+"""Networks as onnxruntime's quantizer writes them, in both forms, signed and unsigned.
+
+In pairs they are compared with the standard's evaluator, with halves rounded up; as operators of
+``com.microsoft``, which that has not, with onnxruntime. There weights keep within 7 bits
+(``reduce_range``): where a processor has AVX2 and no VNNI, onnxruntime's sums of two products
+saturate at 16 bits ("U8S8" in its pages on quantization).
+"""
+
+import itertools
+import logging
+
+import numpy as np
+import pytest
+from systolic.test_onnx_qdq import expected
+
+from cyclebound.golden.systolic.accelerator_plan import Device
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.families.systolic.run import run_model
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+quantization = pytest.importorskip("onnxruntime.quantization")
+pytestmark = pytest.mark.unit
+node = onnx.helper.make_node
+FORMS = quantization.QuantFormat.QDQ, quantization.QuantFormat.QOperator
+INT8, UINT8 = quantization.QuantType.QInt8, quantization.QuantType.QUInt8
+TYPES = (UINT8, UINT8), (UINT8, INT8), (INT8, INT8)  # of activations, of weights
+
+
+def some(rng, *shape):
+    return (rng.standard_normal(shape) / 2).astype(np.float32)
+
+
+def perceptron(rng):
+    return (4, 10), [
+        node("MatMul", ["x", "w1"], ["a"]), node("Add", ["a", "b1"], ["b"]),
+        node("Relu", ["b"], ["c"]), node("MatMul", ["c", "w2"], ["y"])], {
+            "w1": some(rng, 10, 7), "b1": some(rng, 7), "w2": some(rng, 7, 4)}
+
+
+def convolutions(rng):
+    return (1, 3, 8, 8), [
+        node("Conv", ["x", "w1", "b1"], ["a"], pads=[1, 1, 1, 1]), node("Relu", ["a"], ["b"]),
+        node("MaxPool", ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2]),
+        node("Conv", ["c", "w2", "b2"], ["d"], group=2), node("Relu", ["d"], ["e"]),
+        node("Flatten", ["e"], ["f"]), node("Gemm", ["f", "w3", "b3"], ["y"], transB=1)], {
+            "w1": some(rng, 6, 3, 3, 3), "b1": some(rng, 6), "w2": some(rng, 8, 3, 2, 2),
+            "b2": some(rng, 8), "w3": some(rng, 5, 72), "b3": some(rng, 5)}
+
+
+def averaged(rng):
+    return (1, 3, 8, 8), [
+        node("Conv", ["x", "w1"], ["a"]), node("Clip", ["a", "low", "high"], ["b"]),
+        node("AveragePool", ["b"], ["y"], kernel_shape=[2, 2], strides=[2, 2])], {
+            "w1": some(rng, 6, 3, 3, 3), "low": np.float32(0), "high": np.float32(6)}
+
+
+def classified(rng):
+    return (1, 3, 8, 8), [
+        node("Conv", ["x", "w1"], ["a"]), node("GlobalAveragePool", ["a"], ["b"]),
+        node("Reshape", ["b", "s"], ["c"]), node("Softmax", ["c"], ["y"])], {
+            "w1": some(rng, 6, 3, 3, 3), "s": np.array([1, -1])}
+
+
+def by_table(rng):
+    return (1, 3, 6, 6), [node("Conv", ["x", "w1"], ["a"]), node("Sigmoid", ["a"], ["y"])], {
+        "w1": some(rng, 6, 3, 3, 3)}
+
+
+def turned(rng):
+    return (1, 8, 8, 3), [
+        node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]), node("Conv", ["t", "w1"], ["a"]),
+        node("Transpose", ["a"], ["y"], perm=[0, 2, 3, 1])], {"w1": some(rng, 6, 3, 3, 3)}
+
+
+def batches(rng):
+    return (2, 5, 10), [
+        node("MatMul", ["x", "w1"], ["a"]), node("Relu", ["a"], ["b"]),
+        node("MatMul", ["b", "w2"], ["y"])], {"w1": some(rng, 10, 7), "w2": some(rng, 7, 4)}
+
+
+def shortcut(rng):
+    return (1, 3, 8, 8), [
+        node("Conv", ["x", "w1"], ["a"]), node("Conv", ["a", "w2"], ["b"]),
+        node("Add", ["a", "b"], ["y"])], {"w1": some(rng, 6, 3, 3, 3), "w2": some(rng, 6, 6, 1, 1)}
+
+
+def quantised(network, path, form, types, per_channel, seed=1):
+    """A network as the quantizer writes it, and an input for it."""
+    rng = np.random.default_rng(seed)
+    shape, nodes, constants = network(rng)
+    value, real = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        nodes, "net", [value("x", real, shape)], [value("y", real, None)],
+        [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()])
+    model = onnx.helper.make_model(graph, ir_version=10,
+                                   opset_imports=[onnx.helper.make_opsetid("", 21)])
+    given = path.with_name("given.onnx")
+    onnx.save(onnx.shape_inference.infer_shapes(model), given)
+
+    class Inputs(quantization.CalibrationDataReader):
+        def __init__(self):
+            self.left = 4
+
+        def get_next(self):
+            self.left -= 1
+            return {"x": some(rng, *shape) * 2} if self.left >= 0 else None
+
+    logging.disable(logging.WARNING)  # "please consider to run pre-processing"
+    try:
+        quantization.quantize_static(
+            given, path, Inputs(), quant_format=form, activation_type=types[0],
+            weight_type=types[1], per_channel=per_channel, reduce_range=True)
+    finally:
+        logging.disable(logging.NOTSET)
+    return onnx.load(path), some(rng, *shape) * 2
+
+
+def ways():
+    return itertools.product(FORMS, TYPES, (False, True))
+
+
+@pytest.mark.parametrize("network", [perceptron, convolutions, averaged, classified, by_table,
+                                     turned, batches])
+def test_a_network_of_the_quantizer_is_taken(network, tmp_path):
+    quiet = runtime.SessionOptions()
+    quiet.log_severity_level = 4
+    for form, types, per_channel in ways():
+        path = tmp_path / "net.onnx"
+        model, x = quantised(network, path, form, types, per_channel)
+        done = run_model(path, x, device=Device(4))
+        assert done.held
+        off = 1e-6
+        if form == quantization.QuantFormat.QDQ:
+            right = expected(model, x)
+        else:
+            right = runtime.InferenceSession(model.SerializeToString(), quiet, providers=[
+                "CPUExecutionProvider"]).run(None, {"x": x})[0]
+        if network is averaged or form == quantization.QuantFormat.QOperator:
+            # one step, of a half: of 4 values' average a quarter are one, but for the error of a
+            # float, which decides in what is right here
+            constants = {each.name: onnx.numpy_helper.to_array(each)
+                         for each in model.graph.initializer}
+            last = next(each for each in reversed(model.graph.node)
+                        if each.op_type == "DequantizeLinear")
+            off = constants[last.input[1]] * 1.01
+        assert right.shape == done.result.shape
+        assert abs(right - done.result).max() <= off, (form, types, per_channel)
+        assert (abs(right - done.result) < 1e-6).mean() > (0.7 if network is averaged else 0.9)
+        assert len(np.unique(done.result)) > 2
+
+
+def test_a_shortcut_is_refused_with_its_reason(tmp_path):
+    for form, types, per_channel in ways():
+        quantised(shortcut, tmp_path / "net.onnx", form, types, per_channel)
+        with pytest.raises(UserError, match=(
+                r"^node Add.*: its second term, .*, must be a constant that a DequantizeLinear "
+                r"reads: the sum of two tensors that are computed \(a shortcut with scales of its "
+                r"own\) is not supported$" if form == quantization.QuantFormat.QDQ else
+                r"^node QLinearConv.*: it must read .*, and no other node, .*")):
+            run_model(tmp_path / "net.onnx", engine="plan")
+
+
+@pytest.mark.cosim
+@pytest.mark.parametrize("form", FORMS)
+def test_a_network_of_the_quantizer_on_the_rtl(form, tmp_path):
+    """Weights of 9 bits after their zero point, pooling, an average: on the RTL of the catalogue's
+    smallest accelerator."""
+
+    def small(rng):
+        _, nodes, constants = averaged(rng)
+        return (1, 2, 5, 5), nodes, {**constants, "w1": some(rng, 3, 2, 2, 2)}
+
+    path = tmp_path / "net.onnx"
+    _, x = quantised(small, path, form, (UINT8, UINT8), False)
+    device = Device(2, a_depth=32, b_depth=32, bias_depth=8, c_depth=32, sums_depth=16)
+    done = run_model(path, x, device=device, engine="rtl")
+    assert done.held
+    assert done.cycles == done.planned
+    assert np.array_equal(done.result, run_model(path, x, device=device).result)
+    assert len(np.unique(done.result)) > 2
