@@ -29,7 +29,7 @@ from cyclebound.golden.shmac.address_map import (
     tile_of,
 )
 from cyclebound.golden.shmac.layout import Kind, Layout
-from cyclebound.golden.shmac.machine import CoreAccess, Machine
+from cyclebound.golden.shmac.machine import CoreAccess, Machine, MemoryPort
 
 __all__ = ["DEFAULT_RAM", "CoreState", "System"]
 
@@ -113,6 +113,8 @@ class System:
         Bytes that the UARTs are to receive.
     clock : int
         Rounds since the beginning.
+    ports : dict of MemoryPort
+        What the accesses of each core do.
     """
 
     def __init__(self, layout: Layout, *, big_endian: bool = True,
@@ -131,7 +133,7 @@ class System:
         self.sent = {tile: bytearray() for tile in layout.tiles(Kind.UART)}
         self.received: dict[Tile, deque[int]] = {tile: deque() for tile in self.sent}
         self.clock = 0
-        self._ports = {tile: _Port(self, tile) for tile in self.cores}
+        self.ports: dict[Tile, MemoryPort] = {tile: _Port(self, tile) for tile in self.cores}
 
     def load(self, words: Mapping[int, int]) -> None:
         """Put words into the memories. Raises `ValueError` for an address without memory."""
@@ -141,6 +143,12 @@ class System:
             if memory is None or address % 4 or index >= len(memory):
                 raise ValueError(f"there is no memory at {address:#x}")
             memory[index] = word & _MASK
+
+    def unreserve(self, addresses: Iterable[int]) -> None:
+        """These words have been written: no core has reserved them any longer."""
+        words = {(tile_of(address), address & _LOCAL) for address in addresses}
+        self.reserved = {who: word for who, word in self.reserved.items()
+                         if (who[0], word) not in words}
 
     def start(self, tile: Tile) -> None:
         """From now on, the core of this tile runs, from its bootstrap on."""
@@ -154,7 +162,7 @@ class System:
     def step(self, tile: Tile) -> None:
         """One instruction of this tile's core."""
         core = self.cores[tile]
-        retired = core.machine.step(self._ports[tile])
+        retired = core.machine.step(self.ports[tile])
         core.instructions += 1
         if retired.exception is not None:
             core.exceptions += 1
@@ -181,7 +189,7 @@ class System:
 
     def _in_order(self, tiles: list[Tile], last: int) -> None:
         """Rounds of these cores, until one of them ends."""
-        turns = [(self.cores[tile], self.cores[tile].machine.step, self._ports[tile])
+        turns = [(self.cores[tile], self.cores[tile].machine.step, self.ports[tile])
                  for tile in tiles]
         ended = False
         while not ended and self.clock < last:

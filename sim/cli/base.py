@@ -37,7 +37,7 @@ GROUPS = {
     "noc": ("cyclebound.sim.cli.noc",
             "Applications that share local memories, a network and DDR3: allocate them."),
     "shmac": ("cyclebound.sim.cli.shmac",
-              "C programs on SHMAC's grids of tiles: compile, run, disassemble, bound."),
+              "C programs on SHMAC's grids of tiles: compile, run, debug, bound."),
     "simd": ("cyclebound.sim.cli.simd",
              "Kernels in assembly for the SIMD accelerator: assemble, disassemble, run."),
     "system": ("cyclebound.sim.cli.system",

@@ -8,42 +8,41 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cyclebound.golden.shmac.address_map import LOCAL_BITS
-from cyclebound.golden.shmac.layout import Kind
 from cyclebound.golden.shmac.tracking import TYPES, Track, Tracker
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.print_table import print_table
-from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
+from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console, progress_bars
+from cyclebound.sim.cli.shmac_gdb import gdb
 from cyclebound.sim.cli.shmac_wcet import wcet
 from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.shmac.files import (
-    SOURCES,
     compiled,
-    load_configuration,
-    load_layout,
     load_program,
     program_file,
 )
 from cyclebound.sim.families.shmac.options import (
     RAM_TEXT,
     CompilerName,
+    ConfigurationFile,
     Defines,
     Endian,
+    GridLayout,
+    Lines,
     Optimization,
     ProgramFile,
+    ProgramOfAll,
     Ram,
     maker,
     ram_of,
+    setup_of,
     target_of,
     tile_named,
 )
 from cyclebound.sim.families.shmac.rtl import run_rtl
-from cyclebound.sim.families.shmac.run import Setup, ShmacRun, run_cycles, run_model
+from cyclebound.sim.families.shmac.run import ShmacRun, run_cycles, run_model
 from cyclebound.sim.families.shmac.tracks import choice_of, flows, packet_trace
-from cyclebound.tools.shmac.configuration import Configuration
 from cyclebound.tools.shmac.disassembler import listing
 from cyclebound.tools.shmac.installed import PROGRAMS, program_path
-from cyclebound.tools.shmac.program import Program
 
 _NAMES = {"functional": "functional model", "cycle": "model by cycles", "rtl": "RTL"}
 _TRACKED = 100_000  # packets that are kept
@@ -52,20 +51,14 @@ shmac = Commands(no_args_is_help=True, help=GROUPS["shmac"][1])
 app.add_typer(shmac, name="shmac")
 
 shmac.command()(wcet)
+shmac.command()(gdb)
 
 
 @shmac.command()
 def run(
-    program: Annotated[str | None, typer.Argument(
-        metavar="PROGRAM", help="C (.c), assembly language (.s), an ELF file, or the name of a "
-        "program that is installed; for all cores that --configuration gives none.")] = None,
-    grid: Annotated[str, typer.Option(
-        "--grid", "-g", metavar="LAYOUT", help="A file with a character for each tile, or its rows "
-        "with / between them: P core with RAM, R RAM, L RAM with LL/SC unit, J jump, C clock, U "
-        "UART, . router only.")] = "P",
-    configuration: Annotated[Path | None, typer.Option(
-        "--configuration", "-c", metavar="FILE", help="Which tile has which program and memory: "
-        "lines as `1,2: program = sort.c`, `*: ram = 128K`.")] = None,
+    program: ProgramOfAll = None,
+    grid: GridLayout = "P",
+    configuration: ConfigurationFile = None,
     tiles: Annotated[list[str] | None, typer.Option(
         "--tile", "-t", metavar="ROW,COLUMN", help="Only this core gets PROGRAM; may be repeated."
         )] = None,
@@ -136,48 +129,10 @@ def run(
     if chart is not None and chart.suffix not in FORMATS:
         raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
     tracker = Tracker(map(choice_of, track), most=_TRACKED) if track else None
-    layout = load_layout(grid)
-    given = Configuration()
-    if configuration is not None:
-        given = load_configuration(configuration, layout)
-    size = ram_of(ram)
-    cores = layout.tiles(Kind.CORE)
-    chosen = [tile_named(text) for text in tiles or ()]
-    for tile in chosen:
-        if tile not in cores:
-            raise UserError(f"--tile {tile[0]},{tile[1]} has no core in this grid")
-    if chosen and program is None:
-        raise UserError("--tile is for PROGRAM, and there is none")
-    sizes = {tile: given.ram.get(tile, size) for tile in layout.tiles()
-             if (kind := layout.kind(tile)) is not None and kind.has_memory}
-    make = maker(compiler, optimize, defines)
-    programs: dict[tuple[int, int], Program] = {}
-    files = {tile: configuration.parent / name for tile, name in given.programs.items()
-             if configuration is not None}
     with progress_bars() as tell:
-        if program is not None:
-            path = program_file(program)
-            if path.suffix in SOURCES:
-                for tile in chosen or cores:
-                    files.setdefault(tile, path)
-            else:  # it says itself for which
-                linked = load_program(path, target_of((0, 0), 1 << LOCAL_BITS, endian), make).tile
-                if linked not in (chosen or cores):
-                    raise UserError(f"{path} is linked for tile ({linked[0]}, {linked[1]}), which "
-                                    + ("--tile does not name" if chosen else "has no core here"))
-                files[linked] = path
-        if not files:
-            raise UserError("there is no program: name one, or a --configuration that does"
-                            if cores else "there is no core P in this grid")
-        for number, (tile, path) in enumerate(files.items()):
-            tell("programs", number, len(files))
-            loaded = load_program(path, target_of(tile, sizes[tile], endian), make)
-            if loaded.tile != tile:
-                raise UserError(f"{path} is linked for tile ({loaded.tile[0]}, {loaded.tile[1]}), "
-                                f"not for ({tile[0]}, {tile[1]})")
-            programs[tile] = loaded
-        setup = Setup(layout, programs, sizes, given.jump)
-        lines = _Lines(tell, many=len(programs) > 1, silent=as_json)
+        setup = setup_of(program, grid, configuration, [tile_named(text) for text in tiles or ()],
+                         ram, endian, maker(compiler, optimize, defines), tell)
+        lines = Lines(tell.console.print, many=len(setup.programs) > 1, silent=as_json)
         if model == "rtl":
             done = run_rtl(setup, limit=limit, bypass=bypass, console=lines, tracker=tracker,
                            tell=tell)
@@ -206,34 +161,6 @@ def run(
             _show_flows(tracker, written)
     if done.failed:
         raise typer.Exit(1)
-
-
-class _Lines:
-    """What programs print, line by line; if there are many, each line with its tile."""
-
-    def __init__(self, tell: Progress, *, many: bool, silent: bool) -> None:
-        self._tell, self._many, self._silent = tell, many, silent
-        self._begun: dict[tuple[int, int], bytearray] = {}
-
-    def __call__(self, tile: tuple[int, int], byte: int) -> None:
-        line = self._begun.setdefault(tile, bytearray())
-        if byte != 10:
-            line.append(byte)
-        if byte == 10 or len(line) >= 1 << 16:
-            self._print(tile)
-
-    def _print(self, tile: tuple[int, int]) -> None:
-        if not self._silent:
-            text = self._begun[tile].decode("utf-8", "replace")
-            self._tell.console.print(f"({tile[0]}, {tile[1]}) {text}" if self._many else text,
-                                     highlight=False, soft_wrap=True)
-        self._begun[tile].clear()
-
-    def end(self) -> None:
-        """Print lines that have not ended."""
-        for tile, line in self._begun.items():
-            if line:
-                self._print(tile)
 
 
 def _show(done: ShmacRun, limit: int, *, model: str, unit: str) -> None:

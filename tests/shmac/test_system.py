@@ -217,7 +217,7 @@ def test_the_unit_for_locks_is_the_model_of_reservations():
     rng = random.Random(1)
     other = SharedMemory({tile_base(1, 1) + at: 0 for at in range(0, 32, 4)})
     system = System(GRID)
-    ports = {tile: system._ports[tile] for tile in system.cores}
+    ports = {tile: system.ports[tile] for tile in system.cores}
     successes = 0
     for _ in range(5000):
         tile = rng.choice(list(ports))

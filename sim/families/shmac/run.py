@@ -15,7 +15,7 @@ from cyclebound.golden.shmac.tracking import Tracker
 from cyclebound.sim.base.errors import UserError
 from cyclebound.tools.shmac.program import Program
 
-__all__ = ["CycleRun", "Setup", "ShmacRun", "TileResult", "run_cycles", "run_model"]
+__all__ = ["CycleRun", "Setup", "ShmacRun", "TileResult", "run_cycles", "run_model", "started"]
 
 Tile = tuple[int, int]
 _ROUNDS, _CYCLES = 50_000, 5_000  # between two reports of progress
@@ -127,6 +127,16 @@ class ShmacRun:
         return any(tile.status != 0 for tile in self.tiles.values())
 
 
+def started(setup: Setup, *, console: Callable[[Tile, int], None] | None = None) -> System:
+    """The functional model with all programs, of which none has executed an instruction."""
+    system = System(setup.layout, big_endian=setup.big_endian, ram=setup.ram, jump=setup.jump,
+                    console=console)
+    for tile, program in setup.programs.items():
+        system.load(program.words)
+        system.start(tile)
+    return system
+
+
 def run_model(setup: Setup, *, limit: int, seed: int | None = None,
               console: Callable[[Tile, int], None] | None = None,
               tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> ShmacRun:
@@ -139,11 +149,7 @@ def run_model(setup: Setup, *, limit: int, seed: int | None = None,
     seed : int, optional
         Cores execute their instructions in random order.
     """
-    system = System(setup.layout, big_endian=setup.big_endian, ram=setup.ram, jump=setup.jump,
-                    console=console)
-    for tile, program in setup.programs.items():
-        system.load(program.words)
-        system.start(tile)
+    system = started(setup, console=console)
     rng = None if seed is None else Random(seed)
     begun = time.process_time()
     while not system.run(min(_ROUNDS, limit - system.clock), rng=rng) and system.clock < limit:
