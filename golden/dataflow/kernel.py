@@ -9,7 +9,8 @@ known when it is mapped::
         y[tid] = a * x[tid] + y[tid]
 
 There are assignments, loads and stores, ``if`` and ``else``, ``for`` over a range of constants,
-``while`` with a condition that is known each time,
+``while`` with a condition that is known each time, both with other limits where a bound on their
+iterations is stated (`bounded`), ``break``, ``continue``,
 ``return`` without a value, arithmetic, comparisons, ``and``, ``or``, ``not``, conditional
 expressions, and the functions of `FUNCTIONS`. What each of them means is said in docs/dataflow.md,
 and `golden.dataflow.plain` does it: Python calls the function for one thread after the other.
@@ -19,14 +20,17 @@ import ast
 import inspect
 import os
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FUNCTIONS", "Float", "Floats", "Int", "Ints", "Kernel", "KernelError", "kernel"]
+__all__ = ["FUNCTIONS", "LOOP", "Float", "Floats", "Int", "Ints", "Kernel", "KernelError", "kernel"]
 
-FUNCTIONS = ("abs", "bool", "float", "float32", "fma", "idiv", "int", "int32", "leu", "ltu", "max",
-             "min", "range", "round", "shr", "sqrt")
+FUNCTIONS = ("abs", "bool", "bounded", "float", "float32", "fma", "idiv", "int", "int32", "leu",
+             "ltu", "max", "min", "range", "round", "shr", "sqrt")
+
+
+LOOP = "!"  # begins the names of arrays without words: an access says that a loop went on
 
 
 class Ints:
@@ -102,6 +106,16 @@ class Kernel:
         """The error for a node of the tree."""
         return KernelError(self.file, node.lineno, self.name, what,
                            node.col_offset + 1 if self.columns else 0)
+
+    def check_loops(self, faults: Iterable[tuple[str, int, int]]) -> None:
+        """Raise the `KernelError` for a loop that went on after the bound that is stated for it:
+        an access (array, thread, index) that only such a loop makes."""
+        for name, thread, _ in faults:
+            if name.startswith(LOOP):
+                line, column, most = map(int, name.removeprefix(LOOP).split("."))
+                raise KernelError(self.file, line, self.name, f"the loop goes on after {most} "
+                                  f"iteration{'s' * (most > 1)}, its stated bound, in thread "
+                                  f"{thread}", column if self.columns else 0)
 
     def __call__(self, *arguments, **named):
         """Call the kernel's function for one thread."""

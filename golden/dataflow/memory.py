@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from cyclebound.golden.dataflow.kernel import Floats, Kernel
+from cyclebound.golden.dataflow.kernel import LOOP, Floats, Kernel
 
 __all__ = ["array_bits", "kernel_arrays", "typed_arrays", "with_spills"]
 
@@ -84,13 +84,14 @@ def typed_arrays(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, 
 
 def with_spills(names: Iterable[str], arrays: Mapping[str, np.ndarray],
                 threads: int) -> dict[str, np.ndarray]:
-    """The arrays, as uint32, and what parts leave for each other: a word for each thread.
+    """The arrays, as uint32, and what parts leave for each other: a word for each thread; and an
+    array without words for each loop whose bound is stated.
 
     Raises `ValueError` if one of those that the kernel accesses is missing.
     """
     memory = {name: array_bits(name, array) for name, array in arrays.items()}
     for name in names:
-        if not name.startswith(("$", "#")) and name not in memory:
+        if not name.startswith(("$", "#", LOOP)) and name not in memory:
             raise ValueError(f"there is no array {name}, which the kernel accesses")
-        memory.setdefault(name, np.zeros(threads, np.uint32))
+        memory.setdefault(name, np.zeros(0 if name.startswith(LOOP) else threads, np.uint32))
     return memory

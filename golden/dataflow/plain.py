@@ -8,13 +8,13 @@ function's literals are made into such numbers before, so that sums of these wra
 import ast
 import copy
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from cyclebound.golden.dataflow.compute_unit import evaluate
-from cyclebound.golden.dataflow.kernel import Float, Floats, Kernel
+from cyclebound.golden.dataflow.kernel import LOOP, Float, Floats, Kernel
 from cyclebound.golden.dataflow.operations import Operation
 
 __all__ = ["Single", "Whole", "run_plainly"]
@@ -217,14 +217,52 @@ def _range(*bounds):
     return map(Whole, range(*map(int, bounds)))
 
 
+class _ExceededError(Exception):
+    """A loop goes on after its stated bound."""
+
+
+def _bounded(values: Iterable, most, name: str) -> Iterator:
+    """These values, but not more than there may be."""
+    for count, value in enumerate(values):
+        if count == int(most):
+            raise _ExceededError(f"{LOOP}{name}.{int(most)}")
+        yield value
+
+
+def _while(condition: Callable[[], object]) -> Iterator[None]:
+    while condition():
+        yield
+
+
 class _Literals(ast.NodeTransformer):
-    """Numbers become numbers of 32 bits, and a quotient, also of two bools, is a float."""
+    """Numbers become numbers of 32 bits; a quotient, also of two bools, is a float; loops with a
+    stated bound ask for it."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         if isinstance(node.op, ast.Div):
             return ast.copy_location(ast.Call(ast.Name("?divided", ast.Load()),
                                               [node.left, node.right], []), node)
+        return node
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        match node.iter:
+            case ast.Call(func=ast.Name(id="bounded"), args=arguments):
+                place = ast.Constant(f"{node.lineno}.{node.col_offset + 1}")
+                arguments.append(ast.copy_location(place, node))
+        self.generic_visit(node)
+        return node
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        """A loop over what its condition allows, if its bound is stated."""
+        match node.test:
+            case ast.Call(func=ast.Name(id="bounded"), args=[test, most]):
+                none = ast.arguments([], [], None, [], [], None, [])
+                turns = ast.Call(ast.Name("?while", ast.Load()), [ast.Lambda(none, test)], [])
+                over = ast.Call(ast.Name("bounded", ast.Load()), [turns, most], [])
+                loop = ast.For(ast.Name("?turn", ast.Store()), over, node.body, node.orelse)
+                return self.visit_For(ast.fix_missing_locations(ast.copy_location(loop, node)))
+        self.generic_visit(node)
         return node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
@@ -257,7 +295,7 @@ def _function_of(kernel: Kernel) -> Callable[..., None]:
 
 
 _FUNCTIONS = {
-    "?whole": Whole, "?single": Single, "range": _range,
+    "?whole": Whole, "?single": Single, "range": _range, "bounded": _bounded, "?while": _while,
     "?real": lambda x: Single(_float(x)), "?divided": lambda a, b: Single(_float(a) / _float(b)),
     "round": lambda x: _to_whole(Single(np.rint(x.number)) if isinstance(x, Single) else x),
     "sqrt": lambda x: Single(np.sqrt(_float(x))),
@@ -307,7 +345,8 @@ def run_plainly(kernel: Kernel, memory: Mapping[str, np.ndarray], threads: int, 
                 **constants: float) -> list[tuple[str, int, int]]:
     """Run the kernel; arrays of ``memory`` (uint32) are changed in place.
 
-    Returns the accesses outside of their arrays, which are not made: array, thread, index.
+    Returns the accesses outside of their arrays, which are not made: array, thread, index. Of a
+    thread whose loop goes on after its stated bound, that is the last (`Kernel.check_loops`).
     """
     run = _function_of(kernel)
     faults: list[tuple[str, int, int]] = []
@@ -320,6 +359,9 @@ def run_plainly(kernel: Kernel, memory: Mapping[str, np.ndarray], threads: int, 
             for array in arrays.values():
                 array.thread = thread
             named = {**arrays, **given}
-            run(**{kernel.thread: Whole(thread)}, **{name: named[name]
-                                                     for name in kernel.parameters})
+            try:
+                run(**{kernel.thread: Whole(thread)}, **{name: named[name]
+                                                         for name in kernel.parameters})
+            except _ExceededError as loop:
+                faults.append((str(loop), thread, thread))
     return faults

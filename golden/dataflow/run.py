@@ -37,7 +37,7 @@ class Layout:
         """The layout of these arrays, one after the other from word 0 on."""
         buffers, base = {}, 0
         for name, array in arrays.items():
-            buffers[name] = base, len(array)
+            buffers[name] = base if len(array) else 0, len(array)
             base += len(array)
         return cls(buffers)
 

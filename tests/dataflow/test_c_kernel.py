@@ -229,6 +229,48 @@ LOOPED = {
 }
 
 
+BOUNDED = {
+    "while": "int k = i & 255;\n#pragma loopbound max 8\nwhile (k > 1) { k /= 2; c[t] += k; }",
+    "for": "#pragma loopbound min 0 max 3\nfor (int k = 0; k < (j & 3); k++) c[t] += k * i + 1;",
+    "do": "int k = i & 7, l = 0;\n#pragma loopbound max (n + 15)\n"
+        "do { l += k; k--; } while (k > 0); "
+          "c[t] = l;",
+    "exits": (
+        "int k, l = i & 63;\n#pragma loopbound max 9 // as many\nfor (k = 0; l; k++) { if (l & 1) {"
+        " l--; continue; } l >>= 1; if (k > 4) break; if (l == 9) return; } c[t] = 100 * k + l;"),
+    "nested": (
+        "#define MOST 7\n#pragma loopbound max MOST\nfor (int k = i & 7; k > 0; k--)\n"
+        "    #pragma loopbound max MOST\n\n"
+        "    /* the inner one */ for (uint l = q & 7; l < k; l += 2) "
+        "{ c[t] += l + 10 * k; if (l == 5) break; }"),
+    "without a sign": "uint k = p & 15, l = 0;\n#pragma loopbound max 15\nwhile (l < k) { l += 1 + "
+                      "(l & 1); w[t] += l; }",
+    "floats": "float k = fabs(r); int l = 0; if (k < 1e6f && k > 1e-6f) {\n#pragma unroll\n"
+              "#pragma loopbound max 40\n"
+              "while (k > 1.0f) { k *= 0.5f; l++; } } z[t] = k; c[t] = l;",
+    "what is known": "#pragma loopbound max 4\nfor (int k = 0; k < 4; k++) c[t] += a[k];",
+    "a loop that ends at once": "#pragma loopbound max 2\nwhile (0) c[t] = 1;\nw[t] = 2;",
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("what", BOUNDED)
+def test_loops_with_a_stated_bound_are_cs(what, tmp_path):
+    agree(BOUNDED[what], tmp_path)
+
+
+def test_a_loop_that_exceeds_its_bound_is_an_error():
+    """With line and column of the loop."""
+    found = c_kernels(f"{HEAD}#pragma loopbound max 6\n  for (int k = 0; k < (i & 7); k++) "
+                      "c[t] += k;\n}\n", "f.cl")["f"]
+    _, outside = interpret_all(compile_segments(found, **GIVEN), hard(), THREADS)
+    place = int(np.flatnonzero(hard()["a"] & 7 == 7)[0])
+    with pytest.raises(KernelError, match=(
+            r"^f.cl, line 5, column 3: kernel f: the loop goes on after 6 iterations, its stated "
+            rf"bound, in thread {place}$")):
+        found.check_loops(outside)
+
+
 @needs_compiler
 @pytest.mark.parametrize("what", BODIES | LOOPED)
 def test_statements_are_cs(what, tmp_path):
@@ -488,9 +530,12 @@ def test_a_kernel_in_c_has_no_function_of_python(in_c):
     ("return 1;", 1, "return of a value cannot be mapped"),
     ("for (;;) c[t] = 1;", 1, "a kernel must have 4096 iterations at most"),
     ("while (i) c[t] = 1;", 1, ("a loop cannot be mapped unless its condition is known when the "
-     "kernel is mapped")),
+     "kernel is mapped, or the most iterations are stated: #pragma loopbound max 32")),
     ("for (int k = 0; k < i; k++) c[t] = 1;", 1, ("a loop cannot be mapped unless its condition is "
-     "known when the kernel is mapped")),
+     "known when the kernel is mapped, or the most iterations are stated: #pragma loopbound max "
+     "32")),
+    ("#pragma loopbound max 0.5f\nwhile (i) i--;", 23,
+     "the bound of a loop must be an integer, not float"),
     ("while (1) ;", 1, "a kernel must have 4096 iterations at most"),
     ("for (int k = 0; k < 5000; k++) c[t] = 1;", 1,
      "a kernel must have 4096 iterations at most"),
@@ -517,6 +562,14 @@ def test_refusals_name_line_column_and_construct(line, column, message):
      "expression in parentheses")),
     ("#define A\n", ("line 1, column 9: A: a #define must be a number, a name, or an expression in "
      "parentheses")),
+    ("void f(void) {\n#pragma loopbound max 3\n;}",
+     "line 2, column 1: #pragma loopbound must be right before a loop"),
+    ("  #pragma loopbound max 3",
+     "line 1, column 3: #pragma loopbound must be right before a loop"),
+    *((f"void f(int i) {{\n#pragma loopbound {wrong}\nwhile (i);}}",
+       ("line 2, column 1: #pragma loopbound must be max and a number, a name, or an expression in "
+        "parentheses"))
+      for wrong in ("3", "", "max", "max 3 + 4", "min 3", "min 1 mox 3")),
     ("#define A (1 +)\n", "line 1: no C: Invalid expression"),
     ("#define A /* of\n more */ 1\n", "line 1, column 11: a comment after # must end in its line"),
     ("/* endless", "line 1, column 1: a comment has no end"),

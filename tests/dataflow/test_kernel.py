@@ -137,8 +137,28 @@ def test_accesses_outside_are_not_made():
 
 
 @pytest.mark.parametrize(("line", "message"), [
-    ("while tid: pass",
-     "a loop cannot be mapped unless its condition is known when the kernel is mapped"),
+    ("while tid: pass", ("a loop cannot be mapped unless its condition is known when the kernel is "
+     r"mapped, or the most iterations are stated: while bounded\(x > 1, 32\)")),
+    ("while bounded(tid, tid): pass",
+     "the bound of a loop must be a constant integer from 1 to 4096"),
+    ("while bounded(tid, 0): pass",
+     "the bound of a loop must be a constant integer from 1 to 4096, not 0"),
+    ("while bounded(tid, 4097): pass",
+     "the bound of a loop must be a constant integer from 1 to 4096, not 4097"),
+    ("for k in bounded(range(tid), 1.5): a[tid] = k",
+     "the bound of a loop must be a constant integer from 1 to 4096, not 1.5"),
+    ("for k in bounded(range(b[tid]), 3): a[tid] = k", "a range is of integers"),
+    ("for k in bounded(range(0, tid, tid), 3): a[tid] = k",
+     "the step of a range must be a constant integer other than 0"),
+    ("for k in bounded(range(0, tid, 0), 3): a[tid] = k",
+     "the step of a range must be a constant integer other than 0"),
+    ("for k in bounded(range(tid), 3): n = k", "parameter n cannot be assigned to"),
+    ("for n in bounded(range(tid), 3): a[tid] = n", "parameter n cannot be assigned to"),
+    ("while bounded(tid): pass", (r"bounded is for loops: for k in range\(8\), for k in "
+     r"bounded\(range\(x\), 8\), while bounded\(x > 1, 8\)")),
+    ("a[tid] = bounded(tid, 3)", (r"bounded is for loops: for k in range\(8\), for k in "
+     r"bounded\(range\(x\), 8\), while bounded\(x > 1, 8\)")),
+    ("bounded = 3", "bounded cannot be assigned to, for it is a function of the language"),
     ("while True: pass", "a kernel must have 4096 iterations at most"),
     ("print(tid)", r"'print\(tid\)' cannot be mapped"),
     ("a[tid] = [1]", "a list cannot be mapped"),
@@ -175,13 +195,14 @@ def test_accesses_outside_are_not_made():
     ("min = 3", "min cannot be assigned to, for it is a function of the language"),
     ("a[tid] = a", "array a needs an index here"),
     ("for k in range(a[0]): a[tid] = k", (r"a loop over range\(a\[0\]\) cannot be mapped: its "
-     "bounds must be a range of constants")),
+     r"bounds must be a range of constants, or the most iterations stated: "
+     r"bounded\(range\(x\), 32\)")),
     ("for k in range(0, 3, 0): a[tid] = k", r"range\(\) arg 3 must not be zero"),
     ("for k in range(10000): a[tid] = k", "a kernel must have 4096 iterations at most"),
     ("for k, j in range(3): a[tid] = k",
      "a for with more than one variable cannot be mapped"),
     ("for k in a: b[tid] = k", ("a loop over a cannot be mapped: its bounds must be a range of "
-     "constants")),
+     r"constants, or the most iterations stated: bounded\(range\(x\), 32\)")),
     ("return 1", "return of a value cannot be mapped"),
     ("a[tid] = tid + (1 << 32)", "a shift must be by 0 to 31, not 32"),
     ("a[tid] = 1 << -1", "a shift must be by 0 to 31, not -1"),

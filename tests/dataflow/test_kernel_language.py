@@ -1,5 +1,7 @@
 """What kernels mean: Python's own call of the function, the interpreter and the golden fabric."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,8 @@ from cyclebound.golden.dataflow.kernel_constants import CONSTANTS, MISSES
 from cyclebound.golden.dataflow.kernels import LOOPS
 from cyclebound.golden.dataflow.memory import kernel_arrays, typed_arrays
 from cyclebound.golden.dataflow.plain import run_plainly
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.families.dataflow.run import load_kernel, run_kernel
 from cyclebound.tools.dataflow import compile as compiling
 from cyclebound.tools.dataflow import segments
 from cyclebound.tools.dataflow.mapper import map_graph
@@ -284,6 +288,145 @@ def test_rounding_near_every_limit(text):
         middle = np.abs(values) < 2**31
         assert wanted["c"].view(np.int32)[middle].tolist() == [
             round(float(value)) for value in values[middle]]
+
+
+BOUNDED = {
+    "a while": "p = a[tid] & 255\nwhile bounded(p > 1, 9):\n    p = p // 2\n    c[tid] += p",
+    "a while that no thread enters": "while bounded(n < 3, 4):\n    c[tid] = 1\nc[tid] += 2",
+    "a while that is known": "k = 6\nwhile bounded(k > 1, n):\n    c[tid] += k\n    k = k // 2",
+    "a while that takes its bound": (
+        "k = 0\nwhile bounded(k != (a[tid] & 3), 3):\n    k += 1\nc[tid] = k"),
+    "Collatz": (
+        "p = a[tid] & 15 | 1\nk = 0\nwhile bounded(p > 1, 20):\n    if p & 1:\n"
+        "        p = 3 * p + 1\n    else:\n        p = p // 2\n    k += 1\nc[tid] = k"),
+    "Newton's method": (
+        "p = abs(x[tid])\nif p < 1e20 and p > 0.01:\n    q = p\n"
+        "    while bounded(abs(q * q - p) > p * 0.001, 60):\n        q = 0.5 * (q + p / q)\n"
+        "    z[tid] = q"),
+    "a NaN ends a loop": (
+        "p = x[tid]\nwhile bounded(p < 8.0, 5):\n    p = abs(p) * 2 + 1\n"
+        "z[tid] = p"),
+    "its exits": (
+        "p = a[tid] & 63\nk = 0\nwhile bounded(p, 8):\n    k += 1\n    if p & 1:\n        p -= 1\n"
+        "        continue\n    p = p // 4\n    if k > 3:\n        break\n    if p == 9:\n"
+        "        return\nelse:\n    c[tid] += 50\nc[tid] += p + 100 * k"),
+    "what its condition loads": (
+        "k = 0\nwhile bounded(k < 5 and a[(tid + k) & 255] > 0, 5):\n    k += 1\nc[tid] = k"),
+    "nested": (
+        "p = a[tid] & 7\nwhile bounded(p > 0, 7):\n    q = b[tid] & 3\n"
+        "    while bounded(q < p, 7):\n        q += 2\n        c[tid] += q\n        if q == 5:\n"
+        "            break\n    p = p - 1 - (q & 1)\nc[tid] += 1000 * p"),
+    "a range": "s = 0\nfor k in bounded(range(a[tid] & 3), 3):\n    s += k + 1\nc[tid] = s",
+    "a range's variable afterwards": (
+        "k = 77\nfor k in bounded(range(b[tid] & 3), 4):\n    c[tid] += k\nc[tid] += 100 * k"),
+    "a range from where it starts": (
+        "for k in bounded(range(a[tid], a[tid] + (b[tid] & 3)), 3):\n    c[tid] ^= k"),
+    "a range with a step": (
+        "for k in bounded(range(b[tid] & 7, a[tid] & 15, 3), 5):\n    c[tid] += k * k"),
+    "a range downwards": (
+        "for k in bounded(range(a[tid] & 7, -(b[tid] & 3), -2), 5):\n    c[tid] = 10 * c[tid] + k"),
+    "a range across all integers": (
+        "for k in bounded(range(a[tid], b[tid], 1 << 30), 4):\n    c[tid] += k"),
+    "a range across all integers, downwards": (
+        "for k in bounded(range(a[tid], b[tid], -2147483647), 3):\n    c[tid] += k"),
+    "a range with exits": (
+        "for k in bounded(range(a[tid] & 7), n):\n    if (b[tid] >> k) & 1:\n        continue\n"
+        "    if k > 4:\n        break\n    c[tid] += 1 << k\nelse:\n    c[tid] += 1000"),
+    "a range whose limit the body changes": (
+        "p = a[tid] & 3\nfor k in bounded(range(p), 3):\n    p += 5\nc[tid] = p"),
+    "a range of constants": "for k in bounded(range(2, n, 2), 3):\n    c[tid] += k * a[tid]",
+    "nested ranges": (
+        "for i in bounded(range(a[tid] & 3), 3):\n    for k in bounded(range(i, b[tid] & 3), 3):\n"
+        "        c[tid] += 10 * i + k + 1"),
+    "in an if": (
+        "if a[tid] > 3:\n    for k in bounded(range(a[tid] & 3), 3):\n"
+        "        c[tid] += k + b[tid]\n"
+        "else:\n    p = b[tid] & 15\n    while bounded(p > 0, 4):\n        p >>= 1\n"
+        "        c[tid] -= p"),
+    "a counter in an index": (
+        "for k in bounded(range(a[tid] & 3), 3):\n    c[tid] += b[k]"),
+}
+
+
+@pytest.mark.parametrize("what", BOUNDED)
+def test_loops_with_a_stated_bound_are_pythons(what):
+    tested = kernel(BOUNDED[what])
+    agree(tested, n=7)
+    _, outside = interpret_all(compile_segments(tested, n=7), memory(len(PAIRS)), len(PAIRS))
+    tested.check_loops(outside)
+
+
+@pytest.mark.parametrize(("what", "most", "less"), [
+    ("a while", 9, 6), ("Collatz", 20, 18), ("a range", 3, 2), ("a range with a step", 5, 4),
+    ("a range across all integers", 4, 3), ("a range across all integers, downwards", 3, 2),
+    ("a while that takes its bound", 3, 2)])
+def test_a_loop_that_exceeds_its_bound_is_reported(what, most, less):
+    """By those threads that need more, in Python and by the interpreter, and no others."""
+    body = BOUNDED[what].replace(f", {most})", f", {less})")
+    tested = kernel(body)
+    arrays = memory(len(PAIRS))
+    faults = run_plainly(tested, {name: words.copy() for name, words in arrays.items()},
+                         len(PAIRS), n=7)
+    _, outside = interpret_all(compile_segments(tested, n=7), arrays, len(PAIRS))
+    assert 0 < len(set(faults)) < len(PAIRS)
+    assert set(faults) == set(outside)
+    assert all(name.startswith("!") and name.endswith(f".{less}") for name, *_ in faults)
+    line = 3 + body[:body.index("bounded")].count("\n")
+    with pytest.raises(KernelError, match=(
+            f"line {line}: kernel k: the loop goes on after {less} iterations, its stated bound, "
+            r"in thread \d+$")):
+        tested.check_loops(outside)
+
+
+def test_the_fabric_reports_a_loop_that_exceeds_its_bound():
+    """As accesses that are not made, thread by thread, by the load/store unit."""
+    tested = kernel("p = a[tid]\nwhile bounded(p > 1, 2):\n    p = p // 2\na[tid] = p", "a: Ints")
+    arrays = {"a": np.array([9, 1, 7, 4, -3, 8], np.int32)}
+    ran = run_graphs(compile_segments(tested), FIVE_BY_FIVE, arrays, threads=6, depth=2, moves=500)
+    assert [str(fault) for fault in ran.faults] == [
+        "store !4.5.2: thread 0 at index 0", "store !4.5.2: thread 5 at index 5"]
+    within = {"a": np.array([5, 1, 7, 4, -3, 6], np.int32)}
+    ran = run_graphs(compile_segments(tested), FIVE_BY_FIVE, within, threads=6, depth=2, moves=500)
+    assert not ran.faults
+    assert ran.arrays["a"].view(np.int32).tolist() == [1, 1, 1, 1, -3, 1]
+    assert ran.cycles <= ran.allowed
+
+
+COLLATZ = """from cyclebound.golden.dataflow.kernel import Ints, kernel
+
+
+@kernel
+def collatz(tid, n: Ints, steps: Ints):
+    x = n[tid]
+    k = 0
+    while bounded(x > 1, 20):
+        x = 3 * x + 1 if x & 1 else x // 2
+        k += 1
+    steps[tid] = k
+"""
+
+
+def test_a_run_that_exceeds_a_bound_is_an_error(tmp_path, monkeypatch):
+    """The message is that of the page, on each engine: it is known before anything is mapped."""
+    (tmp_path / "collatz.py").write_text(COLLATZ)
+    page = (Path(__file__).parents[2] / "docs/dataflow.md").read_text().replace("\n", " ")
+    monkeypatch.chdir(tmp_path)
+    found = load_kernel("collatz.py")
+    arrays = {"n": np.array([1, 6, 18, 27]), "steps": np.zeros(4, np.int32)}
+    for engine in ("interpreter", "golden", "rtl"):
+        with pytest.raises(UserError) as refused:
+            run_kernel(found, arrays, on=engine)
+        assert f"`{refused.value}`" in page
+    ran = run_kernel(found, arrays | {"n": np.array([1, 6, 18, 3])}, on="interpreter")
+    assert ran.arrays["steps"].tolist() == [0, 8, 20, 7]
+
+
+def test_a_stated_bound_is_known_before_the_run():
+    """As many parts as iterations, whatever the data."""
+    counts = [len(compile_segments(kernel(
+        f"p = a[tid]\nwhile bounded(p > 1, {most}):\n    p = p // 2\nc[tid] = p"), n=7))
+        for most in (2, 3, 10, 40)]
+    assert counts == [counts[0] + more for more in (0, 1, 8, 38)]
 
 
 @pytest.mark.parametrize(("what", "kept"), [

@@ -270,7 +270,7 @@ class _Translator:
                 return self.for_loop(node)
             case c_ast.While():
                 test = self.truth(node.cond, self.expression(node.cond))
-                return [self.at(node, WhileLoop(test, self.block(node.stmt), []))]
+                return [self.looped(node, test, node.stmt)]
             case c_ast.Break():
                 return [self.at(node, ast.Break())]
             case c_ast.Continue():
@@ -355,12 +355,23 @@ class _Translator:
         self.hidden += 1
         return f"{HIDDEN}{name}{self.hidden}"
 
+    def looped(self, node: c_ast.Node, test: ast.expr, body: c_ast.Node) -> WhileLoop:
+        """A loop, with its bound where one is stated."""
+        loop = self.at(node, WhileLoop(test, self.block(body), []))
+        most = self.source.bounds.get(place_of(node))
+        if most is not None:
+            stated = self.expression(most)
+            if stated.type not in (INT, UNSIGNED):
+                raise self.fail(most, f"the bound of a loop must be an integer, not {stated.type}")
+            loop.most = stated.tree
+        return loop
+
     def for_loop(self, node: c_ast.For) -> list[ast.stmt]:
         self.scopes.append({})
         statements = [] if node.init is None else self.steps(node.init)
         test = (self.constant(node, True) if node.cond is None else
                 self.truth(node.cond, self.expression(node.cond)))
-        loop = self.at(node, WhileLoop(test, self.block(node.stmt), []))
+        loop = self.looped(node, test, node.stmt)
         loop.step = [] if node.next is None else self.steps(node.next)
         self.scopes.pop()
         return [*statements, loop]
@@ -373,8 +384,7 @@ class _Translator:
     def do_loop(self, node: c_ast.DoWhile) -> list[ast.stmt]:
         """``do``, as a loop whose condition is true at first."""
         again = self.hide("again")
-        loop = self.at(node, WhileLoop(self.at(node, ast.Name(again, ast.Load())),
-                                       self.block(node.stmt), []))
+        loop = self.looped(node, self.at(node, ast.Name(again, ast.Load())), node.stmt)
         test = self.truth(node.cond, self.expression(node.cond))
         loop.step = [self.assign(node.cond, again, test)]
         return [self.assign(node, again, self.constant(node, True)), loop]

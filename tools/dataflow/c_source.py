@@ -3,7 +3,8 @@
 Comments become spaces, and so do the words of OpenCL and CUDA that pycparser does not know, so that
 each token keeps its line and column. A ``#define`` of one token or of an expression in parentheses
 is kept as an expression, which means the same as to put its text in its place; any other is
-refused, as ``#include`` and conditions are. ``#pragma`` is ignored.
+refused, as ``#include`` and conditions are. ``#pragma loopbound max 32`` states the most iterations
+of the loop that follows it, any other ``#pragma`` is ignored.
 """
 
 import bisect
@@ -36,6 +37,9 @@ _TOKEN = re.compile(r"""(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<open>/\*)
     |(?P<word>[A-Za-z_]\w*)|(?P<number>\.?[0-9](?:[eEpP][+-]|[\w.])*)
     |(?P<bracket>[()\[\]{}])|(?P<newline>\n)|(?P<space>[^\S\n]+)|(?P<other>.)""",
                     re.DOTALL | re.VERBOSE)
+_PRAGMA = re.compile(r"\s*#\s*pragma\s+loopbound\b")
+_MOST = re.compile(rf"{_PRAGMA.pattern}(?:\s+min\s+[0-9]+)?\s+max\s+(\S.*)")
+_LOOP = re.compile(r"\s*(for|while|do)\b")
 _DEFINE = re.compile(r"\s*#\s*define\s+([A-Za-z_]\w*)(\(?)(.*)")
 
 
@@ -55,6 +59,7 @@ class Source:
     tree: c_ast.FileAST
     macros: dict[str, Macro]
     kernels: tuple[str, ...]
+    bounds: dict[tuple[int, int], c_ast.Node]  # by a loop's line and column
 
 
 @dataclass(frozen=True)
@@ -106,11 +111,12 @@ class _Reader:
         for piece in pieces:
             if piece.kind == "comment":
                 self.blank(text, piece)
-        macros = self.directives(text)
+        macros, stated = self.directives(text)
         marks = self.qualifiers(text, pieces)
         tree = self.parse("".join(text))
         _check_depth(tree, self.file)
-        return Source(self.file, tree, macros, self.kernels(tree, marks))
+        return Source(self.file, tree, macros, self.kernels(tree, marks),
+                      dict(self.bound("".join(text), *bound) for bound in stated))
 
     def check(self, pieces: list[_Piece]) -> None:
         depth = 0
@@ -131,9 +137,25 @@ class _Reader:
             for character in self.text[piece.start:end]]
         text[piece.start:piece.start + len(instead)] = instead
 
-    def directives(self, text: list[str]) -> dict[str, Macro]:
-        """Take the lines that begin with # out of the text."""
+    def bound(self, text: str, number: int, line: str) -> tuple[tuple[int, int], c_ast.Node]:
+        """The place of the loop that a bound is of, and the bound, from its line."""
+        start = self.starts[number - 1]
+        loop = _LOOP.match(text, start + len(line))
+        if loop is None:
+            raise self.fail(start + line.index("#"),
+                            "#pragma loopbound must be right before a loop")
+        most = _MOST.match(line)
+        stated = most and self.expression(most.group(1), number, most.start(1))
+        if not stated:
+            raise self.fail(start + line.index("#"), "#pragma loopbound must be max and a number, "
+                            "a name, or an expression in parentheses")
+        return self.place(loop.start(1)), stated
+
+    def directives(self, text: list[str]) -> tuple[dict[str, Macro], list[tuple[int, str]]]:
+        """Take the lines that begin with # out of the text; returns macros, and the lines that
+        state a bound, with their numbers."""
         macros: dict[str, Macro] = {}
+        bounds: list[tuple[int, str]] = []
         for number, start in enumerate(self.starts, 1):
             end = self.starts[number] - 1 if number < len(self.starts) else len(text)
             line = "".join(text[start:end])
@@ -144,12 +166,14 @@ class _Reader:
             directive = word.group(1) if word else ""
             if directive == "define":
                 self.define(line, start, number, macros)
+            elif _PRAGMA.match(line):
+                bounds.append((number, line))
             elif directive not in ("pragma", ""):
                 raise self.fail(hash_at, f"#{directive} cannot be read: there is no preprocessor")
             elif directive == "" and line.strip() != "#":
                 raise self.fail(hash_at, "# cannot be read: there is no preprocessor")
             text[start:end] = " " * (end - start)
-        return macros
+        return macros, bounds
 
     def define(self, line: str, start: int, number: int, macros: dict[str, Macro]) -> None:
         match = _DEFINE.match(line)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from cyclebound.golden.dataflow.graph import Graph, Memory, Task, Token
-from cyclebound.golden.dataflow.kernel import FUNCTIONS, Float, Kernel
-from cyclebound.tools.dataflow.exits import HIDDEN, RETURNED, without_exits
+from cyclebound.golden.dataflow.kernel import FUNCTIONS, LOOP, Float, Kernel
+from cyclebound.tools.dataflow.exits import EXCEEDED, HIDDEN, RETURNED, without_exits
 from cyclebound.tools.dataflow.expressions import emit
 from cyclebound.tools.dataflow.operands import Value, constant, float_bits, operand, unify
 from cyclebound.tools.dataflow.values import Partly, Place, Scope, Valuer, construct, symbol
@@ -49,6 +49,11 @@ class Compiler(Valuer):
                 self.branch(node, scope)
             case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
                 pass
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=[most])) if name == EXCEEDED:
+                number = self.expression(most, scope).number
+                array = f"{LOOP}{node.lineno}.{node.col_offset + 1}.{number}"
+                self._access(Task(Memory.STORE, [self.number, self.number, None], array=array,
+                                  line=node.lineno), scope)
             case ast.Return(value=ast.expr()):
                 raise self.fail(node, "return of a value cannot be mapped")
             case _:

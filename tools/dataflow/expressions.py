@@ -36,6 +36,7 @@ from cyclebound.tools.dataflow.spans import ANY, MASK, MOST, Span, span_after
 __all__ = ["emit", "nearest"]
 
 _MOST_POWER = 64  # of exponents
+_LOOPS = ("bounded", "range")  # functions of loops only
 
 
 _KNOWN: dict[str, Callable[..., Any]] = {  # Python's, of ints or of numpy.float32
@@ -84,6 +85,16 @@ class _Emitter:
 
     def fail(self, what: str) -> KernelError:
         return self.compiler.fail(self.node, what)
+
+    def unknown(self, name: str) -> KernelError:
+        """The error for an operation that there is not."""
+        if name in _LOOPS:
+            return self.fail(f"{name} is for loops: for k in range(8), for k in bounded(range(x), "
+                             "8), while bounded(x > 1, 8)")
+        return self.fail(f"function {name} cannot be mapped; there are "
+                         f"{', '.join(known for known in FUNCTIONS if known not in _LOOPS)}"
+                         if name.isidentifier() and name.islower() else
+                         f"'{ast.unparse(self.node)}' cannot be mapped")
 
     def span(self, value: Value) -> Span:
         return span_of(self.compiler, value)
@@ -280,10 +291,7 @@ def emit(compiler: Compiling, node: Node, name: str, *values: Value) -> Value:
     this = _Emitter(compiler, node)
     if name not in _ARITY and name not in _KNOWN and name not in ("ltu", "leu", "shr", "idiv",
                                                                   "**"):
-        raise this.fail(f"function {name} cannot be mapped; there are "
-                        f"{', '.join(function for function in FUNCTIONS if function != 'range')}"
-                        if name.isidentifier() and name.islower() else
-                        f"'{ast.unparse(node)}' cannot be mapped")
+        raise this.unknown(name)
     arity = _ARITY.get(name, 2)
     if name in ("min", "max"):
         if len(values) < 2:

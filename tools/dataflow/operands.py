@@ -64,6 +64,8 @@ class Compiling(Protocol):
 
     def truth(self, node: Node, value: Value) -> Value: ...
 
+    def choose(self, condition: Value, yes: Value, no: Value, kind: str, node: Node) -> Value: ...
+
 
 def constant(number: int | np.float32) -> Value:
     if isinstance(number, (bool, np.bool_)):

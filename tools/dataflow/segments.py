@@ -78,30 +78,33 @@ class _Segments:
         return any(value is not None and value.known and bool(value.what) != wanted
                    for value, wanted in values)
 
-    def begin(self, flag: str) -> None:
-        """No thread has left the loop, or its iteration; of those elsewhere, none asks."""
-        if flag:
+    def begin(self, guards: tuple[Guard, ...], *flags: str) -> tuple[Guard, ...]:
+        """No thread has left a loop, or an iteration; of those elsewhere, none asks. Returns the
+        conditions of being inside."""
+        for flag in flags:
             self.scope.assign(flag, constant(False))
+        return *guards, *((flag, False) for flag in flags)
 
     def repeat(self, node: WhileLoop, guards: tuple[Guard, ...]) -> None:
         """A loop whose condition is known, each time, when the kernel is mapped."""
         self.flush()
-        self.begin(node.broken)
-        if node.broken:
-            guards = (*guards, (node.broken, False))
+        guards = self.begin(guards, *node.left)
         while not self.never(guards):
             compiler = Compiler(self.kernel, self.constants)
             condition = compiler.condition(node.test, self.scope.inside(*guards))
             if not condition.known:
                 raise self.kernel.error_at(node, "a loop cannot be mapped unless its condition is "
-                                           "known when the kernel is mapped")
+                                           "known when the kernel is mapped, or the most "
+                                           "iterations are stated: "
+                                           + ("#pragma loopbound max 32" if self.kernel.columns
+                                              else "while bounded(x > 1, 32)"))
             if not condition.what:
                 return
             self.turns += 1
             if self.turns > MOST_PARTS or len(self.graphs) >= MOST_PARTS:
                 raise self.kernel.error_at(node, f"a kernel must have {MOST_PARTS} iterations at "
                                            "most")
-            self.begin(node.continued)
+            self.begin((), *node.continued)
             self.walk(node.body, guards)
             self.flush()
 
@@ -116,13 +119,11 @@ class _Segments:
         if len(self.graphs) + len(numbers) > MOST_PARTS:
             raise self.kernel.error(node.lineno, f"a kernel must have {MOST_PARTS} iterations at "
                                     "most")
-        self.begin(node.broken)
-        if node.broken:
-            guards = (*guards, (node.broken, False))
+        guards = self.begin(guards, *node.left)
         for number in numbers:
             if self.never(guards):
                 return
-            self.begin(node.continued)
+            self.begin((), *node.continued)
             begin = ast.Assign([ast.Name(node.target.id, ast.Store())], ast.Constant(number))
             self.walk([ast.fix_missing_locations(ast.copy_location(begin, node)), *node.body],
                       guards)
@@ -130,8 +131,16 @@ class _Segments:
 
     def range(self, node: ForLoop, guards: tuple[Guard, ...]) -> range:
         """The values of a loop's variable, which must be known when the kernel is mapped."""
+        if node.most is not None:
+            most = Compiler(self.kernel, self.constants).expression(node.most,
+                                                                    self.scope.inside(*guards))
+            if not most.known or most.kind == "float" or not 0 < most.number <= MOST_PARTS:
+                raise self.kernel.error_at(node, "the bound of a loop must be a constant integer "
+                                           f"from 1 to {MOST_PARTS}" + (
+                                               f", not {most.what}" if most.known else ""))
+            return range(int(most.number))
         problem = (f"a loop over {ast.unparse(node.iter)} cannot be mapped: its bounds must be a "
-                   "range of constants")
+                   "range of constants, or the most iterations stated: bounded(range(x), 32)")
         match node.iter:
             case ast.Call(func=ast.Name(id="range"), args=[_, *_] as arguments, keywords=[]) if (
                     len(arguments) <= 3):

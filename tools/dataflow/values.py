@@ -34,6 +34,7 @@ from cyclebound.tools.dataflow.operands import (
     span_of,
     unify,
 )
+from cyclebound.tools.dataflow.ranges import RANGES, emit_range
 from cyclebound.tools.dataflow.spans import Span
 
 __all__ = ["Guard", "Partly", "Place", "Scope", "Valuer", "construct", "spill_array", "symbol"]
@@ -84,6 +85,9 @@ class Scope:
 
     def find(self, name: str) -> Value | None:
         """A variable's value, if it has one here."""
+        for wanted in (True, False):
+            if (name, wanted) in self.guards:
+                return constant(wanted)
         return next((value for guards, value in self.partial.get(name, ())
                      if guards <= self.guards), self.names.get(name))
 
@@ -316,8 +320,9 @@ class Valuer:
             case ast.Call(func=ast.Name(id="bool"), args=[argument], keywords=[]):
                 return self.condition(argument, scope)
             case ast.Call(func=ast.Name(id=name), args=arguments) if name.startswith(HIDDEN):
-                return emit_c(self, node, name.removeprefix(HIDDEN),
-                              *(self.expression(argument, scope) for argument in arguments))
+                name = name.removeprefix(HIDDEN)
+                return (emit_range if name in RANGES else emit_c)(
+                    self, node, name, *(self.expression(argument, scope) for argument in arguments))
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if (
                     scope.find(name) is None):
                 return emit(self, node, name,

@@ -233,6 +233,7 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, object], *,
         graphs = compile_segments(kernel, **(constants or {}))
         shared: list[tuple[str, int, int, int]] = []
         after, outside = interpret_all(graphs, words, threads, shared)
+        kernel.check_loops(outside)
         run = KernelRun(typed_arrays(kernel, after))
         run.faults = [f"{name}: thread {thread} at index {index}"
                       for name, thread, index in outside]
