@@ -49,6 +49,7 @@ class Drawn:
     def __init__(self, seed, *, exact=True):
         self.rng, self.exact = np.random.default_rng(seed), exact
         self.nodes, self.constants, self.ops = [], {}, []
+        self.several = self.products = False
         self.pixels = self.rng.random() < 0.6
         self.shape = ([1, self.size(), *self.rng.integers(4, 9, 2).tolist()] if self.pixels else
                       [*([self.size()] if self.rng.random() < 0.4 else []), self.size(),
@@ -187,15 +188,21 @@ class Drawn:
         gemm = len(self.shape) == 2 and self.rng.random() < 0.5
         turned = int(gemm and self.rng.random() < 0.5)
         shape = (filters, elements) if turned else (elements, filters)
-        weights, units = self.weights(*shape, axis=0 if turned else 1)
+        if len(self.shape) == 3 and not gemm and (
+                self.several if self.products else self.rng.random() < 0.4 and not self.ops):
+            self.several = True  # each matrix has its own
+            shape = self.shape[0], *shape
+        self.products = True
+        weights, units = self.weights(*shape, axis=0 if turned else len(shape) - 1)
         if gemm:
             alpha = float(self.rng.choice([1.0, 0.5, 2.0]))
             bias = [self.bias(units * alpha, filters)] if self.rng.random() < 0.7 else []
             self.node("Gemm", weights, *bias, transB=turned, alpha=alpha)
         else:
             self.node("MatMul", weights)
-            if len(self.shape) == 2 and self.rng.random() < 0.5:
+            if len(shape) == 2 and self.rng.random() < 0.5:
                 self.node("Add", self.bias(units, filters))
+        self.ops += ["matrices"] if len(shape) == 3 and shape[0] > 1 else []
         self.shape[-1] = filters
         self.maybe_limited()
         self.quantised()
@@ -313,7 +320,7 @@ def search(seeds, path):
         if difference and (ops or not REFUSALS.search(difference)):
             differ.append(difference)
     assert min(taken[op] for op in ("Conv", "MatMul", "Gemm", "Relu", "MaxPool", "AveragePool",
-                                    "Add", "Flatten")) > len(seeds) // 50, taken
+                                    "Add", "Flatten", "matrices")) >= len(seeds) // 100, taken
     return differ
 
 

@@ -6,6 +6,7 @@ that only look right among them, from so few sizes that rows, columns and elemen
 many. What the importer takes, it computes as the others do.
 """
 
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -20,6 +21,7 @@ from cyclebound.sim.families.systolic.run import run_model
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
 reference = pytest.importorskip("onnx.reference")
+node_cases = pytest.importorskip("onnx.backend.test.case.node")
 pytestmark = pytest.mark.unit
 
 KINDS = {np.dtype(name): getattr(onnx.TensorProto, name.upper().replace("FLOAT32", "FLOAT"))
@@ -247,6 +249,33 @@ def search(seeds, path):
     assert set(taken) == set(refused) == {"QGemm", "QLinearMatMul", "QLinearConv", "MaxPool",
                                           "Flatten", "Reshape", "QuantizeLinear"}
     return differ
+
+
+with warnings.catch_warnings(action="ignore"):  # of cases of other operators, which overflow
+    CASES = {case.name: case for case in node_cases.collect_testcases(None)
+             if case.model.graph.node[0].op_type in ("QLinearConv", "QLinearMatMul")}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_standards_own_cases_to_the_bit(name, tmp_path):
+    """What the cases give as inputs beside the first are constants here."""
+    case = CASES[name]
+    ((x, *others), (right,)), = case.data_sets
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.asarray(value), given.name)
+        for value, given in zip(others, model.graph.input[1:], strict=True))
+    del model.graph.input[1:]
+    onnx.save(model, tmp_path / "case.onnx")
+    done = run_model(tmp_path / "case.onnx", x, device=Device(2))
+    assert done.held
+    assert done.result.dtype == right.dtype
+    assert np.array_equal(done.result, right)
+
+
+def test_there_are_cases_of_both_operators_all_types_and_ranks():
+    assert len(CASES) == 9
 
 
 def test_what_is_taken_is_computed_as_others_do(tmp_path):

@@ -5,6 +5,7 @@ A chain of nodes is taken: each reads what the one before has made. Pairs of qua
 is not supported is refused by its node's name.
 """
 
+import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -127,13 +128,27 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
     last = Host(after, constants, opset) if after else None
     if last:  # what it cannot do is said before anything runs
         last(np.zeros(chain.shape, dtype=np.uint8 if chain.offset else np.int8))
-    if len(rows) == 3:  # in memory as a matrix
-        name = "rows"
-        flat = Node(name, "Reshape", "", (nodes[len(before)].inputs[0], name), (f"{name} of x",),
-                    {})
-        first = Host((*before, flat), {**constants, name: np.array([-1, rows[-1]])}, opset)
-    return Model(path.stem, tuple(chain.layers), shape, chain.shape, chain.rows, offset,
-                 chain.offset, kind, first, last, chain.error)
+    made = chain.shape
+    if chain.beside > 1:  # rows of all matrices, beside each other
+        made = made[1], made[0], made[2]
+    return Model(path.stem, tuple(chain.layers), shape, made, chain.rows, offset, chain.offset,
+                 kind, functools.partial(_in_memory, first, chain.beside) if len(rows) == 3
+                 else first, functools.partial(_as_given, last) if chain.beside > 1 else last,
+                 chain.error)
+
+
+def _in_memory(first: Host | None, beside: int, x: Tensor) -> Tensor:
+    """Several matrices as one: one after the other, or ``beside`` each other."""
+    x = first(x) if first else x
+    if beside > 1:
+        x = x.transpose(1, 0, 2).reshape(x.shape[1], -1)
+    return x.reshape(-1, x.shape[-1])
+
+
+def _as_given(last: Host | None, made: Tensor) -> Tensor:
+    """Matrices that lie beside each other, as the standard has them."""
+    made = made.transpose(1, 0, 2)
+    return last(made) if last else made
 
 
 def _on_host(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], tuple[Node, ...]]:

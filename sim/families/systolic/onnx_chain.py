@@ -86,7 +86,8 @@ class Chain:
     """The layers read so far, and the tensor that the last of them writes.
 
     ``shape`` is the standard's, its first number the batch or the rows of a matrix; ``offset`` what
-    a type's values are above int8's.
+    a type's values are above int8's. Of ``beside`` matrices each has weights of its own: they lie
+    beside each other, as groups of channels, and not one after the other.
     """
 
     constants: Mapping[str, Tensor]
@@ -95,13 +96,14 @@ class Chain:
     offset: int
     layers: list[Trained] = field(default_factory=list)
     error: float = 0.0
+    beside: int = 1
 
     @property
     def rows(self) -> bool:
         """Whether the tensor lies in memory as rows of elements, and not as an image."""
         if len(self.shape) == 4:
             return False
-        rows = math.prod(self.shape[:-1])
+        rows = math.prod(self.shape[:-1]) // self.beside
         return not self.layers or self.layers[-1].layer.output == (rows, 1)
 
     def constant(self, node: Node, place: int, thing: str) -> Tensor | None:
@@ -155,18 +157,19 @@ class Chain:
         offset = 128 if array.dtype == np.uint8 else 0
         return int(array) - offset, offset
 
-    def weights(self, node: Node, place: int, zero: int, thing: str, axis: int, axes: int
+    def weights(self, node: Node, place: int, zero: int, thing: str, axis: int, *axes: int
                 ) -> NDArray[np.int64]:
-        """Weights less their zero points, of up to 9 bits; their filters lie along ``axis`` of
-        ``axes``.
+        """Weights less their zero points, of up to 9 bits; their filters lie along ``axis``, of as
+        many as one of ``axes``.
         """
         array, zeros = self.constant(node, place, thing), self.constant(
             node, zero, f"zero point of {thing}")
         if array is None or array.dtype not in (np.int8, np.uint8):
             raise node.refuse(f"{thing} must be of int8 or uint8, not "
                               f"{'left out' if array is None else array.dtype}")
-        if array.ndim != axes:
-            raise node.refuse(f"{thing} must have {axes} dimensions, not {by(array)}")
+        if array.ndim not in axes:
+            raise node.refuse(f"{thing} must have {' or '.join(map(str, axes))} dimensions, not "
+                              f"{by(array)}")
         if not array.size:
             raise node.refuse(f"{thing} must not be empty")
         if zeros is None:
@@ -258,7 +261,8 @@ class Chain:
         elif len(self.shape) == 4:
             channels, height, width = self.pixels(node)
         else:
-            height, width, channels = math.prod(self.shape[:-1]), 1, self.shape[-1]
+            height, width = math.prod(self.shape[:-1]) // self.beside, 1
+            channels = self.beside * self.shape[-1]
         return {"height": height, "width": width, "channels": channels, "filters": channels,
                 "kernel": 1, "groups": channels}
 

@@ -103,17 +103,32 @@ def _conv(node: Node, chain: Chain) -> None:
 
 def _product(node: Node, chain: Chain, weights: NDArray[np.int64], bias: int | None,
              scales: NDArray[np.float64], pad: int, made: tuple[int, int]) -> None:
-    """Rows times a matrix of elements x filters; ``bias`` is the place of one among the inputs."""
+    """Rows times a matrix of elements x filters, or several with one for each; ``bias`` is the
+    place of one among the inputs."""
     if len(chain.shape) not in (2, 3):
         raise node.refuse(f"its input must be a matrix, not {' x '.join(map(str, chain.shape))}")
-    if weights.shape[0] != chain.shape[-1]:
+    elements, filters = weights.shape[-2:]
+    if elements != chain.shape[-1]:
         raise node.refuse(f"b must be a matrix with {chain.shape[-1]} rows, as its input has "
                           f"columns, not {by(weights)}")
-    rows, filters = math.prod(chain.shape[:-1]), weights.shape[1]
-    chain.extend(node, {"height": rows, "width": 1, "channels": weights.shape[0],
-                        "filters": filters, "kernel": 1}, weights.T[:, :, None, None],
-                 np.zeros(filters, dtype=np.int64) if bias is None
-                 else chain.bias(node, bias, "c", filters, rows), scales, pad, made)
+    if weights.ndim == 3 and len(weights) > 1:
+        if len(chain.shape) != 3 or len(weights) != chain.shape[0]:
+            raise node.refuse(f"b must be a matrix, or one for each of its input's, "
+                              f"{' x '.join(map(str, chain.shape))}, not {by(weights)}")
+        if chain.layers and chain.beside != len(weights):
+            raise node.refuse("b must be one matrix, unless the first layer has several, too, as "
+                              f"matrices lie in memory one after the other, not {by(weights)}")
+        chain.beside = len(weights)
+    if weights.ndim == 3 and len(chain.shape) == 2:
+        chain.shape = (1, *chain.shape)
+    rows, beside = math.prod(chain.shape[:-1]) // chain.beside, chain.beside
+    each = np.broadcast_to(weights.reshape(-1, elements, filters), (beside, elements, filters))
+    own = (np.zeros(filters, dtype=np.int64) if bias is None
+           else chain.bias(node, bias, "c", filters, rows))
+    chain.extend(node, {"height": rows, "width": 1, "channels": beside * elements,
+                        "filters": beside * filters, "kernel": 1, "groups": beside},
+                 each.transpose(0, 2, 1).reshape(-1, elements, 1, 1), np.tile(own, beside),
+                 np.tile(scales, beside if scales.size > 1 else 1), pad, made)
     chain.shape = (*chain.shape[:-1], filters)
 
 
@@ -121,8 +136,8 @@ def _matmul(node: Node, chain: Chain) -> None:
     _attributes(node)
     pad, offset = chain.zero(node, 2, "a_zero_point")
     chain.of_input(node, offset, "a_zero_point")
-    weights = chain.weights(node, 3, 5, "b", 1, 2)
-    scales = chain.number(node, 1, "a_scale") * chain.scales(node, 4, "b_scale", weights.shape[1])
+    weights = chain.weights(node, 3, 5, "b", -1, 2, 3)
+    scales = chain.number(node, 1, "a_scale") * chain.scales(node, 4, "b_scale", weights.shape[-1])
     _product(node, chain, weights, None, scales / chain.number(node, 6, "y_scale"), pad,
              chain.zero(node, 7, "y_zero_point"))
 
@@ -253,6 +268,8 @@ def _add(node: Node, chain: Chain) -> None:
     except ValueError:
         raise node.refuse("its other term must broadcast to "
                           f"{' x '.join(map(str, chain.shape))}, and not be {by(array)}") from None
+    if chain.beside > 1:
+        whole = whole.transpose(1, 0, 2)
     each = (whole.reshape(-1, channels).T if chain.rows else whole.reshape(channels, -1)
             ).astype(np.int64) - (point + offset)
     if (each != each[:, :1]).any():
@@ -313,8 +330,8 @@ def _reshape(node: Node, chain: Chain) -> None:
         shape = [elements // others if size == -1 and others else size for size in shape]
     if tuple(shape) == chain.shape:
         return
-    if (len(shape) in (2, 3) and len(chain.shape) in (2, 3) and shape[-1] == chain.shape[-1]
-            and math.prod(shape) == elements and min(shape) > 0):  # the same rows
+    if (chain.beside == 1 and {len(shape), len(chain.shape)} <= {2, 3} and min(shape) > 0
+            and shape[-1] == chain.shape[-1] and math.prod(shape) == elements):  # the same rows
         chain.shape = tuple(shape)
         return
     if shape != [1, elements] or chain.shape[0] != 1 or len(chain.shape) == 3:

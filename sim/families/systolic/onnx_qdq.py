@@ -293,7 +293,7 @@ class _Folding:
         return (whole - zeros) * scales
 
     def _weights(self, node: Node, place: int, thing: str, axis: int) -> _Quantised:
-        """The constant of whole numbers whose filters lie along ``axis``."""
+        """The constant of whole numbers whose filters lie along ``axis``; -1: the last."""
         name = node.inputs[place] if place < len(node.inputs) else ""
         known = self.known.get(name)
         if known is None:
@@ -302,9 +302,10 @@ class _Folding:
             raise node.refuse(f"{thing} must be a constant of int8 or uint8 that a "
                               f"DequantizeLinear reads; {name!r} is {what}")
         scale, dimensions = self.constants.get(known.scale), self.constants[known.tensor].ndim
-        if scale is not None and scale.size > 1 and known.axis not in (axis, axis - dimensions):
-            raise node.refuse(f"scales of {thing} must be one for each filter, along axis {axis}, "
-                              f"not along axis {known.axis}")
+        axes = {axis % max(dimensions, 1), axis % max(dimensions, 1) - dimensions}
+        if scale is not None and scale.size > 1 and known.axis not in axes:
+            raise node.refuse(f"scales of {thing} must be one for each filter, along axis "
+                              f"{max(axes)}, not along axis {known.axis}")
         return known
 
     def _bias(self, node: Node, name: str, thing: str, units: NDArray[np.float64]
@@ -379,11 +380,10 @@ class _Folding:
                 parts.append(self.constant(f"{node.outputs[0]} bias", bias))
             return Node(node.name, "QLinearConv", "", tuple(parts), out, node.attributes, node.op)
         turned = node.op == "Gemm" and bool(node.attributes.get("transB"))
-        if (node.op == "MatMul" and len(node.inputs) > 1 and node.inputs[1] in self.known
-                and self.constants[self.known[node.inputs[1]].tensor].ndim != 2):
-            raise node.refuse("b must be a matrix, not "
-                              + by(self.constants[self.known[node.inputs[1]].tensor]))
-        weights = self._weights(node, 1, "b", 0 if turned else 1)
+        weights = self._weights(node, 1, "b", 0 if turned else -1)
+        array = self.constants[weights.tensor]
+        if array.ndim != 2 and (node.op == "Gemm" or add is not None or array.ndim != 3):
+            raise node.refuse(f"b must be a matrix, not {by(array)}")
         between = [*inputs, weights.tensor, weights.scale, weights.zero]
         if node.op == "MatMul" and add is None:
             return Node(node.name, "QLinearMatMul", "", (*between, *ends), out,
