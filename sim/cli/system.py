@@ -9,22 +9,29 @@ from rich.table import Table
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console
+from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console, progress_bars
 from cyclebound.sim.families.gpu.files import reading
-from cyclebound.sim.families.system.jobs import SYSTEM_EXAMPLE, bounded, parse_tiled
+from cyclebound.sim.families.system.jobs import SYSTEM_EXAMPLE, TiledFile, parse_tiled, planned
+from cyclebound.sim.families.system.run import TiledRun, run_tiled
 from cyclebound.tools.simd.wcet.graph import WcetError
 
 system = Commands(no_args_is_help=True, help=GROUPS["system"][1] + """
 
 Start with `cyclebound system wcet example`.""")
 app.add_typer(system, name="system")
-system.callback()(lambda: None)  # a group, although it has a single command
+
+File = Annotated[str, typer.Argument(
+    metavar="SYSTEM", help="Tiles and jobs in TOML, or `example`.")]
+
+
+def _read(file: str) -> TiledFile:
+    return (parse_tiled(SYSTEM_EXAMPLE, Path()) if file == "example"
+            else reading(Path(file), lambda text: parse_tiled(text, Path(file).parent)))
 
 
 @system.command("wcet")
 def wcet(
-    file: Annotated[str, typer.Argument(
-        metavar="SYSTEM", help="Tiles and jobs in TOML, or `example`.")],
+    file: File,
     show: Annotated[bool, typer.Option(
         "--show", help="Print the example, as a start for your own.")] = False,
     as_json: AsJson = False,
@@ -44,9 +51,8 @@ def wcet(
         print(SYSTEM_EXAMPLE, end="")
         return
     try:
-        found = (parse_tiled(SYSTEM_EXAMPLE, Path()) if file == "example"
-                 else reading(Path(file), lambda text: parse_tiled(text, Path(file).parent)))
-        bounds = bounded(found)
+        found = _read(file)
+        bounds = planned(found).bounds
     except (NotCovered, WcetError, ValueError) as error:
         raise UserError(str(error)) from None
     last = max(one.ends for one in bounds)
@@ -70,6 +76,69 @@ def wcet(
     screen.print(table)
     screen.print(f"All have ended after {last:,} clocks, {last * found.part.tck_ps / 1e6:.1f} µs.",
                  highlight=False)
+
+
+@system.command("run")
+def run(
+    file: File,
+    seed: Annotated[int, typer.Option(
+        "--seed", metavar="S", min=0, help="Of the matrices, and of the buffers of installed "
+        "kernels.")] = 1,
+    output: Annotated[Path | None, typer.Option(
+        "--output", "-o", metavar="DIR", help="Keep the simulation's files there.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the jobs of a system on the RTL: their results, and how long each takes of its bound.
+
+        cyclebound system run example
+
+    A host starts each job when all that it comes after have ended, as it sees in a look every 64
+    clocks. A product's matrices are random; a kernel's buffers are a product's result, what its
+    `.data` names, or random where it is installed. Results are compared with numpy's and the
+    kernels' model, byte by byte. The simulator takes a minute or two to build, once for a system.
+
+    Exit status 1: a result differs, or a job takes longer than its bound; 2: it cannot be run.
+    """
+    try:
+        with progress_bars() as tell:
+            ran = run_tiled(found := _read(file), seed=seed, folder=output, tell=tell)
+    except (NotCovered, WcetError, ValueError) as error:
+        raise UserError(str(error)) from None
+    above = [job.bounded.job.name for job in ran.jobs if job.clocks > job.bounded.job.clocks]
+    if as_json:
+        print(json.dumps({
+            "part": found.part.name, "period": found.period, "clocks": ran.clocks,
+            "wrong": list(ran.wrong), "above": above,
+            "jobs": [{"name": one.bounded.job.name, "tile": one.bounded.job.tile,
+                      "started": one.asked, "clocks": one.clocks, "bound": one.bounded.job.clocks}
+                     for one in ran.jobs]}, indent=2))
+    else:
+        _say(found, ran, above)
+    if ran.wrong or above:
+        raise typer.Exit(1)
+
+
+def _say(found: TiledFile, ran: TiledRun, above: list[str]) -> None:
+    screen = console()
+    table = Table(title=f"{found.part.name}\n{_shared(found.windows)}; DRAM clocks")
+    for heading in ("job", "tile"):
+        table.add_column(heading)
+    for heading in ("started", "took", "bound", "of it"):
+        table.add_column(heading, justify="right")
+    for one in ran.jobs:
+        job = one.bounded.job
+        table.add_row(job.name, job.tile, f"{one.asked:,}", f"{one.clocks:,}", f"{job.clocks:,}",
+                      f"{one.clocks / job.clocks:.2f}")
+    screen.print(table)
+    screen.print(f"All were seen to have ended after {ran.clocks:,} clocks, "
+                 f"{ran.clocks * found.part.tck_ps / 1e6:.1f} µs.", highlight=False)
+    for line in ran.wrong:
+        screen.print(f"wrong: {line}", style="red", markup=False, highlight=False)
+    for name in above:
+        screen.print(f"{name} took longer than its bound", style="red", markup=False,
+                     highlight=False)
+    if not ran.wrong:
+        screen.print("Every byte is as numpy and the kernels' model have it.", highlight=False)
 
 
 def _shared(windows: tuple[int, int] | None) -> str:

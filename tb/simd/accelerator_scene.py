@@ -296,6 +296,11 @@ class AcceleratorSide(KernelSide):
         """
         address = self.put_kernel(program, memory, **more)
         await self.send()
+        await self.map(program)
+        return address
+
+    async def map(self, program: Program) -> None:
+        """Map the buffers of a program, while no kernel runs."""
         inputs = self.bench.inputs
         for number, buffer in program.buffers.items():
             word = inputs.pack({
@@ -309,7 +314,6 @@ class AcceleratorSide(KernelSide):
                 "chip.valid": 1, "chip.payload.number": number,
                 "chip.payload.buffer.address": chip.address // WORD_BYTES,
                 "chip.payload.buffer.x": chip.x, "chip.payload.buffer.y": chip.y}))
-        return address
 
     async def calm(self, clocks: int) -> None:
         """Wait until no refresh is under way and none falls due within ``clocks``."""

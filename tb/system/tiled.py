@@ -4,6 +4,7 @@ All words are what numpy makes of them. Each job takes no longer than its own an
 wait for the other client; in windows it takes as long whatever the other tile does.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -115,23 +116,25 @@ class TiledScene(HarnessScene):
             self.put(_ARRAY, self.array.memory.astype(np.int8).tobytes())
         return address
 
-    async def map_array(self, words: int = _ARRAY_WORDS) -> None:
+    async def map_array(self, words: int = _ARRAY_WORDS, address: int = _ARRAY) -> None:
         """Map the systolic accelerator's buffer."""
         bench = self.bench
         word = bench.inputs.pack({
             "systolic_mapping.valid": 1, "systolic_mapping.payload.valid": 1,
-            "systolic_mapping.payload.address": _ARRAY // WORD_BYTES,
+            "systolic_mapping.payload.address": address // WORD_BYTES,
             "systolic_mapping.payload.x": words, "systolic_mapping.payload.y": 1})
         while not bench.outputs["systolic_mapping.ready"].of(await self.cycle(word)):
             pass
         await self.wait(40)
 
-    def commands(self) -> list[int]:
-        """Words of inputs that give the systolic accelerator its commands."""
-        assert self.array is not None
+    def commands(self, listed: Sequence[Mapping[str, int]] | None = None) -> list[int]:
+        """Words of inputs that give the systolic accelerator its commands, or these."""
+        if listed is None:
+            assert self.array is not None
+            listed = self.array.commands
         return [self.bench.inputs.pack({"systolic_command.valid": 1} | {
             f"systolic_command.payload.{name}": value for name, value in command.items()})
-            for command in self.array.commands]
+            for command in listed]
 
     def started(self, program: Program, grid: Grid, address: int) -> int:
         """The word of inputs that starts the kernel."""

@@ -4,6 +4,7 @@
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +14,12 @@ from cyclebound.golden.system.tiled import Job, composed, product_cycles, reques
 from cyclebound.hdl.dram.client_arbiter import SharedController
 from cyclebound.hdl.system import tiled
 from cyclebound.sim import catalogue
-from cyclebound.sim.families.system.jobs import SYSTEM_EXAMPLE
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.families.system import run as system_run
+from cyclebound.sim.families.system.jobs import SYSTEM_EXAMPLE, parse_tiled
 from cyclebound.sim.run.job import Job as SimulationJob
 from cyclebound.sim.run.job import simulate
+from cyclebound.tb.system.tiled import SUMS
 from kit.pages import Page
 
 pytestmark = pytest.mark.unit
@@ -134,3 +138,120 @@ def test_what_a_file_must_be(call, tmp_path, change, says):
     said = call("system", "wcet", str(file))
     assert (said.returncode, said.stdout) == (2, "")
     assert re.fullmatch(f"cyclebound: ({re.escape(str(file))}: )?({says})\n", said.stderr)
+
+
+SMALL = """
+size = 4
+[[job]]
+name = "product"
+product = [5, 3, 6]
+address = 0x100000
+[[job]]
+name = "twice"
+kernel = "vector_add"
+grid = [64]
+after = ["product"]
+"""
+
+
+def ran(monkeypatch, *, spoil=lambda after: None, late=0, fault=None, text=SMALL):
+    """A run whose simulation does what the models say, but for what is spoilt, late or a fault."""
+    file = parse_tiled(text, Path())
+
+    def simulated(file, plan, programs, content, rows, folder, tell):
+        image = system_run._Image(system_run._MOST)
+        for address, held in content.items():
+            image.put(address, held.tobytes())
+        for name in file.after:
+            assert system_run._expect(name, file, plan, image) == []
+        after = {address: image.bytes[address:address + held.size].copy()
+                 for address, held in content.items()}
+        spoil(after)
+        return {"begun": 100, "last": 9_100, "jobs": [
+            {"name": one.job.name, "asked": 200, "clocks": one.job.clocks + late, "fault": fault}
+            for one in plan.bounds]}, after
+
+    monkeypatch.setattr(system_run, "_simulated", simulated)
+    return system_run.run_tiled(file)
+
+
+def test_a_run_that_is_right(monkeypatch):
+    run = ran(monkeypatch)
+    assert (run.wrong, run.clocks) == ((), 9_000)
+    assert [(job.bounded.job.name, job.asked) for job in run.jobs] == [
+        ("product", 100), ("twice", 100)]
+    assert all(job.clocks == job.bounded.job.clocks for job in run.jobs)
+
+
+def test_a_byte_that_differs_is_named(monkeypatch):
+    def spoil(after):
+        after[0x100000][-1] ^= 1
+
+    [said] = ran(monkeypatch, spoil=spoil).wrong
+    assert re.fullmatch(r"byte 0x10\w+ is \d+, not \d+", said)
+
+
+def test_a_job_above_its_bound_is_status_1(monkeypatch, capsys):
+    from cyclebound.sim.cli import system as command
+
+    monkeypatch.setattr(command, "run_tiled", lambda *_, **__: ran(monkeypatch, late=1))
+    with pytest.raises(command.typer.Exit) as stopped:
+        command.run("example", output=None)
+    assert stopped.value.exit_code == 1
+    assert "product took longer than its bound" in capsys.readouterr().out
+
+
+def test_a_fault_ends_a_run(monkeypatch):
+    with pytest.raises(UserError, match=r"^product: DRAM refuses a tile of its buffer$"):
+        ran(monkeypatch, fault={"refusal": 1})
+
+
+AGAIN = """[[job]]
+name = "again"
+product = [4, 4, 4]
+address = 0x100000
+[[job]]
+name = "twice\"
+"""
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    (("0x100000", "0x2000000"), "the jobs' words end at byte 0x2000.*: a run has the first "),
+    (("0x100000", "0x0"), "buffer 0 of twice has words of product's operands"),
+    (('[[job]]\nname = "twice"\n', AGAIN), "the words of again are an earlier job's, too: .*"),
+])
+def test_what_cannot_be_run(monkeypatch, change, says):
+    assert change[0] in SMALL
+    with pytest.raises(UserError, match=f"^{says}"):
+        ran(monkeypatch, text=SMALL.replace(*change))
+
+
+@pytest.mark.cosim
+@pytest.mark.thorough
+@pytest.mark.parametrize("windows", ["", "windows = [740, 740]\n"])
+def test_jobs_of_a_file_on_rtl(call, tmp_path, windows):
+    """Sizes that fill no array, a kernel over a product's result, and jobs after each other."""
+    (tmp_path / "sums.sas").write_text(SUMS.format(words=20))
+    file = tmp_path / "mine.toml"
+    file.write_text(windows + SYSTEM_EXAMPLE.replace("[32, 16, 32]", "[13, 7, 10]") + """
+[[job]]
+name = "odd"
+product = [5, 3, 13]
+address = 0x1a0000
+
+[[job]]
+name = "sums"
+kernel = "sums.sas"
+grid = [20]
+buffers = {0 = "odd"}
+after = ["odd"]
+""")
+    said = call("system", "run", str(file), "--json")
+    record = json.loads(said.stdout)
+    assert (said.returncode, record["wrong"], record["above"]) == (0, [], [])
+    jobs = {job["name"]: job for job in record["jobs"]}
+    assert [*jobs] == ["product", "add", "second", "odd", "sums"]
+    for job in jobs.values():
+        assert 0 < job["clocks"] <= job["bound"]
+    assert jobs["second"]["started"] >= jobs["add"]["started"] + jobs["add"]["clocks"]
+    assert jobs["sums"]["started"] >= jobs["odd"]["started"] + jobs["odd"]["clocks"]

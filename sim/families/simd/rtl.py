@@ -26,7 +26,7 @@ from cyclebound.sim.describe.block import Block, Configuration, Testbench
 from cyclebound.sim.run.followed import followed
 from cyclebound.sim.run.job import Job, simulate
 
-__all__ = ["run_rtl"]
+__all__ = ["run_rtl", "stopped"]
 
 _BLOCK = "simd.accelerator"
 _SAYS = {
@@ -127,7 +127,7 @@ def _simulated(block: Block, program: Program, grid: Grid, memory: Memory, polic
         raise UserError(f"the simulation failed: {outcome.reason}")
     ran = json.loads((folder / "ran.json").read_text())
     if ran["fault"]:
-        raise UserError(_stopped(program, grid, ran["fault"]))
+        raise UserError(stopped(program, grid, ran["fault"]))
     with np.load(folder / "ran.npz") as kept:
         for number, words in memory.items():
             words[...] = kept[str(number)]
@@ -138,7 +138,7 @@ def _simulated(block: Block, program: Program, grid: Grid, memory: Memory, polic
     return timed
 
 
-def _stopped(program: Program, grid: Grid, fault: dict[str, int]) -> str:
+def stopped(program: Program, grid: Grid, fault: dict[str, int]) -> str:
     """The fault that stopped a kernel, in the models' words."""
     cause, index = Cause(fault["cause"]), fault["index"]
     if cause is Cause.LOAD:

@@ -18,12 +18,13 @@
     after = ["product"]
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.client_bounds import least_window
@@ -42,13 +43,14 @@ from cyclebound.golden.system.tiled import (
     product_program,
     request_wait,
 )
+from cyclebound.golden.systolic.accelerator_network import Program as ArrayProgram
 from cyclebound.golden.systolic.layers import Product
 from cyclebound.hdl.systolic.dram_memory import DramMemory
 from cyclebound.sim.families.simd.files import load_program
 from cyclebound.tools.gpu.toml_text import Reader, load_toml
 from cyclebound.tools.simd.wcet.analysis import Analysis
 
-__all__ = ["SYSTEM_EXAMPLE", "Bounded", "TiledFile", "bounded", "parse_tiled"]
+__all__ = ["SYSTEM_EXAMPLE", "Bounded", "Planned", "TiledFile", "parse_tiled", "planned"]
 
 TILES = "simd", "systolic"
 _PART = "ddr4-3200aa-x16"
@@ -84,6 +86,7 @@ class TiledFile:
     """A system and its jobs, as a file has them."""
 
     part: Part
+    part_name: str
     machine: Machine
     sizes: Mapping[str, int]
     windows: tuple[int, int] | None
@@ -91,6 +94,7 @@ class TiledFile:
     kernels: Mapping[str, tuple[Program, Grid]]
     after: Mapping[str, tuple[str, ...]]         # of every job, in their order
     results: Mapping[str, Mapping[int, str]]     # of kernels: buffers that are a product's result
+    sources: Mapping[str, Path | None]           # of kernels: the file's folder; None: installed
 
     @property
     def period(self) -> int:
@@ -107,6 +111,24 @@ class Bounded:
     ends: int
 
 
+@dataclass(frozen=True)
+class Planned:
+    """The jobs of a system, with their bounds, in their order.
+
+    Attributes
+    ----------
+    products : mapping
+        By name, a product's commands, with its operands and result in the systolic accelerator's
+        buffer, which begins at the file's address.
+    kernels : mapping
+        By name, a kernel's program, its buffers where they are in DRAM.
+    """
+
+    bounds: tuple[Bounded, ...]
+    products: Mapping[str, ArrayProgram]
+    kernels: Mapping[str, Program]
+
+
 def parse_tiled(text: str, folder: Path) -> TiledFile:
     """A system from TOML; kernels are files in ``folder``, or installed ones.
 
@@ -115,7 +137,8 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
     """
     tables, reader = load_toml(text), Reader(text)
     reader.table([], tables, ("part", "machine", "windows", "job", *_SIZES))
-    part = reader.at(["part"], part_named, reader.text(["part"], tables, default=_PART))
+    part_name = reader.text(["part"], tables, default=_PART)
+    part = reader.at(["part"], part_named, part_name)
     machine = reader.at(["machine"], machine_named,
                         reader.text(["machine"], tables, default="small"))
     sizes = {name: reader.number([name], tables, default) for name, default in _SIZES.items()}
@@ -129,6 +152,7 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
     kernels: dict[str, tuple[Program, Grid]] = {}
     after: dict[str, tuple[str, ...]] = {}
     results: dict[str, dict[int, str]] = {}
+    sources: dict[str, Path | None] = {}
     for number, entry in enumerate(reader.tables(["job"], tables.get("job"))):
         path = ["job", number]
         table = reader.table(path, entry, ("name", "product", "address", "kernel", "grid",
@@ -147,12 +171,14 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
             products[name] = reader.at([*path, "product"], _product, name, extents), address
         else:
             file = reader.text([*path, "kernel"], table)
-            program = load_program(str(folder / file) if file.endswith(".sas") else file)
+            own = file.endswith(".sas")
+            program = load_program(str(folder / file) if own else file)
+            sources[name] = (folder / file).parent if own else None
             extents = _numbers(reader, [*path, "grid"], table, (1, 2))
             kernels[name] = program, reader.at([*path, "grid"], _grid, extents, machine)
             results[name] = _results(reader, [*path, "buffers"], table, program)
-    return TiledFile(part, machine, sizes, None if windows is None else tuple(windows), products,
-                     kernels, after, results)
+    return TiledFile(part, part_name, machine, sizes, None if windows is None else tuple(windows),
+                     products, kernels, after, results, sources)
 
 
 def _grid(extents: Sequence[int], machine: Machine) -> Grid:
@@ -194,11 +220,13 @@ def _results(reader: Reader, path: list, table: Mapping, program: Program) -> di
     return {int(buffer): name for buffer, name in value.items()}
 
 
-def bounded(file: TiledFile) -> list[Bounded]:
+def planned(file: TiledFile, operands: Callable[[tuple[int, int]], NDArray[np.int8]] | None = None
+            ) -> Planned:
     """Each job with its bound beside any job of the other tile, in their order.
 
-    Raises `ValueError` for jobs that cannot be composed (`golden.system.tiled.composed`), and for
-    windows that are too short; `NotCovered` and `WcetError` for a job without a bound.
+    ``operands`` makes a matrix of a shape; None: zeros, which are planned like any other. Raises
+    `ValueError` for jobs that cannot be composed (`golden.system.tiled.composed`), and for windows
+    that are too short; `NotCovered` and `WcetError` for a job without a bound.
     """
     period, sizes, part = file.period, file.sizes, file.part
     longest = {"simd": max(map(_longest, file.kernels.values(), repeat(part)), default=0),
@@ -214,16 +242,19 @@ def bounded(file: TiledFile) -> list[Bounded]:
     memory = array_memory(part, **{name: sizes[name] for name in ("size", "bursts", "slots")},
                           other=longest["simd"], period=period)
     device = array_device(**{name: sizes[name] for name in _DEVICE})
+    made = operands or (lambda shape: np.zeros(shape, np.int8))
     places: dict[str, int] = {}
     jobs: dict[str, Job] = {}
+    products: dict[str, ArrayProgram] = {}
+    kernels: dict[str, Program] = {}
     for name, (product, address) in file.products.items():
-        operands = (np.zeros(shape, np.int8) for shape in (
-            (product.m, product.k), (product.k, product.n)))
-        planned = product_program(name, *operands, device=device, memory=memory)
+        products[name] = plan = product_program(
+            name, made((product.m, product.k)), made((product.k, product.n)), device=device,
+            memory=memory)
         words = address // WORD_BYTES
-        places[name] = address + planned.places[0].result * device.size
-        jobs[name] = Job(name, "systolic", array_cycles(planned.commands, device, memory),
-                         file.after[name], (range(words, words + planned.memory.size
+        places[name] = address + plan.places[0].result * device.size
+        jobs[name] = Job(name, "systolic", array_cycles(plan.commands, device, memory),
+                         file.after[name], (range(words, words + plan.memory.size
                                                   // WORD_BYTES),))
     start = kernel_start(compute_ps=file.machine.compute_ps, part=part, period=period)
     for name, (program, grid) in file.kernels.items():
@@ -236,6 +267,7 @@ def bounded(file: TiledFile) -> list[Bounded]:
                                  f"must name {source}")
             program = replace(program, buffers={**program.buffers, buffer: replace(
                 program.buffers[buffer], address=places[source])})
+        kernels[name] = program
         cycles = Analysis(program, _built(grid), part, wait=wait["simd"]).wcet(
             Policy.ACCESS).cycles
         clocks = start + -(-cycles * file.machine.compute_ps // part.tck_ps)
@@ -244,7 +276,8 @@ def bounded(file: TiledFile) -> list[Bounded]:
             for buffer in program.buffers.values()))
     ordered = [jobs[name] for name in file.after]
     ends = composed(ordered)
-    return [Bounded(job, longest[job.tile], wait[job.tile], ends[job.name]) for job in ordered]
+    return Planned(tuple(Bounded(job, longest[job.tile], wait[job.tile], ends[job.name])
+                         for job in ordered), products, kernels)
 
 
 def _built(grid: Grid) -> Grid:
