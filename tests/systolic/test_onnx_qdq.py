@@ -406,6 +406,14 @@ REFUSED = {
         "node out (QuantizeLinear): output_dtype must be of int8 or uint8, 3 or 2, not 5"),
     "a bias beyond 32 bits": ({"bs": np.float32([1e9, 1e9])},
         "node conv (Conv): bias must have 32 bits in units of the sums, not 5.6e+10"),
+    "a bias between two units of the sums": ({"bs": np.float32([0.33, 0.33])},
+        "node conv (Conv): bias, as the nearest whole number in units of the sums, must be at mo"),
+    "a bias along no axis of it": ({"bias": ("DequantizeLinear", ["b", "bs"], ["bf"], {})},
+        "node conv (Conv): axis of bias must be one of 1, not 1"),
+    "a zero point of another shape": ({"wz": np.int8([0, 0, 0])},
+        "node weights (DequantizeLinear): its zero point must have the shape of its scale, 2, n"),
+    "a Clip of several limits": ({"conv": ("Clip", ["xf", "ws"], ["yf"], {})},
+        "node conv (Clip): min must be one number, not 2"),
     "sums beyond 32 bits": ({"b": np.array([2**31 - 1, 0], dtype=np.int32)},
         "node conv (Conv): its sums must have 32 bits for any input, and may reach 2147485135"),
     "a scale below 0": ({"ws": np.float32([-1, 1])},
@@ -428,10 +436,10 @@ def test_what_is_not_supported_is_refused_with_its_reason(name, tmp_path):
 
 
 def test_a_bias_of_another_scale_is_the_nearest_in_units_of_the_sums(tmp_path):
-    """Here 0.3 of a unit off and 0.4: as documented, at most a half."""
+    """Here 0.03 of a unit off and 0.02."""
     x = np.random.default_rng(1).integers(-128, 128, (1, 3, 4, 4), dtype=np.int8)
     results = []
-    for bias, scale in (([53, -36], [0.025, 0.025]), ([5, -7], [0.25, 0.125])):
+    for bias, scale in (([503, -349], [0.0025, 0.0025]), ([5, -7], [0.25, 0.125])):
         path = Pairs(b=np.array(bias, dtype=np.int32), bs=np.float32(scale)).save(
             tmp_path / "net.onnx")
         results.append(run_model(path, x, device=Device(2)).result)

@@ -5,6 +5,7 @@ A chain of nodes is taken: each reads what the one before has made. Pairs of qua
 is not supported is refused by its node's name.
 """
 
+import copy
 import functools
 import itertools
 from collections.abc import Mapping, Sequence
@@ -113,6 +114,8 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
             if node.op == "QuantizeLinear":  # one scale and zero point, as all layers have
                 chain.number(node, 1, "y_scale")
                 chain.zero(node, 2, "y_zero_point")
+        elif not chain.layers and number >= len(nodes) - len(after):
+            break
         elif number >= len(nodes) - len(after):
             for place in range(1, len(node.inputs)):
                 chain.constant(node, place, f"input {place}")
@@ -125,6 +128,7 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
     if chain.tensor != output or not chain.layers:
         raise UserError(f"{path.name}: output {graph.output[0].name} must be what the last of some "
                         "layers makes")
+    _check(onnx, path, model)
     last = Host(after, constants, opset) if after else None
     if last:  # what it cannot do is said before anything runs
         last(np.zeros(chain.shape, dtype=np.uint8 if chain.offset else np.int8))
@@ -149,6 +153,19 @@ def _as_given(last: Host | None, made: Tensor) -> Tensor:
     """Matrices that lie beside each other, as the standard has them."""
     made = made.transpose(1, 0, 2)
     return last(made) if last else made
+
+
+def _check(onnx, path: Path, model) -> None:
+    """Raise unless what was not looked at is the standard's, too: inputs, attributes, types."""
+    model = copy.deepcopy(model)
+    try:
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        for tensor in model.graph.output:
+            tensor.type.tensor_type.shape.SetInParent()  # many leave it out
+        onnx.checker.check_model(model)
+    except Exception as error:  # of any kind
+        raise UserError(f"{path.name} is no valid ONNX model: {' '.join(str(error).split())}"
+                        ) from error
 
 
 def _on_host(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], tuple[Node, ...]]:

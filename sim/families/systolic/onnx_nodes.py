@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cyclebound.sim.families.systolic.onnx_chain import VENDOR, Chain, Node, by
-from cyclebound.sim.families.systolic.onnx_qdq import FOLDED
+from cyclebound.sim.families.systolic.onnx_qdq import FOLDED, NEAR
 
 __all__ = ["HANDLERS"]
 
@@ -279,6 +279,11 @@ def _add(node: Node, chain: Chain) -> None:
     wanted = weights * (ratio * each[:, 0])
     weight = 1 + int((abs(wanted - np.rint(wanted)) / weights).max(axis=1).argmin())
     bias = np.rint(wanted[weight - 1])
+    off = float(abs(bias - wanted[weight - 1]).max()) / weight * x_scale / y_scale
+    if off > NEAR:
+        raise node.refuse("its other term, as the nearest whole number in units of its input's "
+                          f"step / {weight}, must be at most 1 / 64 of the result's step off, not "
+                          f"{off:.2g}")
     if (abs(bias) >= 2.0**31).any():
         raise node.refuse("its other term must be at most 2 ** 24 times the step of its input, not "
                           f"{abs(ratio * each).max():g}")

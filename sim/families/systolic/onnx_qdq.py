@@ -6,6 +6,7 @@ so that what only chooses among values (Relu, Clip, MaxPool, another shape) may 
 it; what adds up becomes the operator of the standard, or of ``com.microsoft``, with scales.
 """
 
+import math
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from cyclebound.sim.families.systolic.onnx_chain import VENDOR, Node, by
 
-__all__ = ["CHOICES", "FOLDED", "STANDARD", "SUMS", "TABLES", "folded"]
+__all__ = ["CHOICES", "FOLDED", "NEAR", "STANDARD", "SUMS", "TABLES", "folded"]
 
 Tensor = NDArray[np.generic]
 FOLDED = None
@@ -25,6 +26,8 @@ SUMS = ("Conv", "MatMul", "Gemm", "AveragePool", "GlobalAveragePool", "Add")
 CHOICES = ("Relu", "Clip", "MaxPool", "Flatten", "Reshape", "Transpose")
 TABLES = {"QLinearSigmoid": "Sigmoid", "QLinearSoftmax": "Softmax"}
 STANDARD = "", "ai.onnx"
+NEAR = 1 / 64
+"""How far a bias may be off, in steps of the result."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,11 @@ class _Folding:
             raise node.refuse(f"attribute axis must be a whole number, not {axis!r}")
         quantised = _Quantised(read, node.inputs[1], self._zero(
             node, self.kinds.get(read) if constant is None else constant.dtype), axis)
+        scale, zero = self.constants.get(quantised.scale), self.constants.get(quantised.zero)
+        if (scale is not None and zero is not None and len(node.inputs) > 2 and node.inputs[2]
+                and scale.shape != zero.shape and (scale.size, zero.size) != (1, 1)):
+            raise node.refuse(f"its zero point must have the shape of its scale, {by(scale)}, not "
+                              f"{by(zero)}")
         if constant is not None:
             self.known[node.outputs[0]] = quantised
         else:
@@ -138,7 +146,9 @@ class _Folding:
     def _real_of(self, node: Node) -> _Real | None:
         """What a node in floating point makes, where that can be folded."""
         first = node.inputs[0]
-        if node.op == "Add" and len(node.inputs) == 2 and first not in self.real:
+        if node.op == "Add" and len(node.inputs) != 2:
+            raise node.refuse(f"it must have 2 inputs, not {len(node.inputs)}")
+        if node.op == "Add" and first not in self.real:
             first = node.inputs[1]  # it may read them in either order
             node = replace(node, inputs=node.inputs[::-1])
         real = self.real.get(first)
@@ -237,9 +247,16 @@ class _Folding:
             raise node.refuse(f"{thing} must be one number, not {by(array)}")
         return float(array.reshape(()))
 
+    def _step(self, node: Node, of: _Quantised) -> float:
+        """The one scale of a tensor."""
+        step = self._number(node, of.scale, "scale")
+        if not 0 < step < math.inf:
+            raise node.refuse(f"the scale of what it reads or makes must be above 0, not {step:g}")
+        return step
+
     def _limits(self, node: Node, of: _Quantised) -> dict[str, object]:
         """Least and greatest whole number, as int8, that a limit in floating point leaves."""
-        scale, zero = self._number(node, of.scale, "scale"), self.constants.get(of.zero)
+        scale, zero = self._step(node, of), self.constants.get(of.zero)
         if zero is None or zero.size != 1 or zero.dtype not in (np.int8, np.uint8):
             raise node.refuse("the zero point of its tensor must be one number of int8 or uint8")
         limits, offset = (-128, 127), 0 if zero.dtype == np.int8 else 128
@@ -250,8 +267,11 @@ class _Folding:
                 if len(node.inputs) > place + 1 and node.inputs[place + 1]:
                     tensor = node.inputs[place + 1]
                     known = self.known.get(tensor)
+                    if known is not None and self.constants[known.tensor].size != 1:
+                        raise node.refuse(f"{name} must be one number, not "
+                                          f"{by(self.constants[known.tensor])}")
                     given[place] = (self._number(node, tensor, name) if known is None else
-                                    float(self._value(node, known, name).reshape(())))
+                                    float(self._value(node, known, name).item()))
                 elif name in node.attributes:
                     value = node.attributes[name]
                     if not isinstance(value, int | float):
@@ -308,31 +328,38 @@ class _Folding:
                               f"{max(axes)}, not along axis {known.axis}")
         return known
 
-    def _bias(self, node: Node, name: str, thing: str, units: NDArray[np.float64]
-              ) -> NDArray[np.int32]:
-        """A bias in units of the sums, the nearest whole numbers; exact where its scale is theirs.
+    def _bias(self, node: Node, name: str, thing: str, units: NDArray[np.float64],
+              target: _Quantised) -> NDArray[np.int32]:
+        """A bias in units of the sums, the nearest whole numbers; exact where its scale is theirs,
+        and else at most `NEAR` of a step of the result off.
         """
         known = self.known.get(name)
         if known is not None:
             array, scale = self.constants[known.tensor], self.constants.get(known.scale)
             zero = self.constants.get(known.zero)
+            value = self._value(node, known, thing)
             # producers write the product of two scales as they hold it
             if (array.dtype == np.int32 and scale is not None and zero is not None
                     and not zero.any() and scale.ndim <= 1 and scale.size in (1, units.size)
                     and (scale.astype(np.float32).reshape(-1) == units.astype(np.float32)).all()):
                 return array.astype(np.int32)
-            value = self._value(node, known, thing)
         elif name in self.constants:
             value = self.constants[name].astype(np.float64)
         else:
             raise node.refuse(f"{thing} must be a constant, not {name!r}, which is computed")
+        each = units if units.size > 1 else units.reshape(())
         try:
-            whole = np.rint(value / (units if units.size > 1 else units.reshape(())))
+            wanted = value / each
         except ValueError:
             raise node.refuse(f"{thing} must have {units.size} elements, not {by(value)}") from None
+        whole = np.rint(wanted)
         if not np.isfinite(whole).all() or (abs(whole) >= 2.0**31).any():
             raise node.refuse(f"{thing} must have 32 bits in units of the sums, not "
                               f"{abs(whole).max():g}")
+        off = abs((whole - wanted) * each).max() / self._step(node, target)
+        if off > NEAR:
+            raise node.refuse(f"{thing}, as the nearest whole number in units of the sums, must be "
+                              f"at most 1 / 64 of the result's step off, not {off:.2g}")
         return whole.astype(np.int32)
 
     def _units(self, node: Node, source: _Quantised, weights: _Quantised) -> NDArray[np.float64]:
@@ -367,11 +394,12 @@ class _Folding:
             bias = None
             units = self._units(node, source, weights)
             if len(node.inputs) > 2 and node.inputs[2]:
-                bias = self._bias(node, node.inputs[2], "bias", units)
+                bias = self._bias(node, node.inputs[2], "bias", units, target)
             if add is not None:
                 more = self._bias(add, add.inputs[1], "its second term",
-                                  units.reshape(-1, 1, 1))
-                if more.size != 1 and more.shape[-3:] != (*filters, 1, 1):
+                                  units.reshape(-1, 1, 1), target)
+                if more.size not in (1, *filters) or (more.size > 1 and more.shape[-3:] != (
+                        *filters, 1, 1)):
                     raise add.refuse("what it adds after a convolution must be one number for each "
                                      f"filter, {filters[0]} x 1 x 1, not {by(more)}")
                 more = np.broadcast_to(more.reshape(-1), filters)
@@ -396,9 +424,10 @@ class _Folding:
         units = self._units(node, source, weights) * alpha
         terms = []
         if len(node.inputs) > 2 and node.inputs[2] and beta:
-            terms.append(self._bias(node, node.inputs[2], "c", units / beta))
+            terms.append(self._bias(node, node.inputs[2], "c", units / beta, target))
         if add is not None:
-            terms.append(self._bias(add, add.inputs[1], "its second term", units))
+            terms.append(self._bias(add, add.inputs[1], "its second term", units,
+                                    target))
         name = ""
         if terms:
             bias = terms[0] if len(terms) == 1 else self._both(add or node, *terms)
