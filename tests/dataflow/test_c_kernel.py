@@ -21,11 +21,13 @@ from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.golden.dataflow.plain import run_plainly
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.families.dataflow.run import load_kernel, run_kernel
-from cyclebound.tools.dataflow import c_operations, c_source
+from cyclebound.tools.dataflow import c_operations, c_source, exits
 from cyclebound.tools.dataflow.c_kernel import c_kernels
 from cyclebound.tools.dataflow.lower import lower
 from cyclebound.tools.dataflow.segments import compile_segments
+from cyclebound.tools.dataflow.values import Scope
 from kit.native_c import COMPILER, Native, alike
+from kit.random_c import random_c
 
 pytestmark = pytest.mark.unit
 
@@ -380,6 +382,68 @@ def compare_drawn(drawn, folder):
         after, _ = interpret_all(compile_segments(found[f"f{k}"], **GIVEN), hard(), THREADS)
         for name, words in wanted.items():
             assert alike(words, after[name], name in "xyz"), line
+
+
+# -- kernels that are drawn ------------------------------------------------------------------------
+
+
+def drawn_kernels_that_differ(seeds, folder):
+    """Of the kernels of these seeds, which are not C's, and how many were run."""
+    text = "".join(random_c(f"f{seed}", seed) for seed in seeds)
+    found = c_kernels(text, "f.c")
+    native = Native(text, found, folder)
+    differ, ran = [], 0
+    for seed in seeds:
+        rng, name = np.random.default_rng(seed), f"f{seed}"
+        threads = rng.integers(0, THREADS, 48)
+        arrays = {array: words[threads] for array, words in hard().items() if array not in "uv"}
+        try:
+            graphs = compile_segments(found[name], n=-3)
+        except KernelError as refused:
+            if "there is no store" in str(refused):  # all threads return before
+                continue
+            raise
+        wanted = native.run(name, arrays, len(threads), n=-3)
+        after, faults = interpret_all(graphs, arrays, len(threads))
+        ran += 1
+        if faults or not all(alike(wanted[array], after[array], array in "xyz")
+                             for array in wanted):
+            differ.append(seed)
+    return differ, ran
+
+
+@needs_compiler
+def test_drawn_kernels_are_cs(tmp_path):
+    differ, ran = drawn_kernels_that_differ(range(8), tmp_path)
+    assert not differ
+    assert ran > 6
+
+
+@needs_compiler
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(10_000, 11_000, 50))
+def test_a_thousand_drawn_kernels_are_cs(first, tmp_path):
+    differ, ran = drawn_kernels_that_differ(range(first, first + 50), tmp_path)
+    assert not differ
+    assert ran > 40
+
+
+@needs_compiler
+def test_drawn_kernels_find_wrong_loops(tmp_path, monkeypatch):
+    """What an old condition said is kept; what follows a continue is done."""
+    assign, unless = Scope.assign, exits._unless
+
+    def forgetful(self, name, value):
+        guards = self.guards
+        assign(self, name, value)
+        self.guards = guards
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Scope, "assign", forgetful)
+        assert drawn_kernels_that_differ(range(1, 4), tmp_path)[0]
+    monkeypatch.setattr(exits, "_unless", lambda flag, statements: (
+        statements if "continued" in flag else unless(flag, statements)))
+    assert drawn_kernels_that_differ(range(10, 12), tmp_path)[0]
 
 
 @needs_compiler

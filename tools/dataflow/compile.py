@@ -102,7 +102,7 @@ class Compiler(Valuer):
             branch.predicate = self._and(scope.predicate, condition.token, True, node)
             self.body(node.orelse, branch)
             returned = branch.names[RETURNED]
-            if returned != scope.names[RETURNED]:
+            if returned.what != 1 and returned != scope.names[RETURNED]:
                 returned = self.choose(condition, constant(True), returned, "bool", node)
             # a thread that has returned uses no variable any more
             scope.names, scope.partial = {**branch.names, RETURNED: returned}, branch.partial
@@ -155,10 +155,7 @@ class Compiler(Valuer):
             elif yes is not None or no is not None:
                 entries = under(branches[yes is None])
             else:
-                partials = [branch.partial[name] for branch in branches if branch.may_have(name)]
-                if (partials and all(value == partials[0] for value in partials)
-                        and (hidden or len(partials) == 2)):
-                    entries = partials[0]
+                entries = under(changed[0])
             if entries:
                 partial[name] = entries
         scope.partial = partial

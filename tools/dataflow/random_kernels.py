@@ -2,7 +2,8 @@
 
     python -m cyclebound.tools.dataflow.random_kernels COUNT [SEED]
 
-Kernels with loops, branches, exits and variables that wait in memory between the parts of a loop.
+Kernels with loops, some of which end as data decide, branches, exits, and variables that wait in
+memory between the parts of a loop.
 Python calls the function itself (`golden.dataflow.plain`); the interpreter runs its graphs; the
 golden fabric runs them mapped, on 5 x 5 units, with few entries and memory that often misses, and
 reads as late as it may. Besides, the interpreter does the tasks in other orders that their tokens
@@ -27,7 +28,7 @@ from cyclebound.golden.dataflow import kernel as language
 from cyclebound.golden.dataflow.graph import Graph
 from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
 from cyclebound.golden.dataflow.interpret import interpret_all
-from cyclebound.golden.dataflow.kernel import Kernel, KernelError
+from cyclebound.golden.dataflow.kernel import LOOP, Kernel, KernelError
 from cyclebound.golden.dataflow.plain import run_plainly
 from cyclebound.tools.dataflow.run import run_graphs
 from cyclebound.tools.dataflow.segments import compile_segments
@@ -199,12 +200,35 @@ class _Writer:
             self.block(depth + 1)
         self.kinds = {name: kind for name, kind in yes.items() if name in self.kinds}
 
+    def limits(self, count: int) -> str:
+        """Of a range that depends on data; seldom of more elements than there may be."""
+        most = count if self.rng.random() < 0.8 else count + 1
+        some = f"({self.integer(1)}) % {most + 1}"
+        start = self.integer(1)
+        step = self.rng.choice((1, -1, 3, -5, 1 << 29))
+        return self.rng.choice((
+            some, some, f"{start}, {start} + {some}",
+            f"0, {step} * ({some}), {step}", f"{self.integer(0)}, {self.integer(0)}, 1 << 30"))
+
     def loop(self, depth: int) -> None:
         count = self.rng.choice((1, 2, 2, 3))
         name = f"k{len(self.loops)}"
         before, self.repeats = dict(self.kinds), self.repeats * count
-        self.say(depth, f"for {name} in range({self.rng.choice((str(count), f'n - {6 - count}'))}"
-                        f"):")
+        pick = self.rng.random()
+        if pick < 0.5:
+            over = f"range({self.rng.choice((str(count), f'n - {5 - count}'))})"
+        elif pick < 0.8:  # most of them within their bound
+            over = f"bounded(range({self.limits(count)}), {count})"
+        else:
+            over = ""
+        if over:
+            self.say(depth, f"for {name} in {over}:")
+        else:
+            name = f"w{len(self.loops)}"
+            self.say(depth, f"{name} = {self.integer(1)} & {2 ** count - 1}")
+            more = self.rng.choice(("", f" and {self.truth(1)}"))
+            self.say(depth, f"while bounded({name} > 0{more}, {count}):")
+            self.say(depth + 1, f"{name} = {name} >> 1")
         self.loops.append(name)
         if self.rng.random() < 0.5:
             self.rotate(depth + 1)
@@ -339,6 +363,12 @@ def compare(seed: int, *, fabric: bool = True, compiled: Compiled = compile_segm
     wanted = {name: words.copy() for name, words in case.arrays.items()}
     outside = run_plainly(case.kernel, wanted, THREADS, **case.constants)
     interpreted, faults = interpret_all(graphs, case.arrays, THREADS)
+    over, more = ({(name, thread) for name, thread, _ in found if name.startswith(LOOP)}
+                  for found in (outside, faults))
+    if over - more or {thread for _, thread in over} != {thread for _, thread in more}:
+        return "a loop exceeds its stated bound in other threads"
+    if over:  # Python stops such a thread
+        return ""
     if not _same(wanted, interpreted):
         return "the interpreter's memory is not Python's"
     if Counter(faults) - Counter(outside):  # an unused load is not made

@@ -18,6 +18,7 @@ from cyclebound.golden.dataflow.kernel import Kernel
 from cyclebound.tools.dataflow.compile import Compiler, check_constants, finished
 from cyclebound.tools.dataflow.exits import (
     HIDDEN,
+    RETURNED,
     ForLoop,
     WhileLoop,
     without_exits,
@@ -74,7 +75,8 @@ class _Segments:
 
     def never(self, guards: tuple[Guard, ...]) -> bool:
         """Whether it is known that no thread comes to a place under these conditions."""
-        values = [(self.scope.find(name), wanted) for name, wanted in guards]
+        values = [(self.scope.inside(*(guard for guard in guards if guard[0] != name)).find(name),
+                   wanted) for name, wanted in (*guards, (RETURNED, False))]
         return any(value is not None and value.known and bool(value.what) != wanted
                    for value, wanted in values)
 

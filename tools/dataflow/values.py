@@ -78,11 +78,6 @@ class Scope:
         """A copy, under these hidden conditions as well."""
         return Scope(dict(self.names), None, self.guards | set(guards), dict(self.partial))
 
-    def may_have(self, name: str) -> bool:
-        """Whether a variable has a value under conditions that may hold here."""
-        return any(all((guard, not wanted) not in self.guards for guard, wanted in guards)
-                   for guards, _ in self.partial.get(name, ()))
-
     def find(self, name: str) -> Value | None:
         """A variable's value, if it has one here."""
         for wanted in (True, False):
