@@ -194,6 +194,16 @@ class Machine:
         self._access = access
         return access
 
+    def resume(self, word: int) -> Retired | CoreAccess:
+        """Begin ``word`` again, whose access is under way, in a machine that has the state of one
+        that has begun it: for `end`. The access is the same as then, or it was another word."""
+        status, linked, cause, lines = self.status, self.linked, self.cause, self.lines
+        self.status, self.linked = 0, True  # not interrupted; an SC that asks is linked
+        try:
+            return self.begin(word)
+        finally:
+            self.status, self.linked, self.cause, self.lines = status, linked, cause, lines
+
     def end(self, data: int | None) -> Retired:
         """Finish the instruction that `begin` began: ``data`` came, or None for an error.
 

@@ -9,12 +9,13 @@ import typer
 from rich.table import Table
 
 from cyclebound.golden.shmac.tracking import TYPES, Track, Tracker
-from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.print_table import print_table
-from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console, progress_bars
+from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
 from cyclebound.sim.cli.shmac_gdb import gdb
 from cyclebound.sim.cli.shmac_wcet import wcet
 from cyclebound.sim.drawing.drawing import FORMATS, write
+from cyclebound.sim.families.shmac.checkpoints import load_checkpoint, save_checkpoint
 from cyclebound.sim.families.shmac.files import (
     compiled,
     load_program,
@@ -39,7 +40,14 @@ from cyclebound.sim.families.shmac.options import (
     tile_named,
 )
 from cyclebound.sim.families.shmac.rtl import run_rtl
-from cyclebound.sim.families.shmac.run import ShmacRun, run_cycles, run_model
+from cyclebound.sim.families.shmac.run import (
+    CycleRun,
+    Setup,
+    ShmacRun,
+    run_cycles,
+    run_model,
+    switch,
+)
 from cyclebound.sim.families.shmac.tracks import choice_of, flows, packet_trace
 from cyclebound.tools.shmac.disassembler import listing
 from cyclebound.tools.shmac.installed import PROGRAMS, program_path
@@ -90,6 +98,18 @@ def run(
     trace: Annotated[Path | None, typer.Option(
         "--trace", metavar="FILE", help="Write the stations of the tracked packets for Perfetto "
         f"(ui.perfetto.dev): .json; of the first {_TRACKED:,}.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(
+        "--checkpoint", metavar="FILE", help="Write the whole state before cycle --at into a file, "
+        "and go on; of --model cycle.")] = None,
+    at: Annotated[int | None, typer.Option(
+        "--at", metavar="CYCLE", min=0, help="When --checkpoint is written.")] = None,
+    resume: Annotated[Path | None, typer.Option(
+        "--resume-from", metavar="FILE", help="Go on from a checkpoint, which has grid and "
+        "programs; with --model cycle.")] = None,
+    switch_at: Annotated[str | None, typer.Option(
+        "--switch-at", metavar="PLACE", help="Begin on the functional model, and go on with "
+        "--model cycle as soon as a core is about to execute the instruction at this address or "
+        "function.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run programs on a grid of tiles, on a model or on the RTL.
@@ -99,6 +119,8 @@ def run(
         cyclebound shmac run hello --grid PP/PP
         cyclebound shmac run barrier --grid PPP/PLP/PPP
         cyclebound shmac run ring --grid PP/PP --model cycle --track "to=0,1 type=write"
+        cyclebound shmac run sort --model cycle --switch-at main --checkpoint c.json --at 5000
+        cyclebound shmac run --model cycle --resume-from c.json
 
     C is compiled for each tile that runs it. A program begins at main(), prints on its tile's
     console with printf(), and finds clock, tile number, locks and other tiles' memory in shmac.h.
@@ -110,6 +132,10 @@ def run(
     A table shows the tracked packets by source, target and type: how many, and how many cycles from
     the first in which the core offers one to the one in which it has the response, or, of a plain
     write, in which the slave takes it; and how many of these it waited for other packets.
+
+    What is initialised for long before it becomes interesting runs on the functional model up to
+    --switch-at, and on by cycles from there, with empty networks and clocks that go on from the
+    number of rounds. A run from a checkpoint is the same as the one that wrote it, cycle by cycle.
 
     Exit status 1: a program ended with another status than 0, or not at all; 2: a mistake in a file
     or in the call, which is named with its place.
@@ -128,17 +154,37 @@ def run(
         raise UserError(f"--trace takes a file that ends in .json, not {trace}")
     if chart is not None and chart.suffix not in FORMATS:
         raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
+    _check_states(model, checkpoint, at, resume, switch_at)
+    if resume is not None and (program is not None or configuration is not None or tiles
+                               or grid != "P"):
+        raise UserError("--resume-from has its grid and programs; name none")
+    if resume is not None and track:
+        raise UserError("--track cannot follow packets that were under way at a checkpoint; track "
+                        "them in the run that wrote it")
     tracker = Tracker(map(choice_of, track), most=_TRACKED) if track else None
+    switched = ""
     with progress_bars() as tell:
-        setup = setup_of(program, grid, configuration, [tile_named(text) for text in tiles or ()],
-                         ram, endian, maker(compiler, optimize, defines), tell)
+        if resume is not None:
+            going = load_checkpoint(resume)
+            setup = going.setup
+        else:
+            setup = setup_of(program, grid, configuration,
+                             [tile_named(text) for text in tiles or ()], ram, endian,
+                             maker(compiler, optimize, defines), tell)
         lines = Lines(tell.console.print, many=len(setup.programs) > 1, silent=as_json)
         if model == "rtl":
             done = run_rtl(setup, limit=limit, bypass=bypass, console=lines, tracker=tracker,
                            tell=tell)
         elif model == "cycle":
-            done = run_cycles(setup, limit=limit, bypass=bypass, console=lines, tracker=tracker,
-                              tell=tell)
+            if resume is None:
+                going = CycleRun(setup, bypass=bypass, tracker=tracker)
+            going.console = lines
+            if switch_at is not None:
+                rounds = switch(going, _places(switch_at, setup), limit=limit, tell=tell)
+                switched = f"switched from the functional model after {rounds:,} rounds"
+            if checkpoint is not None and at is not None:
+                _save(going, checkpoint, at, limit, tell)
+            done = run_cycles(going, limit=limit, tell=tell)
         else:
             done = run_model(setup, limit=limit, seed=seed, console=lines, tell=tell)
         lines.end()
@@ -157,6 +203,8 @@ def run(
                 "left_out": tracker.left_out})}, indent=2))
     else:
         _show(done, limit, model=model, unit=unit)
+        if switched:
+            console().print(switched, highlight=False)
         if tracker is not None:
             _show_flows(tracker, written)
     if done.failed:
@@ -188,6 +236,47 @@ def _show(done: ShmacRun, limit: int, *, model: str, unit: str) -> None:
             screen.print(f"tile ({tile[0]}, {tile[1]}) had not ended after {limit:,} {unit}: it "
                          f"was at {result.at}; --limit N allows more", highlight=False,
                          soft_wrap=True)
+
+
+def _check_states(model: str, checkpoint: Path | None, at: int | None, resume: Path | None,
+                  switch_at: str | None) -> None:
+    for option, given in (("--checkpoint", checkpoint), ("--resume-from", resume),
+                          ("--switch-at", switch_at)):
+        if given is not None and model != "cycle":
+            raise UserError(f"{option} is of the golden model by cycles: give --model cycle")
+    if (checkpoint is None) != (at is None):
+        raise UserError("--checkpoint FILE and --at CYCLE go together")
+    if resume is not None and switch_at is not None:
+        raise UserError("--switch-at begins on the functional model, and --resume-from does not")
+
+
+def _places(text: str, setup: Setup) -> dict[tuple[int, int], int]:
+    """Where ``--switch-at`` is, in each core's program. Raises `UserError`."""
+    try:
+        place = int(text, 0)
+    except ValueError:
+        found = {tile: symbol.address for tile, program in setup.programs.items()
+                 if (symbol := program.symbol(text)) is not None}
+        if not found:
+            raise unknown("address, and no function of these programs,", text, sorted({
+                symbol.name for program in setup.programs.values() for symbol in program.symbols
+                if symbol.kind == "function"})) from None
+        return found
+    if not 0 <= place < 1 << 32 or place % 4:
+        raise UserError("--switch-at takes a function, or an address of 32 bits, a multiple of 4, "
+                        f"not {text}")
+    return dict.fromkeys(setup.programs, place)
+
+
+def _save(run: CycleRun, path: Path, at: int, limit: int, tell: Progress) -> None:
+    """Go on to a cycle, and write a checkpoint. Raises `UserError`."""
+    if not run.cycle <= at <= limit:
+        raise UserError(f"--at must be {run.cycle:,} to {limit:,}, the cycles of this run, "
+                        f"not {at:,}")
+    run_cycles(run, limit=at, tell=tell)
+    if run.cycle < at:
+        raise UserError(f"--at {at:,} is never: all programs had ended after {run.cycle:,} cycles")
+    save_checkpoint(run, path)
 
 
 def _write(tracks: list[Track], chart: Path | None, trace: Path | None) -> list[str]:

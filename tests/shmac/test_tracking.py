@@ -71,7 +71,7 @@ def setup():
 @pytest.fixture(scope="module")
 def tracked():
     recorder = Recorder()
-    return recorder, run_cycles(setup(), limit=5_000, tracker=recorder)
+    return recorder, run_cycles(CycleRun(setup(), tracker=recorder), limit=5_000)
 
 
 @unit
@@ -109,8 +109,8 @@ def test_waiting_is_seen_where_two_meet():
     recorder = Tracker([Choice(target=(1, 1))])
     programs = {tile: assembled(text.replace("0x0101", "0x1100"), "all", *tile)
                 for tile in layout.tiles() if tile != (1, 1)}
-    done = run_cycles(Setup(layout, programs, dict.fromkeys(layout.tiles(), 1 << 15)),
-                      limit=5_000, tracker=recorder)
+    done = run_cycles(CycleRun(Setup(layout, programs, dict.fromkeys(layout.tiles(), 1 << 15)),
+                               tracker=recorder), limit=5_000)
     assert done.ended
     assert max(track.waited for track in recorder.tracks) > 20
     assert all(wait >= 0 for track in recorder.tracks for wait in track.there.waits)
@@ -122,7 +122,7 @@ def test_waiting_is_seen_where_two_meet():
 
 @unit
 def test_a_tracker_changes_nothing(tracked):
-    done, again = tracked[1], run_cycles(setup(), limit=5_000)
+    done, again = tracked[1], run_cycles(CycleRun(setup()), limit=5_000)
     assert (again.tiles, again.rounds) == (done.tiles, done.rounds)
 
 
@@ -232,9 +232,9 @@ def test_choices_that_are_none(text, said):
 @unit
 def test_only_the_first_packets_are_kept():
     recorder = Tracker(most=3)
-    run_cycles(setup(), limit=5_000, tracker=recorder)
+    run_cycles(CycleRun(setup(), tracker=recorder), limit=5_000)
     whole = Tracker()
-    run_cycles(setup(), limit=5_000, tracker=whole)
+    run_cycles(CycleRun(setup(), tracker=whole), limit=5_000)
     assert recorder.tracks == whole.tracks[:3]
     assert recorder.left_out == len(whole.tracks) - 3
 

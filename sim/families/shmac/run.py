@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
+from cyclebound.golden.shmac.checkpoint import continued
 from cyclebound.golden.shmac.grid import GridModel
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.system import DEFAULT_RAM, System
@@ -15,7 +16,8 @@ from cyclebound.golden.shmac.tracking import Tracker
 from cyclebound.sim.base.errors import UserError
 from cyclebound.tools.shmac.program import Program
 
-__all__ = ["CycleRun", "Setup", "ShmacRun", "TileResult", "run_cycles", "run_model", "started"]
+__all__ = ["CycleRun", "Setup", "ShmacRun", "TileResult", "run_cycles", "run_model", "started",
+           "switch"]
 
 Tile = tuple[int, int]
 _ROUNDS, _CYCLES = 50_000, 5_000  # between two reports of progress
@@ -183,12 +185,18 @@ class CycleRun:
     grid : GridModel
     cycle : int
         How many there were.
+    ends : dict of int
+        Of the programs that have ended, in which cycle.
+    counts : dict of list
+        Instructions and exceptions of each core.
+    said, sent : dict of bytearray
+        What programs and UARTs wrote.
     """
 
     def __init__(self, setup: Setup, *, bypass: bool = True,
                  console: Callable[[Tile, int], None] | None = None,
                  tracker: Tracker | None = None) -> None:
-        self.setup, self.cycle = setup, 0
+        self.setup, self.bypass, self.cycle = setup, bypass, 0
         self.grid = GridModel(setup.layout, words=setup.words("the model by cycles"),
                               big_endian=setup.big_endian, bypass=bypass, jump=setup.jump)
         for tile, program in setup.programs.items():
@@ -197,20 +205,20 @@ class CycleRun:
                 content[(address & 0xFF_FFFF) // 4] = word
         if tracker is not None:
             self.grid.network.requests.watch = self.grid.network.responses.watch = tracker.see
-        self._console = console or (lambda tile, byte: None)
-        self._ended: dict[Tile, int] = {}
-        self._counts = {tile: [0, 0] for tile in setup.programs}  # instructions, exceptions
-        self._said = {tile: bytearray() for tile in setup.programs}
-        self._sent = {tile: bytearray() for tile in setup.layout.tiles(Kind.UART)}
+        self.console = console or (lambda tile, byte: None)
+        self.ends: dict[Tile, int] = {}
+        self.counts = {tile: [0, 0] for tile in setup.programs}
+        self.said = {tile: bytearray() for tile in setup.programs}
+        self.sent = {tile: bytearray() for tile in setup.layout.tiles(Kind.UART)}
 
     @property
     def ended(self) -> bool:
         """Whether all programs have."""
-        return len(self._ended) == len(self.setup.programs)
+        return len(self.ends) == len(self.setup.programs)
 
     def step(self) -> None:
         """One cycle."""
-        grid, counts = self.grid, self._counts
+        grid, counts = self.grid, self.counts
         for tile, shown in grid.step(run=self.setup.programs).items():
             if shown.retired is not None and tile in counts:
                 counts[tile][0] += 1
@@ -219,40 +227,65 @@ class CycleRun:
         for tile in self.setup.programs:
             core = grid.tiles[tile]
             if core.console is not None:
-                self._said[tile].append(core.console)
-                self._console(tile, core.console)
-            if core.exited and tile not in self._ended:
-                self._ended[tile] = self.cycle
-        for tile, sent in self._sent.items():
+                self.said[tile].append(core.console)
+                self.console(tile, core.console)
+            if core.exited and tile not in self.ends:
+                self.ends[tile] = self.cycle
+        for tile, sent in self.sent.items():
             byte = grid.devices[tile].sent
             if byte is not None:
                 sent.append(byte)
-                self._console(tile, byte)
+                self.console(tile, byte)
 
     def result(self, seconds: float) -> ShmacRun:
         """What has become of all programs."""
         results = {}
         for tile, program in self.setup.programs.items():
-            core, ended = self.grid.tiles[tile], self._ended.get(tile)
-            instructions, exceptions = self._counts[tile]
+            core, ended = self.grid.tiles[tile], self.ends.get(tile)
+            instructions, exceptions = self.counts[tile]
             results[tile] = TileResult(
                 program.name, None if ended is None else core.status, instructions, exceptions,
                 core.failed, "" if ended is not None else program.where(core.core.machine.pc),
-                bytes(self._said[tile]), self.cycle if ended is None else ended)
-        return ShmacRun(results, max(self._ended.values()) if self.ended else self.cycle, seconds,
-                        {tile: bytes(sent) for tile, sent in self._sent.items()})
+                bytes(self.said[tile]), self.cycle if ended is None else ended)
+        return ShmacRun(results, max(self.ends.values()) if self.ended else self.cycle, seconds,
+                        {tile: bytes(sent) for tile, sent in self.sent.items()})
 
 
-def run_cycles(setup: Setup, *, limit: int, bypass: bool = True,
-               console: Callable[[Tile, int], None] | None = None,
-               tracker: Tracker | None = None,
+def run_cycles(run: CycleRun, *, limit: int,
                tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> ShmacRun:
-    """A run by cycles, as of `CycleRun`, until all programs have ended, or for ``limit`` cycles.
-    """
-    run = CycleRun(setup, bypass=bypass, console=console, tracker=tracker)
+    """Go on until all programs have ended, or ``limit`` cycles are over."""
     begun = time.process_time()
     while not run.ended and run.cycle < limit:
         run.step()
         if run.cycle % _CYCLES == 0:
             tell("cycles", run.cycle, limit)
     return run.result(time.process_time() - begun)
+
+
+def switch(run: CycleRun, places: Mapping[Tile, int], *, limit: int,
+           tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> int:
+    """Let the functional model run its programs until one of these cores is about to execute the
+    instruction at its place; then ``run``, which has had no cycle, goes on from there: after how
+    many rounds. Raises `UserError` if none comes there in ``limit`` rounds.
+    """
+    system = started(run.setup, console=run.console)
+    machines = [(system.cores[tile], place) for tile, place in places.items()]
+    while not any(core.running and core.machine.pc == place for core, place in machines):
+        if not system.running or system.clock == limit:
+            raise UserError(f"no core came to {_named(places)} in {system.clock:,} rounds"
+                            + ("" if system.running else ", after which all programs had ended"))
+        system.run(1)
+        if system.clock % _ROUNDS == 0:
+            tell("rounds", system.clock, limit)
+    continued(system, run.grid)
+    for tile in run.setup.programs:
+        run.said[tile][:] = system.cores[tile].console
+        if system.cores[tile].status is not None:
+            run.ends[tile] = 0
+    for tile, sent in run.sent.items():
+        sent[:] = system.sent[tile]
+    return system.clock
+
+
+def _named(places: Mapping[Tile, int]) -> str:
+    return " or ".join(sorted({f"{place:#010x}" for place in places.values()}))
