@@ -249,6 +249,10 @@ BODIES = {
     "a constant that a condition changed before": (
         "t = 1\nfor k in range(3):\n    if (a[tid] >> k) & 1:\n        for j in range(2):\n"
         "            c[tid] += t + 10 * j\n        t = 2\nc[tid] += 100 * t"),
+    "a zero with a sign": (
+        "p = 0.0\nif a[tid] > 3:\n    p = -0.0\nz[tid] = p\np = n - 7.0\nfor k in range(3):\n"
+        "    if b[tid] < 0:\n        continue\n    p = -p\n    z[tid] += x[tid]\n"
+        "z[tid] = 1.0 / p if a[tid] else p"),
     "loads after a break are not made": (
         "i = tid * 64\nfor k in range(3):\n    if i > 255:\n        break\n    c[tid] += a[i]\n"
         "    i += 64"),

@@ -77,8 +77,12 @@ WRONG = {
     "dataflow run none.py": "none.py has no kernel: a function with @kernel before it",
     "dataflow run two.py": "two.py has several kernels; name one: one, two",
     "dataflow run two.py -k three": "no kernel in two.py 'three'; known are one, two",
-    "dataflow run loops.py --zeros a=3": ("loops.py, line 6: kernel k: a loop cannot be mapped "
-                                         "unless its condition is known when the kernel is mapped"),
+    "dataflow run loops.py --zeros a=3": (
+        "loops.py, line 6: kernel k: a loop cannot be mapped unless its condition is known when "
+        r"the kernel is mapped, or the most iterations are stated: while bounded\(x > 1, 32\)"),
+    "dataflow run long.py --zeros a=3": (
+        "long.py, line 6: kernel k: the loop goes on after 2 iterations, its stated bound, in "
+        "thread 0"),
     "dataflow run polynomial.py": ("kernel polynomial needs array x: --data x=FILE or "
                                    "--zeros x=COUNT"),
     "dataflow run polynomial.py --zeros x=1 --zeros y=1 --zeros c=1":
@@ -128,6 +132,8 @@ def test_a_mistake_is_one_line_and_status_2(folder, cyclebound, arguments):
     Path("none.py").write_text("def k(tid): pass\n")
     Path("two.py").write_text(head + "def one(tid, a: Ints): pass\n@kernel\ndef two(tid): pass\n")
     Path("loops.py").write_text(head + "def k(tid, a: Ints):\n    x = a[0]\n    while x: pass\n")
+    Path("long.py").write_text(head + "def k(tid, a: Ints):\n    x = tid\n"
+                               "    while bounded(x < 3, 2):\n        x += 1\n    a[tid] = x\n")
     Path("words.csv").write_text("1,2\nthree\n")
     Path("huge.csv").write_text("1,1e39\n")
     Path("junk.npy").write_text("junk")

@@ -27,13 +27,24 @@ class Spilled:
     span: Span = ANY
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Value:
     """A token, a number that is known, or what waits in memory; ``kind`` is ``int``, ``float`` or
-    ``bool``."""
+    ``bool``. Equal are those of the same bits: 0.0 is not -0.0."""
 
     what: Token | Spilled | int | np.float32
     kind: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Value) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[object, str]:
+        what = self.what
+        return what.tobytes() if isinstance(what, np.float32) else what, self.kind
 
     @property
     def known(self) -> bool:
