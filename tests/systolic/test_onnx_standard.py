@@ -60,7 +60,7 @@ class Drawn:
         self.constants = {}
         self.kind = self.made = np.dtype(np.int8)
         draw = self.rng.choice([self.gemm, self.matmul, self.conv, self.pool, self.shaped,
-                                self.quantise])
+                                self.quantise, self.added, self.averaged])
         self.shape, *nodes = draw()
         self.op = nodes[0].op_type
         given = onnx.helper.make_tensor_value_info
@@ -198,6 +198,34 @@ class Drawn:
             made="t", axis=int(self.rng.integers(0, 2))), self.node(
                 "MaxPool", [], read="t", kernel_shape=[1, 1])
 
+    def one(self, kind):
+        """A scale and a zero point without axes, as operators of the vendor have them."""
+        return self.constant(self.floats(form=())), self.constant(self.wholes(kind, form=()))
+
+    def added(self):
+        self.kind = self.made = np.dtype(self.rng.choice(["int8", "uint8"]))
+        shape = tuple(self.size() for _ in range(int(self.rng.choice([2, 3, 4]))))
+        shape = (1, *shape[1:]) if len(shape) == 4 else shape
+        other = self.constant(self.wholes(self.kind, *shape, most=100)), *self.one(self.kind)
+        own = "x", *self.one(self.kind)
+        first, *more = [*own, *other] if self.rng.random() < 0.5 else [*other, *own]
+        return shape, self.node("QLinearAdd", [*more, *self.one(self.made)], VENDOR[0], read=first)
+
+    def averaged(self):
+        self.kind = self.made = np.dtype(self.rng.choice(["int8", "uint8"]))
+        shape = (1, self.size(), *self.rng.integers(2, 8, 2).tolist())
+        around = [*self.one(self.kind), *self.one(self.made)]
+        if self.rng.random() < 0.3:
+            return shape, self.node("QLinearGlobalAveragePool", around, VENDOR[0],
+                                    channels_last=int(self.rng.random() < 0.2))
+        more = {"pads": self.rng.integers(0, 2, 4).tolist()} if self.rng.random() < 0.5 else {
+            "auto_pad": str(self.rng.choice(["SAME_UPPER", "VALID"]))}
+        return shape, self.node(
+            "QLinearAveragePool", around, VENDOR[0], ceil_mode=int(self.rng.random() < 0.2),
+            kernel_shape=self.rng.integers(1, 4, 2).tolist(),
+            strides=self.rng.integers(1, 4, 2).tolist(),
+            count_include_pad=int(self.rng.random() < 0.5), **more)
+
     # -- what others say
 
     def expected(self):
@@ -247,7 +275,8 @@ def search(seeds, path):
         (taken if was_taken else refused)[op] += 1
         differ += [difference] if difference else []
     assert set(taken) == set(refused) == {"QGemm", "QLinearMatMul", "QLinearConv", "MaxPool",
-                                          "Flatten", "Reshape", "QuantizeLinear"}
+                                          "Flatten", "Reshape", "QuantizeLinear", "QLinearAdd",
+                                          "QLinearAveragePool", "QLinearGlobalAveragePool"}
     return differ
 
 
@@ -308,4 +337,4 @@ def test_the_search_finds_scales_taken_by_their_size(tmp_path, monkeypatch):
         return array.reshape(-1).astype(np.float64)
 
     monkeypatch.setattr(Chain, "scales", by_size)
-    assert any("QLinear" in found for found in search(range(400), tmp_path / "drawn.onnx"))
+    assert any("QLinear" in found for found in search(range(800), tmp_path / "drawn.onnx"))

@@ -206,10 +206,17 @@ def _average_pool(node: Node, chain: Chain) -> None:
         window = _pair(node, given, "kernel_shape", (0, 0))
         strides, apart = (_pair(node, given, name, (1, 1)) for name in ("strides", "dilations"))
         spans = [(taps - 1) * step + 1 for taps, step in zip(window, apart, strict=True)]
+        if str(given["auto_pad"]).startswith("SAME") and any(
+                stride > span for stride, span in zip(strides, spans, strict=True)):
+            raise node.refuse(f"auto_pad {given['auto_pad']} is not supported with strides beyond "
+                              f"the window, {list(strides)}: evaluators differ in where it starts")
         edges = _edges(node, given, size, spans, strides)
         if any(edges) and not given["count_include_pad"]:
             raise node.refuse(f"pads must be 0 without count_include_pad, as hardware divides all "
                               f"windows by the same number, not {list(edges)}")
+        if any(edge >= taps for edge, taps in zip(edges, window * 2, strict=True)):
+            raise node.refuse(f"pads must be less than the window, {window[0]} x {window[1]}, not "
+                              f"{list(edges)}")
         rest = [(extent + edges[axis] + edges[axis + 2] - span) % stride for axis, (
             extent, span, stride) in enumerate(zip(size, spans, strides, strict=True))]
         if given["ceil_mode"] and any(rest):
