@@ -69,7 +69,8 @@ class DramMemory(wiring.Component):
     idle : Out(1)
         No transfer is under way.
     fault : Out(Refusal)
-        Why a tile was refused, from then on until reset. Nothing is asked for or moved any more.
+        Why a tile was refused, from then on until reset. But for a tile on offer, nothing is asked
+        for or moved any more.
 
     Attributes
     ----------
@@ -132,17 +133,18 @@ class DramMemory(wiring.Component):
         request, completion = self.dram.request, self.dram.completion
         tile, inside = self.bursts * BURST_WORDS, ceil_log2(self.bursts * BURST_WORDS)
         place, left, words = (Signal(COUNT_BITS, name=name) for name in ("place", "left", "words"))
-        room, offer = Signal(inside + 1), Signal()
+        room, offer, waits = Signal(inside + 1), Signal(), Signal()
         m.d.comb += [
             room.eq(tile - place[:inside]), words.eq(Mux(left < room, left, room)),
             offer.eq(Mux(self._store, self.asked != self.moved,
                          (self.asked - self.moved)[:len(self.asked)] != self.slots)),
-            request.valid.eq(self._busy & (left != 0) & offer),
+            request.valid.eq(self._busy & (left != 0) & offer & ((self.fault == 0) | waits)),
             request.payload.x.eq(place), request.payload.words.eq(words),
             request.payload.count.eq(1), request.payload.write.eq(self._store),
             request.payload.destination.eq(Destination.SCRATCHPAD),
             request.payload.base.eq(Cat(place[:inside], self.asked[:-1])),
         ]
+        m.d.sync += waits.eq(request.valid & ~request.ready)
         with m.If(request.valid & request.ready):
             m.d.sync += [place.eq(place + words), left.eq(left - words),
                          self.asked.eq(self.asked + 1)]

@@ -40,7 +40,7 @@ from cyclebound.sim.describe.block import (
 )
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.cache_environment import CacheEnvironment
-from cyclebound.tb.dataflow.cache_properties import CacheWordsProof
+from cyclebound.tb.dataflow.cache_properties import CacheWordsProof, LineCacheWordsProof
 from cyclebound.tb.dataflow.diamond_properties import DiamondCheck
 from cyclebound.tb.dataflow.fabric_environment import EXPLORED, FabricEnvironment, completion_of
 from cyclebound.tb.dataflow.l2_environment import L2Environment
@@ -429,6 +429,18 @@ BLOCKS = (
             BoundBinding("flush", l2_bounds.l2_flush, Probe(
                 start="flush & ~past(flush)", end="flushed & ~past(flushed)")),
         ),
+        properties=(Property(
+            name="words",
+            quick=0,
+            says="a read has the last words stored; a flushed cache has them written below, and no "
+                 "line is under way",
+            checker=LineCacheWordsProof,
+            instances=({**_EXPLORED_L2, "line": 2, "ports": 2},
+                       {**_EXPLORED_L2, "size": 2, "banks": 2, "channels": 2, "ways": 1}),
+            depth=16,
+            induction=None,
+            flat=True,
+        ),),
         explorations=tuple(Exploration(
             f"{what}_{number}",
             f"cores read and write any of {lines} lines whenever they like; each memory takes a "

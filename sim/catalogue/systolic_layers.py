@@ -10,7 +10,7 @@ from cyclebound.golden.systolic.im2col import im2col_cycles
 from cyclebound.golden.systolic.max_pooling import pool_cycles
 from cyclebound.golden.systolic.post_processing import post_process
 from cyclebound.hdl.systolic.accelerator import Accelerator
-from cyclebound.hdl.systolic.dram_memory import SharedDramMemory
+from cyclebound.hdl.systolic.dram_memory import DramMemory, SharedDramMemory
 from cyclebound.hdl.systolic.dram_memory_harness import DramMemoryHarness
 from cyclebound.hdl.systolic.im2col import Im2col
 from cyclebound.hdl.systolic.max_pooling import MaxPooling
@@ -31,6 +31,7 @@ from cyclebound.tb.systolic.accelerator_properties import (
     AcceleratorTransfers,
     AcceleratorTransfersProof,
 )
+from cyclebound.tb.systolic.dram_memory_properties import DramMemoryProof
 from cyclebound.tb.systolic.im2col_properties import Im2colCheck, Im2colOrderProof
 from cyclebound.tb.systolic.max_pooling_properties import MaxPoolingCheck
 from cyclebound.tb.systolic.post_processing_properties import PostProcessingCheck
@@ -241,6 +242,17 @@ BLOCKS = (
             BoundBinding("transfer", dram_transfer, _MOVES),
             BoundBinding("refreshed", dram_transfer_refreshed, _MOVES),
         ),
+        properties=(Property(
+            name="words",
+            says="tiles follow each other from a transfer's first word to its last, and each beat "
+                 "is the word that DRAM has, or gets it, whenever the controller moves words",
+            checker=DramMemoryProof,
+            top=lambda *, part, **sizes: DramMemory(**sizes),
+            instances=({"size": 16, "part": _PART, "bursts": 1, "slots": 2, "memory_width": 4},),
+            depth=9,
+            induction=None,
+            quick=0,
+        ),),
         signals=("top.dut.requests__valid", "top.dut.read__valid", "top.dut.write__ready",
                  "top.dut.idle", "top.dut.fault", "top.command.op"),
     ),
