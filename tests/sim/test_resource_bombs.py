@@ -172,7 +172,7 @@ BOMBS = {
     "a large image": ("bomb.onnx", lambda path: network(path, shape=(1, 10**6, 10**6, 10**6)), PLAN,
                       "input t0 may have at most 67,108,864 elements"),
     "many channels": ("bomb.onnx", lambda path: network(path, shape=(1, 1 << 26, 1, 1)), PLAN,
-                      "a filter must have at most"),
+                      "its input must have at most 131071 channels"),
     "many rows": ("bomb.onnx", lambda path: network(path, shape=(1, 1, 1 << 31, 1)), PLAN,
                   "input t0 may have at most"),
     "endless results": ("run", endless_run, "report {}", "holds no run"),

@@ -25,6 +25,7 @@ __all__ = ["VENDOR", "Chain", "ConvolutionSizes", "Node", "by"]
 Tensor = NDArray[np.generic]
 VENDOR = "com.microsoft"
 """The domain of onnxruntime's own operators."""
+MOST_CHANNELS = 2**17 - 1
 
 
 class ConvolutionSizes(TypedDict):
@@ -251,6 +252,7 @@ class Chain:
                               f"{' x '.join(map(str, self.shape))}")
         if self.shape[0] != 1:
             raise node.refuse(f"there must be 1 image in a batch, not {self.shape[0]}")
+        self._few(node, self.shape[1])
         return self.shape[1], self.shape[2], self.shape[3]
 
     def elementwise(self, node: Node) -> ConvolutionSizes:
@@ -263,6 +265,7 @@ class Chain:
         else:
             height, width = math.prod(self.shape[:-1]) // self.beside, 1
             channels = self.beside * self.shape[-1]
+        self._few(node, channels)
         return {"height": height, "width": width, "channels": channels, "filters": channels,
                 "kernel": 1, "groups": channels}
 
@@ -276,6 +279,12 @@ class Chain:
             raise UserError(f"node ({node.kind}) {error}") from error
         self.layers.append(Trained(layer, np.ones((channels, 1, 1, 1), dtype=np.int8),
                                    np.zeros(channels, dtype=np.int32)))
+
+    def _few(self, node: Node, channels: int) -> None:
+        """Raise before a plan for more channels than a filter may have weights."""
+        if channels > MOST_CHANNELS:
+            raise node.refuse(f"its input must have at most {MOST_CHANNELS} channels or columns, "
+                              f"not {channels}")
 
     def _split(self, node: Node, convolution: ConvolutionSizes, weights: NDArray[np.int64]
                ) -> NDArray[np.int64]:
