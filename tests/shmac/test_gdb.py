@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import queue
 import random
 import re
@@ -20,6 +21,8 @@ from cyclebound.sim.families.shmac.run import Setup, started
 from cyclebound.tools.shmac.program import assembled
 from kit.gdb_client import Client
 
+GDB = shutil.which("gdb-multiarch")
+assert GDB or "CYCLEBOUND_REQUIRE_GDB" not in os.environ, "gdb-multiarch is not installed"
 pytestmark = pytest.mark.unit
 
 TEXT = """
@@ -365,14 +368,14 @@ def test_a_port_that_is_taken():
     server.end()
 
 
-@pytest.mark.skipif(shutil.which("gdb-multiarch") is None, reason="no gdb-multiarch on PATH")
+@pytest.mark.skipif(not GDB, reason="needs gdb-multiarch")
 def test_gdb_itself():
     server = Server(setup())
     commands = ["set architecture mips:3000", "set endian big",
                 f"target remote localhost:{server.ports[0]}", "break *0x24", "continue",
                 "print $a0", "delete", "watch *(int *) 0x400", "continue", "delete", "stepi",
                 "set *(int *) 0x408 = 7", "x/1wx 0x408", "set $a0 = 1", "continue"]
-    said = subprocess.run(["gdb-multiarch", "-nx", "-batch", *(
+    said = subprocess.run([GDB, "-nx", "-batch", *(
         word for command in commands for word in ("-ex", command))], capture_output=True,
         text=True, timeout=60, check=False)
     server.end()
