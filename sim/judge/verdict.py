@@ -225,7 +225,9 @@ def judge(block: Block, name: str, observed: Iterable[tuple[str, Group]],
     everything = list(observed)
     observed = [(job, group) for job, group in everything if not group.only_declared]
     configuration = block.configurations[name]
-    proofs = list(proofs)
+    # not in the order in which they ended, so that equal runs say the same
+    proofs = sorted(proofs, key=lambda proof: (proof.property, _words(proof.parameters),
+                                               str(proof.claims)))
     bounded = {binding.what for binding in block.bounds}
     seen = {group.what for _, group in observed}
     rows = [judge_bound(block, name, configuration, binding,

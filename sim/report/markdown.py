@@ -40,7 +40,8 @@ def _proofs(run: Run) -> list[str]:
         {"block": "---", "property": "---", "parameters": "---", "result": "---",
          "seconds": "---:"},
         [(f"`{proof['block']}`", proof["property"], _words(proof["parameters"]), proof["status"],
-          f"{proof['seconds']:.0f}") for proof in run.proofs])
+          f"{proof['seconds']:.0f}") for proof in sorted(run.proofs, key=lambda proof: (
+              proof["block"], proof["property"], _words(proof["parameters"])))])
 
 
 def _fpga(run: Run) -> list[str]:

@@ -151,6 +151,18 @@ def test_tests_that_were_skipped_are_said_with_the_table(old, changed, capsys):
     assert "- a.b/c/cycle/2: skipped: two" in tables(new)
 
 
+def test_proofs_are_in_the_same_order_whichever_ended_first(old):
+    run = read(old)
+    proofs = [{"block": block, "property": "fair", "parameters": {"count": count},
+               "status": "proved", "seconds": 1.0} for block in ("a.b", "a.a") for count in (3, 2)]
+    said = []
+    for run.proofs in (proofs, proofs[::-1]):
+        said.append(tables(run))
+    there, back = said
+    assert there == back
+    assert there.index("| `a.a` | fair | count 2") < there.index("| `a.b` | fair | count 2")
+
+
 def test_of_many_kinds_some_are_named(changed):
     row, = changed(again(sizes=range(1, 10)))
     assert difference_words(row["now"], row["was"]) == "kinds size=4; size=5; size=6; and 3 more"

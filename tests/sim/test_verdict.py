@@ -412,6 +412,8 @@ def test_proved_in_part_is_not_proved():
     row = one(group(1, 2), group(2, 2), proofs=both)
     assert row.evidence == "proved"
     assert row.domain == "fair for lanes 1, size 1; fair for lanes 1, size 2"
+    row = one(group(1, 2), group(2, 2), proofs=both[::-1])  # in whatever order they ended
+    assert row.domain == "fair for lanes 1, size 1; fair for lanes 1, size 2"
 
 
 @pytest.mark.parametrize(("parameters", "name", "refuted"), [
