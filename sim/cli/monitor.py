@@ -32,7 +32,7 @@ with lazily():
 
 @app.command()
 def monitor(block: BlockName, claim: Annotated[str | None, typer.Argument(
-                metavar="[CLAIM]", help="The requests that it is about, as `cyclebound bound` "
+                metavar="CLAIM", help="The requests that it is about, as `cyclebound bound` "
                 "calls them; the default is each claim that can be expressed.", show_default=False)
             ] = None,
             output: Annotated[Path, typer.Option(
