@@ -60,7 +60,8 @@ class Writer:
             return self.single(pick, one, other, depth)
         if pick == 2:
             divisor = self.value(kind, 0)
-            return f"({one} {self.rng.choice('/%')} (({divisor} & 1023) + 1))"
+            # not by 1: gcc 12 makes a / -b of -(a / b), which traps for INT_MIN, under -fwrapv, too
+            return f"({one} {self.rng.choice('/%')} (({divisor} & 1023) + 2))"
         if pick == 3:
             return f"({one} {self.rng.choice(('<<', '>>'))} ({other} & 31))"
         if pick == 4 and kind == "int":
