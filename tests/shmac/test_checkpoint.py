@@ -3,6 +3,7 @@
 import copy
 import json
 import random
+from pathlib import Path
 
 import pytest
 
@@ -133,6 +134,21 @@ def saved(tmp_path):
         run.step()
     save_checkpoint(run, tmp_path / "state.json")
     return json.loads((tmp_path / "state.json").read_text())
+
+
+def test_a_run_that_is_killed_while_it_writes_leaves_the_old_checkpoint(saved, tmp_path,
+                                                                        monkeypatch):
+    write = Path.write_text
+
+    def killed(path, text, **more):
+        write(path, text[:len(text) // 2], **more)
+        raise KeyboardInterrupt
+
+    run = CycleRun(setup(2), bypass=False)
+    monkeypatch.setattr(Path, "write_text", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save_checkpoint(run, tmp_path / "state.json")
+    assert json.loads((tmp_path / "state.json").read_text()) == saved
 
 
 def loaded(tmp_path, content):

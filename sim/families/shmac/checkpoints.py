@@ -1,6 +1,7 @@
 """Files with the state of a run by cycles, from which another run goes on."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ _CYCLES = whole(1 << 62)
 
 
 def save_checkpoint(run: CycleRun, path: Path) -> None:
-    """Write the state of a run between two cycles. Raises `UserError`."""
+    """Write the state of a run between two cycles; a file that is there stays until that is done.
+    Raises `UserError`."""
     setup = run.setup
     content = {
         "format": _FORMAT, "version": _VERSION, "layout": list(setup.layout.rows),
@@ -45,8 +47,10 @@ def save_checkpoint(run: CycleRun, path: Path) -> None:
         "sent": {tile_named(tile): sent.hex() for tile, sent in run.sent.items()},
         "state": state_of(run.grid),
     }
+    new = path.with_name(f"{path.name}.new")
     try:
-        path.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")
+        new.write_text(json.dumps(content, separators=(",", ":")) + "\n", encoding="utf-8")
+        os.replace(new, path)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
 

@@ -82,10 +82,10 @@ class _Image:
         return self.bytes[buffer.address:buffer.end].view("<u4").reshape(buffer.y, buffer.x)
 
     def pieces(self) -> dict[int, NDArray[np.uint8]]:
-        """What jobs have, by its first byte."""
+        """A copy of what jobs have, by its first byte."""
         edges = np.flatnonzero(np.diff(np.concatenate(([False], self.owned, [False])).astype(int)))
         ends = edges.reshape(-1, 2)
-        return {int(first): self.bytes[first:last] for first, last in ends}
+        return {int(first): self.bytes[first:last].copy() for first, last in ends}
 
 
 def run_tiled(file: TiledFile, *, seed: int = 1, folder: Path | None = None,
@@ -107,7 +107,6 @@ def run_tiled(file: TiledFile, *, seed: int = 1, folder: Path | None = None,
     plan = planned(file, lambda shape: rng.integers(-128, 128, shape, dtype=np.int8))
     image, programs = _image(file, plan, rng)
     before = image.pieces()
-    before = {address: content.copy() for address, content in before.items()}
     rows = _rows(before, file)
     with contextlib.ExitStack() as stack:
         if folder is None:
