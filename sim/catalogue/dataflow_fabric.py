@@ -7,6 +7,7 @@ from typing import Any
 from cyclebound.golden.dataflow import (
     bounds,
     cache_bounds,
+    channel_bounds,
     fabric_bounds,
     l2_bounds,
     line_cache_bounds,
@@ -16,6 +17,7 @@ from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, PAPER
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.hdl.dataflow.cache import Cache
 from cyclebound.hdl.dataflow.cache_banks import CacheBanks
+from cyclebound.hdl.dataflow.channel import DramChannel
 from cyclebound.hdl.dataflow.core import Core
 from cyclebound.hdl.dataflow.diamond import Diamond
 from cyclebound.hdl.dataflow.fabric import Fabric
@@ -26,6 +28,7 @@ from cyclebound.hdl.dataflow.special_unit import SpecialUnit
 from cyclebound.hdl.dataflow.switch import Switch
 from cyclebound.hdl.dataflow.thread_sink import ThreadSink
 from cyclebound.sim.catalogue.dataflow import FIRST_EPOCH_TAKEN
+from cyclebound.sim.catalogue.dram import pins
 from cyclebound.sim.describe.block import (
     FOLLOWED,
     Block,
@@ -66,6 +69,9 @@ _ALL_THREADS = Probe(start=taken("x"), end=taken("product"), starts="declared.th
 _answered = functools.partial(
     Probe, end="ports[p].response.valid", id="ports[p].request.payload.tag",
     end_id="ports[p].response.payload.tag", over={"p": "ports"})
+_channel = functools.partial(
+    Probe, end="lines.response.valid", id="lines.request.payload.id",
+    end_id="lines.response.payload.id")
 _TINY_BANKS = {"ports": 3, "banks": 2, "words": 8, "tag_width": 2, "width": 8, "hit": 3, "miss": 6}
 _TINY_CACHE = {"ports": 2, "size": 8, "line": 2, "banks": 1, "ways": 2, "misses": 2, "targets": 2,
                "address_width": 5, "tag_width": 1, "width": 8, "policy": "write-back",
@@ -513,6 +519,40 @@ BLOCKS = (
             "cyclebound.sim.pictures.mapped:grid_of", {"kernel": kernel})
             for kernel in KERNELS),
         signals=("top.dut.start", "top.dut.done", "top.dut.memory__0__request__valid"),
+    ),
+    Block(
+        name="dataflow.channel",
+        summary="a memory channel: lines in a DRAM, which a controller with closed pages has",
+        component=DramChannel,
+        configurations={
+            "beat": Configuration({"part": "ddr3-1600-module", "line": 4, "address_width": 10,
+                                   "id_width": 1}),
+            "ddr3": Configuration({"part": "ddr3-1600-module", "line": 32, "address_width": 16,
+                                   "id_width": 2}),
+            # SGMF, Table 1: lines of 128 bytes
+            "ddr4": Configuration({"part": "ddr4-3200aa-x16", "line": 32, "address_width": 20,
+                                   "id_width": 3}),
+            "long": Configuration({"part": "ddr4-3200aa-x8", "line": 128, "address_width": 24,
+                                   "id_width": 2}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.channel", checker=pins, quick=("beat",),
+                      tests=("first_cycles", "one_after_the_other", "without_a_pause",
+                             "reset_in_mid_run")),
+            Testbench("refreshes", "cyclebound.tb.dataflow.channel", checker=pins, quick=(),
+                      tests=("around_a_refresh",)),
+        ),
+        bounds=(
+            BoundBinding("alone", channel_bounds.channel_alone, _channel(
+                start=f"{taken('lines.request')} & ~lines.request.payload.write", classed=True)),
+            BoundBinding("taken", channel_bounds.channel_taken, Probe(
+                start=offered("lines.request"), end=taken("lines.request"))),
+            BoundBinding("read", channel_bounds.channel_read, _channel(
+                start=f"{taken('lines.request')} & ~lines.request.payload.write")),
+        ),
+        fpga=None,
+        signals=("top.dut.lines__request__valid", "top.dut.lines__request__ready",
+                 "top.dut.lines__response__valid", "top.command.op"),
     ),
     Block(
         name="dataflow.core",
