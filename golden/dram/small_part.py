@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE, DDR4_3200AA_X16
 
-__all__ = ["SMALL", "SMALL_BURSTS", "SMALL_DDR3", "SMALL_DFI", "SMALL_SYSTEM", "on_small_part"]
+__all__ = ["SMALL", "SMALL_BURSTS", "SMALL_DDR3", "SMALL_DFI", "SMALL_SYSTEM",
+           "SMALL_TABLE", "on_small_part"]
 
 SMALL = dataclasses.replace(
     DDR4_3200AA_X16, name="small", banks=2, bank_groups=2, rows=2, columns=8, nRCD=2, nCAS=2,
@@ -37,6 +38,10 @@ SMALL_DFI = dataclasses.replace(
 SMALL_SYSTEM = dataclasses.replace(SMALL_DDR3, name="small system", rows=32, columns=64)
 """The same with rows and columns for several masters' requests."""
 
+SMALL_TABLE = dataclasses.replace(SMALL_SYSTEM, name="small table", rows=4, columns=32, nREFI=64)
+"""The same with few rows, and refreshes so far apart that one meets a transaction, as of a real
+part."""
+
 
 def on_small_part(make: Callable) -> Callable:
     """``make``, whose ``part`` may also be the name of one of these.
@@ -44,5 +49,6 @@ def on_small_part(make: Callable) -> Callable:
     The catalogue names its parts, since runs are kept by parameters; these are in no list of parts,
     where a user would find them.
     """
-    named = {part.name: part for part in (SMALL, SMALL_BURSTS, SMALL_DDR3, SMALL_DFI, SMALL_SYSTEM)}
+    named = {part.name: part for part in (SMALL, SMALL_BURSTS, SMALL_DDR3, SMALL_DFI, SMALL_SYSTEM,
+                                      SMALL_TABLE)}
     return lambda *, part, **more: make(part=named.get(part, part), **more)

@@ -115,6 +115,7 @@ class PageController(wiring.Component):
                           for bank in range(part.banks))
         self.compared, self.hit, self.opened = Signal(), Signal(), Signal()  # of the request
         self.prea_legal, self.ref_legal = Signal(init=1), Signal(init=1)
+        self.begun, self.refreshing = Signal(), Signal()  # a request has a command; a refresh has
 
     @cached_property
     def timer(self):  # made late: a controller that is only asked for its ports has none
@@ -159,8 +160,7 @@ class PageController(wiring.Component):
                          hit.eq(rows[request.bank] == request.row)]
 
         # -- what is next, and whether it is legal -----------------------------------------------
-        begun, refreshing = Signal(), Signal()
-        refresh = Signal()
+        begun, refreshing, refresh = self.begun, self.refreshing, Signal()
         m.d.comb += refresh.eq(refreshing | (self.timer.urgent & ~begun))
         legal = self._legal(m, request.bank)
         do = {name: Signal(name=f"do_{name}") for name in ("act", "pre", "cas", "prea", "ref")}

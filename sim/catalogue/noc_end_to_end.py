@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from amaranth.lib import wiring
 
-from cyclebound.golden.dram.small_part import SMALL_SYSTEM, on_small_part
+from cyclebound.golden.dram.small_part import SMALL_SYSTEM, SMALL_TABLE, on_small_part
 from cyclebound.golden.noc import end_to_end as bounds
 from cyclebound.golden.noc import end_to_end_read as reads
 from cyclebound.golden.noc import execution_model_bounds as scheduled
@@ -25,7 +25,7 @@ from cyclebound.sim.describe.block import (
 from cyclebound.tb.dram.page_controller_properties import SystemPagesProof
 from cyclebound.tb.dram.timing_properties import DramTimingCheck
 from cyclebound.tb.noc.read_sink_properties import ReadSinkProof
-from cyclebound.tb.noc.shared_dram_properties import OwnRowsProof
+from cyclebound.tb.noc.shared_dram_properties import InTimeProof, OwnRowsProof
 from cyclebound.tb.probe import Probe, taken
 
 _PAPER = {"requesters": 11, "nbytes": 4096, "delta": 5, "rivals": 7, "quarters": 3,
@@ -93,6 +93,21 @@ _OWN_ROWS = Property(
     depth=19,
     induction=3,
     top=on_small_part(SharedDram),
+    flat=True,
+)
+
+_IN_TIME = Property(
+    name="in_time",
+    quick=0,
+    says="with K = 1: from any state in which no request waits, a transaction of up to 2 requests "
+         "to one row is decided on within `decided` cycles from its first request's offer, while "
+         "no other master asks for so long; after it, the next may begin in such a state",
+    checker=InTimeProof,
+    instances=({"masters": 2, "rivals": 0, "slot_bits": 1, "cap": 1, "part": SMALL_TABLE.name},),
+    depth=30,
+    induction=None,
+    top=on_small_part(SharedDram),
+    anywhere=True,
     flat=True,
 )
 
@@ -251,7 +266,7 @@ BLOCKS = (
         ),
         properties=(_commands(ManyCore, lambda system: system.dram.parts["pages"], {
             "rows": 1, "columns": 2, "io": 1, "banks": 2, "words": 64, "requesters": 4, "slots": 2,
-            "packets": 2, **_SMALL}), _OWN_ROWS),
+            "packets": 2, **_SMALL}), _OWN_ROWS, _IN_TIME),
         checker=dram_timing_check,
         signals=("top.dut.writing", "top.dut.stored", "top.dut.refused", "top.dut.stalled",
                  "top.dut.overrun", "top.dut.command", "top.dut.bus"),

@@ -14,7 +14,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.proof.prove import prove
 from cyclebound.tb.assumed import owes
 from cyclebound.tb.noc import shared_dram_properties as properties
-from cyclebound.tb.noc.shared_dram_properties import OwnRowsProof
+from cyclebound.tb.noc.shared_dram_properties import InTimeProof, OwnRowsProof
 from kit.faults import edited
 from kit.run_bench import run_bench
 
@@ -63,24 +63,55 @@ def test_both_are_seen_where_they_are_not(only, monkeypatch, says):
         run_bench(dut, transactions(dut, apart=False), OwnRowsProof(dut))
 
 
-class _Closes(SharedDram):
-    """Its controller takes the open row of a request for another one now and then."""
+class _Edited(SharedDram):
+    """Its controller has a fault."""
+
+    edit: tuple[str, str]
 
     @functools.cached_property
     def parts(self):
-        made = edited(PageController.__module__, (
-            "hit.eq(rows[request.bank] == request.row)",
-            "hit.eq((rows[request.bank] == request.row) & ~request.tag[0])"))
+        made = edited(PageController.__module__, self.edit)
         pages = made.PageController(part=self.part, tag_bits=self.tag_bits,
                                     beat_bits=self.beat_bits)
         return {**super().parts, "pages": pages}
+
+
+class _Closes(_Edited):
+    """It takes the open row of a request for another one now and then."""
+
+    edit = ("hit.eq(rows[request.bank] == request.row)",
+            "hit.eq((rows[request.bank] == request.row) & ~request.tag[0])")
+
+
+class _Slow(_Edited):
+    """It waits for a cycle more than nRCD."""
+
+    edit = '"rcd": p.nRCD', '"rcd": p.nRCD + 1'
 
 
 @pytest.mark.thorough
 @pytest.mark.proof
 def test_the_proof_refutes_a_controller_that_closes_the_row():
     block = catalogue.load().find("noc.many_core")
-    claim, = (claim for claim in block.properties if claim.name == "own_rows")
-    claim = dataclasses.replace(claim, top=on_small_part(_Closes))
+    claim = dataclasses.replace(_named(block, "own_rows"), top=on_small_part(_Closes))
     proof = prove(block, claim, claim.instances[0])
     assert proof.status == "failed", proof.detail
+
+
+def _named(block, name):
+    claim, = (claim for claim in block.properties if claim.name == name)
+    return claim
+
+
+@pytest.mark.thorough
+@pytest.mark.proof
+@pytest.mark.parametrize("changes", [
+    {"checker": functools.partial(InTimeProof, less=1)}, {"top": on_small_part(_Slow)}],
+    ids=["a cycle less", "a slow controller"])
+def test_the_proof_refutes_a_slot_that_is_too_short(changes):
+    """A cycle less than `decided`, and a controller that takes a cycle longer: of both, a
+    transaction that is not over."""
+    block = catalogue.load().find("noc.many_core")
+    claim = dataclasses.replace(_named(block, "in_time"), **changes)
+    proof = prove(block, claim, claim.instances[0])
+    assert (proof.status, "takes longer than its slot" in proof.detail) == ("failed", True)
