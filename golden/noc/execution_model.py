@@ -19,7 +19,7 @@ from math import gcd, lcm
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import tdma
 from cyclebound.golden.noc.end_to_end import PACKET_FLITS
-from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES
+from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
 from cyclebound.golden.noc.execution_model_bounds import (
     MOST_AT_SINK,
     PACKET_BYTES,
@@ -320,6 +320,9 @@ class System:
             if t.bank is None:
                 raise ValueError(f"{name} must have a bank for its address {t.address}")
             check_integer(f"address of {name}", t.address, 0)
+            if t.address % WORD_BYTES:
+                raise ValueError(f"address of {name} must be a multiple of {WORD_BYTES}, a word of "
+                                 f"local memory, not {t.address}")
             over = t.address + t.nbytes - hardware.bank_bytes
             if over > 0:
                 raise ValueError(f"{name} must end within its bank of {hardware.bank_bytes} bytes "

@@ -61,7 +61,7 @@ Crossing = Annotated[int, Range(0, says="cycles that must be left of a window be
 _TABLE = ("a table holds: at most K masters at a time, each in a bank of DDR3 of its own and there "
           "in one row, which it opens once (or, with interleaved addresses, in any, all of which "
           "are counted as rows that others open); they may ask in any cycle; a window of the flow "
-          "has opened since reset")
+          "has opened since reset; the I/O tile has room for a whole transaction of each flow")
 
 
 def hits(count: int, *, mixed: int, part: Part) -> int:

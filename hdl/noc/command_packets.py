@@ -41,6 +41,8 @@ class CommandSender(wiring.Component):
         The tile's.
     sent_transactions, sent_words : Out(stream)
         To the network interface.
+    commanded : Out(1)
+        The last transaction that it took was a command.
     """
 
     def __init__(self, *, shape, width=32):
@@ -49,7 +51,7 @@ class CommandSender(wiring.Component):
         super().__init__({
             "commands": In(stream.Signature(shape)), "route": In(width), "address": In(width - 1),
             "transactions": In(transaction), "words": In(word),
-            "sent_transactions": Out(transaction), "sent_words": Out(word),
+            "sent_transactions": Out(transaction), "sent_words": Out(word), "commanded": Out(1),
         })
 
     def elaborate(self, platform):
@@ -74,6 +76,8 @@ class CommandSender(wiring.Component):
             m.d.comb += [out.payload.route.eq(self.route), out.payload.address.eq(self.address),
                          out.payload.words.eq(count)]
         m.d.sync += [standing.eq(out.valid & ~out.ready), was_chosen.eq(chosen)]
+        with m.If(out.valid & out.ready):
+            m.d.sync += self.commanded.eq(chosen)
         with m.If(self.commands.valid & self.commands.ready):
             m.d.sync += [held.eq(self.commands.payload), asks.eq(1)]
         with m.If(chosen & out.ready):

@@ -70,7 +70,8 @@ class ManyCore(wiring.Component):
         Requesters of a bank: the core of the transaction, the DMA's two halves, and other cores; 3
         to 32.
     slots : int
-        Bursts that the I/O tile has room for, of each flow: a power of two.
+        Bursts that the I/O tile has room for, of each flow: a power of two. No transaction has
+        more, so that neither words from the network nor requests to DDR3 ever wait for room.
     packets : int
         Packets that a compute tile has room for, at least 2.
     delta : int
@@ -87,7 +88,7 @@ class ManyCore(wiring.Component):
         0: the I/O tile has been told what to read, and ``reads`` are its own. Else a compute tile
         asks for its reads, with a packet in its window, and so many DDR cycles after that packet's
         last word, at least 1, the I/O tile's core has told the DMA. A tile without a window for its
-        writes cannot ask: its first read is refused as a write is, and none is taken after it.
+        writes cannot ask: its reads are refused.
 
     Members
     -------
@@ -107,8 +108,8 @@ class ManyCore(wiring.Component):
     writing, stored : Out(tiles)
         A core's words are on offer; a word that was read is granted.
     refused : Out(2 * tiles)
-        A flow's transaction is dropped, writes first: it has no words, or does not end in its row,
-        or has no window.
+        A flow's transaction is dropped, writes first: it has no words, or more bursts than there is
+        room for, or does not end in its row or its bank, or has no window.
     stalled : Out(tiles + 1)
         A tile has no room for the flit on its link; the highest bit: the I/O tile has none.
     overrun : Out(2 * tiles)
@@ -142,6 +143,7 @@ class ManyCore(wiring.Component):
         self.delta, self.quarters, self.cap = delta, quarters, cap
         check_integer("io_core", io_core, 0, 1 << 16)
         self.interleaved, self.io_core = interleaved, io_core
+        self._commanded, self._unasked = Signal(rows * columns), Signal(rows * columns)
         self.nodes = [number for number in range(rows * columns) if number != io]
         self.tiles = tiles = len(self.nodes)
         self._senders = 2 * tiles if io_core else tiles  # numbers in an address
@@ -220,7 +222,7 @@ class ManyCore(wiring.Component):
             fill.valid.eq(asked.valid & self._fits(place)),
             asked.ready.eq(goes & (fill.ready | ~self._fits(place))),
             self.refused[number].eq(asked.valid & asked.ready & ~self._fits(place)
-                                    | goes & sender.refused),
+                                    | goes & sender.refused & ~self._commanded[number]),
             fill.payload.bank.eq(place.local), fill.payload.word.eq(place.word),
             fill.payload.words.eq(place.bursts * _BURST_WORDS), fill.payload.seed.eq(place.seed),
             fill.payload.route.eq(next(iter(self._headers(number)))),
@@ -261,9 +263,11 @@ class ManyCore(wiring.Component):
             commands.commands.payload.eq(place), asked.ready.eq(free),
             commands.route.eq(next(iter(self._headers(number)))),
             commands.address.eq(Cat(Signal(self._low_bits, name=f"none_{number}"), Const(port))),
+            self._commanded[number].eq(commands.commanded),
+            self._unasked[number].eq(goes & sender.refused & commands.commanded),
         ]
         m.d.sync += left.eq(left - self.stored[number])
-        with m.If(self.refused[port]):  # it has no window to come back in
+        with m.If(self.refused[port]):  # there is no window to ask or to come back in
             m.d.sync += left.eq(0)
         with m.If(asked.valid & free & good):
             m.d.sync += left.eq(place.bursts * _BURST_WORDS)
@@ -280,8 +284,8 @@ class ManyCore(wiring.Component):
         return word + sum(place_bits(self.part)) + row_bits(self.part, self._senders)
 
     def _fits(self, place):
-        """Whether a transaction has bursts, and ends in its row and in its bank."""
-        return ((place.bursts != 0) & (place.local < self.banks)
+        """Whether a transaction has bursts, room, and ends in its row and in its bank."""
+        return ((place.bursts != 0) & (place.bursts <= self.slots) & (place.local < self.banks)
                 & (place.column + place.bursts <= self.part.bursts_per_row)
                 & (place.word + place.bursts * _BURST_WORDS <= self.words))
 
@@ -353,7 +357,7 @@ class ManyCore(wiring.Component):
                 self.reads[number].payload)
             m.d.comb += [
                 self.refused[port].eq(bad & self.reads[number].ready | dma.refused
-                                      | goes & senders.refused[number]),
+                                      | goes & senders.refused[number] | self._unasked[number]),
                 dma.descriptors.valid.eq(asked.valid & good),
                 asked.ready.eq(dma.descriptors.ready | ~good),
                 descriptor.bank.eq(place.bank), descriptor.row.eq(place.row),

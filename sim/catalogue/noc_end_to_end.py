@@ -78,7 +78,7 @@ def _commands(make: Callable[..., wiring.Component],
 
 
 _MANY_CORE = {  # of the paper's sizes
-    "rows": 2, "columns": 3, "io": 2, "banks": 8, "words": 2048, "requesters": 12, "slots": 32,
+    "rows": 2, "columns": 3, "io": 2, "banks": 8, "words": 2048, "requesters": 12, "slots": 128,
     "packets": 2, "delta": 5, "quarters": 3, "cap": 9, "part": "ddr3-1600-module", "interleaved": 0,
     "io_core": 0}
 _OWN_ROWS = Property(
@@ -226,7 +226,7 @@ BLOCKS = (
         configurations={
             "small": Configuration({
                 "rows": 1, "columns": 3, "io": 1, "banks": 2, "words": 256, "requesters": 4,
-                "slots": 8, "packets": 2, "delta": 2, "quarters": 3, "cap": 9,
+                "slots": 16, "packets": 2, "delta": 2, "quarters": 3, "cap": 9,
                 "part": "ddr3-1600-module", "interleaved": 0, "io_core": 0}),
             "paper": Configuration(_MANY_CORE),
             "interleaved": Configuration({**_MANY_CORE, "interleaved": 1}),

@@ -10,7 +10,7 @@ from typing import Any
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.noc import tdma
 from cyclebound.golden.noc.end_to_end import PACKET_FLITS
-from cyclebound.golden.noc.end_to_end_data import SEED_BITS
+from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, SEED_BITS
 from cyclebound.golden.noc.execution_model import (
     Allocation,
     Application,
@@ -33,11 +33,12 @@ _APPLICATIONS = 4
 
 
 def hardware(bench: Bench) -> Hardware:
-    """What is simulated, for the execution model."""
+    """What is simulated, for the execution model; of a bank, what the I/O tile has room for."""
     p = bench.parameters
     mesh = Mesh(p["rows"], p["columns"])
     return Hardware(mesh=mesh, io=mesh.tiles[p["io"]], delta=p["delta"], quarters=p["quarters"],
-                    banks=p["banks"], bank_bytes=8 * p["words"], cap=p["cap"], part=p["part"])
+                    banks=p["banks"], cap=p["cap"], part=p["part"],
+                    bank_bytes=min(8 * p["words"], p["slots"] * REQUEST_BYTES))
 
 
 @dataclass
@@ -221,7 +222,7 @@ async def everywhere_at_once(bench: Bench) -> None:
     """As many flows as there may be, all in one bank of DDR3, and all requesters at the local banks
     of those that write; then each with banks of its own."""
     flows, most = flows_of(bench, 8), bench.parameters["requesters"] - 1
-    nbytes = min(1024, 8 * bench.parameters["words"])
+    nbytes = min(1024, hardware(bench).bank_bytes)
     await without_table(bench, flows, own_banks=False, requesters=most, nbytes=nbytes, times=1)
     await without_table(bench, flows, own_banks=True, requesters=1, nbytes=nbytes, times=1)
 
@@ -229,7 +230,7 @@ async def everywhere_at_once(bench: Bench) -> None:
 @testbench
 async def from_two_to_eight(bench: Bench) -> None:
     """Worst case everywhere, banks of their own, both, and with a table."""
-    most, nbytes = bench.parameters["requesters"] - 1, min(4096, 8 * bench.parameters["words"])
+    most, nbytes = bench.parameters["requesters"] - 1, min(4096, hardware(bench).bank_bytes)
     for count in (2, 4, 6, 8):
         flows = flows_of(bench, count)
         for own_banks, requesters in ((False, most), (False, 1), (True, most), (True, 1)):
@@ -245,7 +246,7 @@ async def from_two_to_eight(bench: Bench) -> None:
 @testbench
 async def interleaved(bench: Bench) -> None:
     """One to eight flows whose addresses are interleaved: all of them meet in all banks."""
-    nbytes = min(4096, 8 * bench.parameters["words"])
+    nbytes = min(4096, hardware(bench).bank_bytes)
     for count in (1, 2, 4, 6, 8):
         await without_table(bench, flows_of(bench, count), own_banks=False, requesters=1,
                             nbytes=nbytes, times=4)
@@ -254,7 +255,7 @@ async def interleaved(bench: Bench) -> None:
 @testbench
 async def commanded(bench: Bench) -> None:
     """Compute tiles ask for their reads, while they write."""
-    most, nbytes = bench.parameters["requesters"] - 1, min(4096, 8 * bench.parameters["words"])
+    most, nbytes = bench.parameters["requesters"] - 1, min(4096, hardware(bench).bank_bytes)
     tiles = len(compute_tiles(hardware(bench).mesh, hardware(bench).io))
     for count in range(2, 2 * min(tiles, 4) + 1, 2):
         for own_banks, requesters in ((True, 1), (True, most), (False, 1)):
@@ -266,7 +267,7 @@ async def commanded(bench: Bench) -> None:
 async def commanded_alone(bench: Bench) -> None:
     """One read, asked for in any cycle of the period, and nothing else; its command waits for its
     tile's window."""
-    nbytes = min(256, 8 * bench.parameters["words"])
+    nbytes = min(256, hardware(bench).bank_bytes)
     system, allocation = one_each(bench, flows_of(bench, 2), nbytes, banks=(0, 1))
     period, length = system.hardware.period, 70  # of a window: one packet, and as little as that
     _, read = at_once(system, allocation, (0, 0), own_banks=True, **_how(bench))
@@ -293,7 +294,8 @@ async def transactions_that_are_none(bench: Bench) -> None:
     p, burst_words = bench.parameters, 16
     wrong: list[dict[str, Any]] = [
         {"bursts": 0}, {"column": scene.part.bursts_per_row - 1, "bursts": 2},
-        {"word": p["words"] - burst_words, "bursts": 2}]
+        {"word": p["words"] - burst_words, "bursts": 2},
+        *([{"word": 0, "bursts": p["slots"] + 1}] if p["slots"] * burst_words < p["words"] else [])]
     at = _AHEAD + network_cycle(scene.now, p["quarters"])
     scene.fill_dram(other, bench.rng.randbytes(other.nbytes))
     for changes in wrong:
@@ -304,6 +306,10 @@ async def transactions_that_are_none(bench: Bench) -> None:
     if scene.tiles > 1:  # the flow of a tile that has no window
         scene.try_bad(replace(one, tile=scene.tiles - 1, word=0), at)
         expected.append(("refused", 1 << scene.tiles - 1))
+        for _ in range(2):  # nor can its reads be asked for, the second one no less
+            at += 512  # the I/O tile has dropped what it had read
+            scene.try_bad(replace(other, tile=scene.tiles - 1), at)
+            expected.append(("refused", 1 << 2 * scene.tiles - 1))
     await scene.run(network_start(at + 64 + 2 * one.nbytes, bench) - scene.now)
     assert [fault[1:] for fault in scene.faults] == expected, scene.faults
     scene.faults.clear()

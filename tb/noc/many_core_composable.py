@@ -13,7 +13,7 @@ from cyclebound.golden.noc.end_to_end_data import SEED_BITS
 from cyclebound.golden.noc.many_core import Asked, at_once, bound, windows
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.end_to_end import network_cycle, network_start
-from cyclebound.tb.noc.many_core import flows_of, one_each
+from cyclebound.tb.noc.many_core import flows_of, hardware, one_each
 from cyclebound.tb.noc.many_core_scene import ManyCoreScene, Rival
 
 KEPT = "bursts.json"  # beside the job: by case, direction and what the others do, each request
@@ -71,7 +71,7 @@ async def composable(bench: Bench) -> None:
     a time, is logged.
     """
     flows, p = flows_of(bench, _FLOWS), bench.parameters
-    nbytes = min(4096, 8 * p["words"])
+    nbytes = min(4096, hardware(bench).bank_bytes)
     kept: dict[str, list[list[int]]] = {}
     for own_banks, cases in ((True, ("one at a time", "four at a time")), (False, ("no table",))):
         banks = range(len(flows)) if own_banks else [0] * len(flows)
@@ -127,7 +127,7 @@ async def what_a_refresh_tells(bench: Bench) -> None:
     """
     part, quarters = part_named(bench.parameters["part"]), bench.parameters["quarters"]
     flows = flows_of(bench, _FLOWS)
-    nbytes = min(256, 8 * bench.parameters["words"])
+    nbytes = min(256, hardware(bench).bank_bytes)
     system, allocation = one_each(bench, flows, nbytes, banks=range(len(flows)))
     given, period = windows(system, allocation), system.hardware.period
     everything = at_once(system, allocation, [0] * len(flows), own_banks=True)

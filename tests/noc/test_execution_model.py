@@ -127,6 +127,9 @@ REFUSED = {
         r"a\.x must end within its bank of 16384 bytes of local memory, not 256 bytes after its "
         r"end",
         more="local_bank = 0\naddress = 15616"),
+    "no_word": refused(
+        r"address of a\.x must be a multiple of 8, a word of local memory, not 12",
+        more="local_bank = 0\naddress = 12"),
     "rows": refused(r"row of a\.x must be from 0 to 65535, not 65536", more="row = 65536"),
     "no_memory": refused(
         r"application a must be on a tile with local memory; \[0, 2\] is the I/O tile",

@@ -4,9 +4,11 @@
 import json
 from dataclasses import replace
 from functools import cached_property
+from types import SimpleNamespace
 
 import pytest
 from amaranth.back import rtlil
+from amaranth.hdl import Const
 
 from cyclebound.golden.dram.timing import DDR3_1600_MODULE
 from cyclebound.golden.noc import execution_model_bounds as scheduled
@@ -19,12 +21,13 @@ from cyclebound.hdl.noc.command_packets import CommandReceiver
 from cyclebound.hdl.noc.many_core import ManyCore
 from cyclebound.sim import catalogue
 from cyclebound.sim.describe.block import Block, Configuration, Testbench
+from cyclebound.sim.families.noc.run import _room
 from cyclebound.sim.run.job import Job, simulate
 from cyclebound.tools.noc.allocate import greedy
 from cyclebound.tools.noc.system_file import SYSTEM_EXAMPLE, parse_system, system_text
 
 unit = pytest.mark.unit
-TINY = {"rows": 1, "columns": 2, "io": 0, "banks": 2, "words": 64, "requesters": 3, "slots": 2,
+TINY = {"rows": 1, "columns": 2, "io": 0, "banks": 2, "words": 64, "requesters": 3, "slots": 4,
         "packets": 2, "delta": 2, "quarters": 3, "cap": 9, "part": "ddr3-1600-module",
         "interleaved": 0, "io_core": 0}
 
@@ -210,6 +213,35 @@ def test_a_tiny_one_that_asks_for_its_reads(tmp_path):
     outcome = _simulated(ManyCore, tmp_path, ("commanded",), io_core=1)
     assert outcome.passed, outcome.reason
     assert {group.what for group in outcome.groups} == {"scheduled_write", "commanded_read"}
+
+
+class Hangs(ManyCore):
+    """It waits for words of a read that was never asked for."""
+
+    def _commands(self, m, number, tile, sender, goes):
+        super()._commands(m, number, tile, SimpleNamespace(
+            transactions=sender.transactions, words=sender.words, refused=Const(0)), goes)
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+@pytest.mark.parametrize(("component", "passes"), [(ManyCore, True), (Hangs, False)])
+def test_a_tile_without_a_window_has_its_reads_refused(tmp_path, component, passes):
+    """Each of them: the tile goes on, though the I/O tile was never asked. Nor is a transaction
+    taken that has more bursts than there is room for, two here."""
+    outcome = _simulated(component, tmp_path, ("commanded", "transactions_that_are_none"),
+                         io_core=1, columns=3, slots=2)
+    assert outcome.passed == passes, outcome.reason
+
+
+@unit
+def test_room_for_the_longest_transaction():
+    system = parse_system(SYSTEM_EXAMPLE)
+    transactions = golden.asked(system, greedy(system))
+    assert max(one.bursts for one in transactions) == 64
+    assert _room(transactions) == 64
+    assert [_room([replace(transactions[0], bursts=many)]) for many in (1, 2, 3, 33, 128)] == [
+        2, 2, 4, 64, 128]
 
 
 class SlowCore(ManyCore):

@@ -10,13 +10,13 @@ The command ``cyclebound noc run`` does the same.
 import contextlib
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cyclebound.golden.noc.execution_model import Allocation, System
 from cyclebound.golden.noc.execution_model_check import faults
-from cyclebound.golden.noc.many_core import asked, bound, hardware_of, misfits
+from cyclebound.golden.noc.many_core import Asked, asked, bound, hardware_of, misfits
 from cyclebound.hdl.noc.many_core import ManyCore
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
@@ -30,8 +30,8 @@ __all__ = ["Ran", "run_allocation"]
 
 _BLOCK = "noc.many_core"
 _LEAST = 3  # requesters of a bank: the core and both halves of the DMA
-# What a system does not say: room as in the paper; and what a table rests on.
-_FIXED = {"slots": 32, "packets": 2, "interleaved": 0, "io_core": 0}
+# What a system does not say: room for two packets at a sink; and what a table rests on.
+_FIXED = {"packets": 2, "interleaved": 0, "io_core": 0}
 Tell = Callable[[str, int, int], None]  # a step, how much of it is done, and all of it
 
 
@@ -57,7 +57,8 @@ def run_allocation(system: System, allocation: Allocation, *, hyperperiods: int 
         raise UserError(wrong)
     transactions = asked(system, allocation)
     most = max(one.claim["requesters"] for one in transactions)
-    parameters = {**hardware_of(system), **_FIXED, "requesters": max(_LEAST, most + 1)}
+    parameters = {**hardware_of(system), **_FIXED, "requesters": max(_LEAST, most + 1),
+                  "slots": _room(transactions)}
     try:
         ManyCore(**parameters)
     except ValueError as error:
@@ -83,6 +84,11 @@ def run_allocation(system: System, allocation: Allocation, *, hyperperiods: int 
         ran = json.loads((folder / "ran.json").read_text())
     return [Ran(one.name, ran["times"][one.name], ran["longest"][one.name],
                 bound(one, system.hardware)) for one in transactions]
+
+
+def _room(transactions: Iterable[Asked]) -> int:
+    """Bursts of the longest transaction, or as many more as make a power of two."""
+    return 1 << max(1, (max(one.bursts for one in transactions) - 1).bit_length())
 
 
 def _block(parameters: dict) -> Block:
