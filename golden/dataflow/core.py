@@ -110,12 +110,17 @@ def run_core(core: CoreModel, memory: LineMemoryModel, mapped: Mapped, layout: L
 
 
 def core_times(mapped: Mapped, layout: Layout, *, threads: int, depth: int, shape: CacheShape,
-               turn: int, latency: int, first: int = 0) -> dict[str, int]:
+               turn: int, latency: int, first: int = 0, serial: bool = False) -> dict[str, int]:
     """What `golden.dataflow.fabric_bounds.core_completion` needs to know of a configuration.
 
     Either each access takes as long as any may, or each takes as long as a hit, and ``lost`` has
     the cycles that all misses cost; whichever is less. The lines that a flush may have to write
     follow from the arrays that are stored. ``first``: the number of the first thread.
+
+    ``serial``: the memory takes a line's request at once if none is under way, else in the cycle
+    after that one's end, ``turn`` cycles after it was taken; a read's line comes in that cycle,
+    too. So no cycle is lost to two lines: each costs ``turn`` altogether, and one that is read two
+    more, in which it comes and is on its way into the cache.
     """
     users = sum(map(bool, mapped.accesses()))
     cache: dict[str, Any] = {
@@ -128,7 +133,8 @@ def core_times(mapped: Mapped, layout: Layout, *, threads: int, depth: int, shap
     others = max(0, users - 1)
     hits = estimate(mapped, threads=threads, depth=depth, memory=others + line_hit(), stall=others)
     traffic = line_traffic(mapped.graph, layout.buffers, threads=threads, shape=shape, first=first)
-    lost = cycles_lost(traffic, turn=turn, latency=latency, targets=shape.targets)
+    lost = cycles_lost(traffic, turn=turn, latency=2 if serial else latency,
+                       targets=shape.targets)
     allowed, lost = (misses, 0) if misses.cycles <= hits.cycles + lost else (hits, lost)
     ended = _before_the_end(mapped.graph)
     all_end = all(number in ended for number, task in mapped.graph.tasks.items() if task.array)

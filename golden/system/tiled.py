@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cyclebound.golden.bound import Range, bound, check_count
-from cyclebound.golden.dram.client_bounds import FRONT, START, client_grant
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.systolic.accelerator import Memory, transfer_cycles
 from cyclebound.golden.systolic.accelerator_layout import Operation
@@ -27,7 +26,7 @@ from cyclebound.golden.systolic.dram_memory import DramTransfers, Sharing
 from cyclebound.golden.systolic.post_processing import Scale
 
 __all__ = ["SCALE", "Job", "array_cycles", "array_device", "array_memory", "composed",
-           "kernel_start", "product_cycles", "product_program", "request_wait"]
+           "kernel_start", "product_cycles", "product_program", "request_wait", "sharing_of"]
 
 SCALE = Scale(3, 9)
 """Of a product's sums."""
@@ -36,36 +35,46 @@ _TABLE = 8  # clocks for which the controller's table may be taken
 
 Extent = Annotated[int, Range(1, says="rows or columns of a matrix")]
 Other = Annotated[int, Range(0, says="the other client's longest issue delay; 0: it is silent")]
-Period = Annotated[int, Range(0, says="cycles of both windows; 0: turns")]
+Fabric = Annotated[int, Range(0, says="a dataflow core's longest issue delay; 0: it is silent, or "
+                              "there is none")]
+Period = Annotated[int, Range(0, says="cycles of all windows; 0: turns")]
 
 
-def request_wait(part: Part | str, *, other: int, period: int = 0) -> int:
-    """Clocks that a request waits at most, besides its own time and that of refreshes: for the
-    other client's longest, and for mappings; or for its window, and a refresh in that.
+def sharing_of(part: Part | str, others: Sequence[int], period: int = 0) -> Sharing:
+    """How a tile shares the controller with clients whose longest requests are ``others``; 0: one
+    that is silent. ``period``: of all windows; 0: turns.
 
     Raises `NotCovered` for an impossible count, `ValueError` for an unknown part.
     """
-    device = part_named(part)
-    check_count("longest request of the other client", other, least=0)
-    if period:
-        return period + max(FRONT, START + device.nRFC) - FRONT
-    return client_grant(part=device, others=[other] if other else [], refreshes=False,
-                        mappings=True)
+    for other in others:
+        check_count("longest request of the other client", other, least=0)
+    return Sharing(part_named(part), tuple(filter(None, others)), period or None, mappings=True)
 
 
-def kernel_start(*, compute_ps: int, part: Part | str, period: int = 0) -> int:
+def request_wait(part: Part | str, *, others: Sequence[int], period: int = 0) -> int:
+    """Clocks that a request waits at most, besides its own time and that of refreshes: for the
+    longest one of each other client, and for mappings; or for its window, and a refresh in that.
+
+    Arguments are those of `sharing_of`; it raises the same.
+    """
+    return sharing_of(part, others, period).wait
+
+
+def kernel_start(*, compute_ps: int, part: Part | str, others: int = 1, period: int = 0) -> int:
     """DRAM clocks from the start of a kernel on the SIMD accelerator to its first cycle, at most.
 
     A clock later its program is to be mapped. The controller's table is taken for seven clocks by a
-    lookup that is under way, by a request that is granted first, and by the other client's mapping,
-    with a clock between each and the next; in windows, for a period at most. Then the kernel begins
-    when both clocks begin a cycle together.
+    lookup that is under way, by requests that are granted first, and by a mapping of each of the
+    ``others``, with a clock between each and the next; in windows, for a period at most. Grants are
+    18 clocks apart, more than two such turns, so that one comes with each mapping at most. Then the
+    kernel begins when both clocks begin a cycle together.
 
     Raises `ValueError` for an unknown part, and `NotCovered` for a clock of less than 1 ps.
     """
     check_count("compute_ps", compute_ps)
     tck = part_named(part).tck_ps
-    return 1 + (period if period else 2 * _TABLE) + _TABLE + compute_ps // gcd(compute_ps, tck)
+    table = period if period else 2 * others * _TABLE
+    return 1 + table + _TABLE + compute_ps // gcd(compute_ps, tck)
 
 
 def array_device(*, size: int, depth: int, memory_width: int) -> Device:
@@ -74,11 +83,10 @@ def array_device(*, size: int, depth: int, memory_width: int) -> Device:
                   memory_width=memory_width)
 
 
-def array_memory(part: Part | str, *, size: int, bursts: int, slots: int, other: int,
+def array_memory(part: Part | str, *, size: int, bursts: int, slots: int, others: Sequence[int],
                  period: int = 0) -> DramTransfers:
-    """What its memory keeps, beside another client. Raises `ValueError` for an unknown part."""
-    return DramTransfers(Sharing(part_named(part), (other,) if other else (), period or None,
-                                 mappings=True), size, bursts, slots)
+    """What its memory keeps, beside other clients; it raises what `sharing_of` does."""
+    return DramTransfers(sharing_of(part, others, period), size, bursts, slots)
 
 
 def product_program(name: str, a: NDArray[np.int8], b: NDArray[np.int8], *, device: Device,
@@ -106,10 +114,10 @@ def array_cycles(commands: Sequence[Mapping[str, int]], device: Device, memory: 
 
 @bound(formula="the plan's commands, each transfer by its own tiles; ceil((L + cycles) / (nREFI - "
                "nRFC)) * nRFC more", source="this project",
-       environment="the other client has no longer request, in any cycle; refreshes fall due in "
-                   "any cycle; both buffers begin at a burst")
+       environment="the other clients have no longer requests, in any cycle; refreshes fall due in "
+                   "any cycle; all buffers begin at a burst")
 def product_cycles(*, part: Part | str, size: int, depth: int, memory_width: int, bursts: int,
-                   slots: int, m: Extent, k: Extent, n: Extent, other: Other,
+                   slots: int, m: Extent, k: Extent, n: Extent, other: Other, fabric: Fabric = 0,
                    period: Period = 0) -> int:
     """DRAM clocks of a product of m x k and k x n int8, from DRAM to DRAM: from its first command
     to the last clock in which the systolic accelerator is not idle.
@@ -117,7 +125,8 @@ def product_cycles(*, part: Part | str, size: int, depth: int, memory_width: int
     The list of commands is the plan's; its operands and results follow each other in the buffer,
     as `golden.systolic.accelerator_network.program_of` puts them. See `array_cycles`.
     """
-    memory = array_memory(part, size=size, bursts=bursts, slots=slots, other=other, period=period)
+    memory = array_memory(part, size=size, bursts=bursts, slots=slots,
+                          others=(other, fabric), period=period)
     device = array_device(size=size, depth=depth, memory_width=memory_width)
     operands = np.zeros((m, k), np.int8), np.zeros((k, n), np.int8)
     program = product_program("product", *operands, device=device, memory=memory)

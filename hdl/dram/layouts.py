@@ -23,7 +23,7 @@ from cyclebound.golden.dram.request import (
 from cyclebound.hdl.interfaces import Strobe
 
 __all__ = ["Beat", "BufferRequest", "BurstLayout", "Descriptor", "DramClient", "DriveLayout",
-           "FetchLayout", "IndexLayout", "Mapping", "StoreLayout", "TileLayout"]
+           "FetchLayout", "IndexLayout", "Mapping", "StoreLayout", "TileLayout", "map_at_bursts"]
 
 
 class Mapping(data.Struct):
@@ -194,3 +194,14 @@ class DramClient(wiring.Signature):
         for name in self.members:
             setattr(interface, name, getattr(controller, name))
         return interface
+
+
+def map_at_bursts(m, component):
+    """Buffers of ``component.dram`` are mapped by its own ``mapping``, ``mapped`` and
+    ``mapping_refusal``. One that does not begin at a burst is given up."""
+    outer, inner = component.mapping, component.dram.mapping
+    wiring.connect(m, wiring.flipped(outer), wiring.flipped(inner))
+    with m.If(outer.payload.address[:ceil_log2(BURST_WORDS)].any()):
+        m.d.comb += inner.payload.valid.eq(0)
+    m.d.comb += [component.mapped.eq(component.dram.mapped),
+                 component.mapping_refusal.eq(component.dram.mapping_refusal)]

@@ -1,18 +1,22 @@
-"""Tiles on one DRAM: a SIMD accelerator and a systolic accelerator, clients of one controller.
+"""Tiles on one DRAM: a SIMD and a systolic accelerator, and a dataflow core, on one controller.
 
     host --> SIMD accelerator ------------------> client 0 --.
-    host --> systolic accelerator -> its memory -> client 1 --> arbiter --> DRAM controller
+    host --> systolic accelerator -> its memory -> client 1 ---> arbiter --> DRAM controller
+    host --> dataflow core -------> its lines ---> client 2 --'
 
-Ref: golden/system/tiled.py.
+Ref: golden/system/tiled.py, golden/system/fabric.py.
 """
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
+from cyclebound.golden.dram.request import BURST_WORDS
+from cyclebound.hdl.dataflow.core import Core
 from cyclebound.hdl.dram.client_arbiter import SharedController
 from cyclebound.hdl.interfaces import pass_through
 from cyclebound.hdl.simd.accelerator import Accelerator as SimdAccelerator
+from cyclebound.hdl.system.line_memory import LineMemory
 from cyclebound.hdl.systolic.accelerator import Accelerator as SystolicAccelerator
 from cyclebound.hdl.systolic.dram_memory import DramMemory
 
@@ -21,13 +25,15 @@ __all__ = ["TiledSystem"]
 _PINS = "command", "dq_in", "dq_out", "late"
 _ARBITER = "grants", "blocked"
 _MEMORY = "mapping", "mapped", "mapping_refusal", "fault"  # of the systolic accelerator's memory
+_LINES = *_MEMORY, "taken", "over"  # of the dataflow core's
 
 
 class TiledSystem(wiring.Component):
-    """A SIMD accelerator and a systolic accelerator that share a DRAM controller.
+    """A SIMD and a systolic accelerator, and a dataflow core if wanted, share a DRAM controller.
 
     The systolic accelerator has the DRAM's clock. Its beats are words of its buffer 0; a result is
-    in DRAM when it is idle, so that the SIMD accelerator may read it as a buffer of its own.
+    in DRAM when it is idle, so that the SIMD accelerator may read it as a buffer of its own. The
+    dataflow core has that clock, too, and its memory is its own buffer 0, so likewise.
 
     Parameters
     ----------
@@ -43,8 +49,11 @@ class TiledSystem(wiring.Component):
         Words of its scratchpads of operands, sums and results, each.
     queue_depth : int
         Commands that it keeps.
-    windows : sequence of two int or None
-        See `ClientArbiter`.
+    windows : sequence of int or None
+        One for each tile, see `ClientArbiter`.
+    fabric : mapping or None
+        Parameters of the dataflow core (`dataflow.core.Core`), but for ``line``: its lines are
+        bursts. None: there is none.
 
     Members
     -------
@@ -60,6 +69,17 @@ class TiledSystem(wiring.Component):
         commands, or the last one.
     systolic_mapping, systolic_mapped, systolic_mapping_refusal, systolic_fault
         As of `DramMemory`.
+    dataflow_configuration, dataflow_start
+        ``configuration`` and ``start`` of the dataflow core, if there is one.
+    dataflow_idle : Out(1)
+        No configuration was loaded, or all that its threads have stored is in DRAM.
+    dataflow_cycles : Out(40)
+        DRAM clocks from a configuration's first word to the last in which the core is not idle.
+    dataflow_outside : Out(1)
+        A thread of this configuration has named a word outside of its array.
+    dataflow_mapping, dataflow_mapped, dataflow_mapping_refusal, dataflow_fault, dataflow_taken
+    dataflow_over
+        As of `LineMemory`.
     grants, blocked, command, dq_in, dq_out, late
         As of `SharedController`.
 
@@ -67,16 +87,21 @@ class TiledSystem(wiring.Component):
     ----------
     simd, systolic, memory, shared : Component
         The tiles, the systolic accelerator's memory, and the controller.
+    core, lines : Component or None
+        The dataflow core and its lines in DRAM.
     """
 
     def __init__(self, *, machine, part, size=8, bursts=16, slots=8, memory_width=16,
-                 depth=1024, queue_depth=64, windows=None):
+                 depth=1024, queue_depth=64, windows=None, fabric=None):
         self.simd = SimdAccelerator(machine=machine, part=part, controller=False)
         self.systolic = SystolicAccelerator(
             size=size, a_depth=depth, b_depth=depth, c_depth=depth, sums_depth=depth,
             memory_width=memory_width, queue_depth=queue_depth)
         self.memory = DramMemory(size=size, bursts=bursts, slots=slots, memory_width=memory_width)
-        self.shared = SharedController(clients=2, part=part, windows=windows)
+        self.core = Core(**fabric, line=BURST_WORDS) if fabric else None
+        cache = self.core and self.core.cache.shape
+        self.lines = cache and LineMemory(id_width=cache.id_width, line_width=cache.line_width)
+        self.shared = SharedController(clients=3 if fabric else 2, part=part, windows=windows)
         self.machine, self.part = self.simd.machine, self.simd.part
         simd, shared = self.simd.signature.members, self.shared.signature.members
         array, memory = self.systolic.signature.members, self.memory.signature.members
@@ -87,7 +112,16 @@ class TiledSystem(wiring.Component):
             "systolic_command": array["command"], "systolic_active": array["active"],
             "systolic_idle": Out(1), "systolic_cycles": Out(40),
             **{f"systolic_{name}": memory[name] for name in _MEMORY},
+            **(self._dataflow() if fabric else {}),
         })
+
+    def _dataflow(self):
+        """Members of the dataflow core."""
+        core, lines = self.core.signature.members, self.lines.signature.members
+        return {"dataflow_configuration": core["configuration"], "dataflow_start": core["start"],
+                "dataflow_idle": Out(1, init=1), "dataflow_cycles": Out(40),
+                "dataflow_outside": Out(1),
+                **{f"dataflow_{name}": lines[name] for name in _LINES}}
 
     def elaborate(self, platform):
         m = Module()
@@ -112,4 +146,25 @@ class TiledSystem(wiring.Component):
             m.d.sync += self.systolic_cycles.eq(self.systolic_cycles + 1)
         with m.Elif(array.command.valid):
             m.d.sync += self.systolic_cycles.eq(1)
+        if self.core is not None:
+            self._connect_core(m)
         return m
+
+    def _connect_core(self, m):
+        m.submodules.core, m.submodules.lines = core, lines = self.core, self.lines
+        wiring.connect(m, lines.dram, self.shared.client[2])
+        wiring.connect(m, core.lines, lines.lines)
+        wiring.connect(m, wiring.flipped(self.dataflow_configuration), core.configuration)
+        wiring.connect(m, wiring.flipped(self.dataflow_mapping), lines.mapping)
+        active, loads = Signal(), self.dataflow_configuration.valid
+        m.d.comb += [core.start.eq(self.dataflow_start), self.dataflow_idle.eq(~active),
+                     *(getattr(self, f"dataflow_{name}").eq(getattr(lines, name))
+                       for name in _LINES if name != "mapping")]
+        with m.If(active):
+            m.d.sync += self.dataflow_cycles.eq(self.dataflow_cycles + 1)
+            with m.If(core.done & lines.idle):
+                m.d.sync += active.eq(0)
+        with m.If(loads & ~active):
+            m.d.sync += [active.eq(1), self.dataflow_cycles.eq(1), self.dataflow_outside.eq(0)]
+        with m.Elif(Cat(fault.valid for fault in core.faults).any()):
+            m.d.sync += self.dataflow_outside.eq(1)

@@ -11,6 +11,9 @@ __all__ = ["TiledHarness"]
 
 _PASSED = ("systolic_command", "systolic_idle", "systolic_cycles", "systolic_mapping",
            "systolic_mapped", "systolic_mapping_refusal", "systolic_fault", "grants", "blocked")
+_OF_A_CORE = ("dataflow_configuration", "dataflow_start", "dataflow_idle", "dataflow_cycles",
+              "dataflow_outside", "dataflow_mapping", "dataflow_mapped",
+              "dataflow_mapping_refusal", "dataflow_fault")
 
 
 class TiledHarness(AcceleratorHarness):
@@ -18,21 +21,21 @@ class TiledHarness(AcceleratorHarness):
 
     Parameters
     ----------
-    machine, part, size, bursts, slots, memory_width, depth, queue_depth, windows
+    machine, part, size, bursts, slots, memory_width, depth, queue_depth, windows, fabric
         Of the system.
     rows : int
         Rows of a bank that the DRAM has a place for.
 
     Members
     -------
-    All of `AcceleratorHarness`, and those of `TiledSystem` for the systolic accelerator, its
-    ``grants`` and ``blocked``.
+    All of `AcceleratorHarness`, and those of `TiledSystem` for the systolic accelerator and
+    the dataflow core, its ``grants`` and ``blocked``.
     """
 
     def __init__(self, *, machine, part, size=8, bursts=16, slots=8, memory_width=16,
-                 depth=1024, queue_depth=64, windows=None, rows=ROWS):
+                 depth=1024, queue_depth=64, windows=None, fabric=None, rows=ROWS):
         self.system = TiledSystem(machine=machine, part=part, size=size, bursts=bursts,
                                   slots=slots, memory_width=memory_width, depth=depth,
-                                  queue_depth=queue_depth, windows=windows)
+                                  queue_depth=queue_depth, windows=windows, fabric=fabric)
         super().__init__(machine=machine, part=part, slots=rows, accelerator=self.system,
-                         passed=_PASSED)
+                         passed=(*_PASSED, *(_OF_A_CORE if fabric else ())))

@@ -24,7 +24,7 @@ from cyclebound.golden.dram.request import (
 )
 from cyclebound.golden.systolic.accelerator_layout import request_fields
 from cyclebound.hdl.dram.client_arbiter import SharedController
-from cyclebound.hdl.dram.layouts import DramClient
+from cyclebound.hdl.dram.layouts import DramClient, map_at_bursts
 from cyclebound.hdl.interfaces import pass_through
 from cyclebound.hdl.parameters import check_power_of_two
 
@@ -114,11 +114,8 @@ class DramMemory(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         request, busy, taken = self.requests, self._busy, Signal()
-        wiring.connect(m, wiring.flipped(self.mapping), wiring.flipped(self.dram.mapping))
-        with m.If(self.mapping.payload.address[:ceil_log2(BURST_WORDS)].any()):
-            m.d.comb += self.dram.mapping.payload.valid.eq(0)
+        map_at_bursts(m, self)
         m.d.comb += [
-            self.mapped.eq(self.dram.mapped), self.mapping_refusal.eq(self.dram.mapping_refusal),
             request.ready.eq(~busy & (self.fault == 0)), taken.eq(request.valid & request.ready),
             self.idle.eq(~busy),
         ]

@@ -5,16 +5,21 @@ wait for the other client; in windows it takes as long whatever the other tile d
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from cyclebound.golden.dataflow.grid import Grid as DataflowGrid
+from cyclebound.golden.dataflow.kernel import Ints, kernel
+from cyclebound.golden.dataflow.run import Layout
 from cyclebound.golden.dram.bounds import tile_issue_delay
-from cyclebound.golden.dram.request import WORD_BYTES
+from cyclebound.golden.dram.request import BURST_BYTES, WORD_BYTES
 from cyclebound.golden.simd.machine import Grid, as_built
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import CODES, Policy
 from cyclebound.golden.simd.work_group import Memory, memory_of
+from cyclebound.golden.system.fabric import fabric_job, fabric_times, longest_line
 from cyclebound.golden.system.tiled import (
     array_device,
     array_memory,
@@ -26,6 +31,8 @@ from cyclebound.golden.system.tiled import (
 from cyclebound.golden.systolic.accelerator_network import Program as ArrayProgram
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.simd.accelerator_harness_scene import HarnessScene
+from cyclebound.tools.dataflow.compile import compile_kernel
+from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.wcet.analysis import Analysis
 
@@ -51,6 +58,7 @@ SUMS = """
 """
 _ARRAY = 0x80000  # bytes: where the systolic accelerator's buffer begins
 _ARRAY_WORDS = 1 << 14
+_CORE = 0xC0000  # where the dataflow core's begins
 _POLICY = Policy.ACCESS
 _SHAPE = ("part", "size", "depth", "memory_width", "bursts", "slots")
 
@@ -63,10 +71,46 @@ def sums_of(words: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Took:
-    """Clocks of a product, compute cycles of a kernel; 0 of what did not run."""
+    """Clocks of a product, compute cycles of a kernel, clocks of a dataflow core's job from its
+    start; 0 of what did not run."""
 
     product: int = 0
     kernel: int = 0
+    core: int = 0
+
+
+@kernel
+def gather(tid, x: Ints, index: Ints, z: Ints):
+    """A word from wherever an index says."""
+    z[tid] = x[index[tid]]  # type: ignore[index]
+
+
+class CoreJob:
+    """A gather on a dataflow core: what it is given, and what it has to make of it."""
+
+    def __init__(self, fabric: Mapping, threads: int, rng: np.random.Generator) -> None:
+        self.threads, self._fabric = threads, fabric
+        self.arrays = {"x": rng.integers(0, 1 << 32, threads, dtype=np.uint32),
+                       "index": rng.integers(0, threads, threads).astype(np.uint32),
+                       "z": rng.integers(0, 1 << 32, threads, dtype=np.uint32)}
+        self.wanted = self.arrays["x"][self.arrays["index"]]
+        self.layout = Layout.of(self.arrays)
+        self.mapped = map_graph(compile_kernel(gather), DataflowGrid(tuple(fabric["rows"])))
+
+    def content(self) -> bytes:
+        """Whole lines."""
+        words = np.array(self.layout.words(self.arrays), "<u4").tobytes()
+        return words + bytes(-len(words) % BURST_BYTES)
+
+    def configuration(self) -> list[int]:
+        """Words that the core takes."""
+        return self.mapped.words(self.threads, self.layout.buffers, **{
+            name: self._fabric[name] for name in ("tid_width", "address_width")})
+
+    def times(self, part: str, others: Sequence[int], period: int) -> dict[str, int]:
+        """What the bound needs to know, beside clients with such requests."""
+        return fabric_times(self.mapped, self.layout, threads=self.threads, part=part,
+                            others=others, period=period, **self._fabric)
 
 
 class TiledScene(HarnessScene):
@@ -78,6 +122,9 @@ class TiledScene(HarnessScene):
         windows = bench.parameters.get("windows")
         self.period = sum(windows) if windows else 0
         self.array: ArrayProgram | None = None
+        self.core: CoreJob | None = None
+        self.fabric: Mapping[str, Any] = bench.parameters.get("fabric") or {}
+        self.fabric_longest = longest_line(self.part) if self.fabric else 0
 
     @property
     def array_longest(self) -> int:
@@ -85,11 +132,11 @@ class TiledScene(HarnessScene):
         return max(tile_issue_delay(part=self.part, bursts=self.shape["bursts"], write=write)
                    for write in (0, 1))
 
-    def analysis(self, program: Program, grid: Grid, other: int) -> Analysis:
-        """Of a kernel beside a client with such requests."""
+    def analysis(self, program: Program, grid: Grid, others: Sequence[int]) -> Analysis:
+        """Of a kernel beside clients with such requests."""
         built = replace(grid, machine=as_built(grid.machine))
         return Analysis(program, built, self.part,
-                        wait=request_wait(self.part, other=other, period=self.period))
+                        wait=request_wait(self.part, others=others, period=self.period))
 
     def kernel_longest(self, program: Program, grid: Grid) -> int:
         """The kernel's longest request: an access, or its program."""
@@ -100,12 +147,13 @@ class TiledScene(HarnessScene):
             program, built, self.part).costs.values() if cost.resource == "dram"))
 
     def product(self, m: int, k: int, n: int, other: int) -> ArrayProgram:
-        """A product of random matrices, planned beside such a client."""
+        """A product of random matrices, planned beside such a kernel and the dataflow core."""
         rng = np.random.default_rng(self.bench.rng.getrandbits(32))
         a, b = (rng.integers(-128, 128, shape, dtype=np.int8) for shape in ((m, k), (k, n)))
         shape = self.shape
         memory = array_memory(shape["part"], size=shape["size"], bursts=shape["bursts"],
-                              slots=shape["slots"], other=other, period=self.period)
+                              slots=shape["slots"], others=(other, self.fabric_longest),
+                              period=self.period)
         device = array_device(size=shape["size"], depth=shape["depth"],
                               memory_width=shape["memory_width"])
         return product_program("product", a, b, device=device, memory=memory)
@@ -114,18 +162,37 @@ class TiledScene(HarnessScene):
         address = super().put_kernel(program, memory, **more)
         if self.array is not None:
             self.put(_ARRAY, self.array.memory.astype(np.int8).tobytes())
+        if self.core is not None:
+            self.put(_CORE, self.core.content())
         return address
 
     async def map_array(self, words: int = _ARRAY_WORDS, address: int = _ARRAY) -> None:
         """Map the systolic accelerator's buffer."""
+        await self._map("systolic", words, address)
+
+    async def map_core(self, words: int | None = None, address: int = _CORE) -> None:
+        """Map the dataflow core's buffer: the words of its job, or so many."""
+        if words is None:
+            assert self.core is not None
+            words = len(self.core.content()) // WORD_BYTES
+        await self._map("dataflow", words, address)
+
+    async def _map(self, tile: str, words: int, address: int) -> None:
+        """Map a tile's buffer 0."""
         bench = self.bench
         word = bench.inputs.pack({
-            "systolic_mapping.valid": 1, "systolic_mapping.payload.valid": 1,
-            "systolic_mapping.payload.address": address // WORD_BYTES,
-            "systolic_mapping.payload.x": words, "systolic_mapping.payload.y": 1})
-        while not bench.outputs["systolic_mapping.ready"].of(await self.cycle(word)):
+            f"{tile}_mapping.valid": 1, f"{tile}_mapping.payload.valid": 1,
+            f"{tile}_mapping.payload.address": address // WORD_BYTES,
+            f"{tile}_mapping.payload.x": words, f"{tile}_mapping.payload.y": 1})
+        while not bench.outputs[f"{tile}_mapping.ready"].of(await self.cycle(word)):
             pass
         await self.wait(40)
+
+    def core_words(self, configuration: Sequence[int]) -> list[int]:
+        """Words of inputs that give the dataflow core a configuration, and start it."""
+        return [*(self.bench.inputs.pack({"dataflow_configuration.valid": 1,
+                                          "dataflow_configuration.payload": word})
+                  for word in configuration), self.bench.inputs["dataflow_start"].mask]
 
     def commands(self, listed: Sequence[Mapping[str, int]] | None = None) -> list[int]:
         """Words of inputs that give the systolic accelerator its commands, or these."""
@@ -147,41 +214,59 @@ class TiledScene(HarnessScene):
 
     async def array_done(self, most: int) -> int:
         """Wait until the systolic accelerator is idle; the clocks that it took."""
+        return await self._done("systolic", most)
+
+    async def core_done(self, most: int) -> int:
+        """Wait until the dataflow core is idle; the clocks that it took, its configuration too."""
+        return await self._done("dataflow", most)
+
+    async def _done(self, tile: str, most: int) -> int:
         outputs = self.bench.outputs
         for _ in range(-(-most // 64) + 2):
             seen = await self.wait(64)
-            if outputs["systolic_idle"].of(seen):
-                return outputs["systolic_cycles"].of(seen)
-        raise AssertionError(f"the systolic accelerator is not idle after {most} clocks")
+            if outputs[f"{tile}_idle"].of(seen):
+                return outputs[f"{tile}_cycles"].of(seen)
+        raise AssertionError(f"the {tile} tile is not idle after {most} clocks")
 
 
 async def _run(scene: TiledScene, program: Program, grid: Grid, memory: Memory, *, product: bool,
-               kernel: bool, chained: bool = False) -> Took:
-    """A product and a kernel after a reset: the one and then the other, or both at once."""
+               kernel: bool, core: bool = False, chained: bool = False, begin: int = 0) -> Took:
+    """A product and a kernel after a reset: the one and then the other, or both at once; at the
+    same time, a dataflow core's job. All begin from clock ``begin`` on, if it is not over."""
     bench, took = scene.bench, Took()
     await bench.reset()
     scene.now = 0
     address = await scene.load(program, memory)
     await scene.map_array()
+    if scene.core is not None:
+        await scene.map_core()
     commands, start = scene.commands(), scene.started(program, grid, address)
     ready = bench.outputs["systolic_command.ready"]
+    if begin > scene.now:
+        await scene.wait(begin - scene.now)
     if product:
         assert all(map(ready.of, await scene.play(commands))), "the queue is full"
     else:
         await scene.play([0] * len(commands))
     if chained:
         took.product = await scene.array_done(1 << 20)
+    if scene.core is not None:
+        words = scene.core_words(scene.core.configuration())
+        await scene.play(words if core else [0] * len(words))
     asked = scene.now
     await scene.cycle(start if kernel else 0)
     if kernel:
         ran, begin = await scene.follow(1 << 20, lambda cycle, launched: None)
         assert ran.fault is None, ran.fault
         most = kernel_start(compute_ps=scene.machine.compute_ps, part=scene.part,
-                            period=scene.period)
+                            others=2 if scene.fabric else 1, period=scene.period)
         assert begin - asked <= most, f"begins {begin - asked} clocks after its start"
         took.kernel = ran.cycles
     if product and not chained:
         took.product = await scene.array_done(1 << 20)
+    if core:
+        took.core = await scene.core_done(1 << 20) - len(words) + 1
+        assert not bench.outputs["dataflow_outside"].of(await scene.wait(1)), "outside of an array"
     await scene.wait(60)
     await scene.fetch()
     scene.get_buffers(program, memory)
@@ -189,10 +274,11 @@ async def _run(scene: TiledScene, program: Program, grid: Grid, memory: Memory, 
 
 
 class Case:
-    """A product, and the kernel over its result, or over so many other words."""
+    """A product, and the kernel over its result, or over so many other words; beside them, a gather
+    by so many threads."""
 
-    def __init__(self, scene: TiledScene, m: int, k: int, n: int, *, words: int | None = None
-                 ) -> None:
+    def __init__(self, scene: TiledScene, m: int, k: int, n: int, *, words: int | None = None,
+                 threads: int = 0) -> None:
         chained = words is None
         self.scene, self.chained, self.extents = scene, chained, {"m": m, "k": k, "n": n}
         words = m * n // 4 if words is None else words
@@ -200,6 +286,8 @@ class Case:
         self.grid = Grid(words, 1, scene.machine)
         self.other = scene.kernel_longest(program, self.grid)
         scene.array = self.array = scene.product(m, k, n, self.other)
+        scene.core = self.core = CoreJob(scene.fabric, threads, np.random.default_rng(
+            scene.bench.rng.getrandbits(32))) if threads else None
         if chained:
             place = self.array.places[0].result * scene.shape["size"]
             program = replace(program, buffers={
@@ -211,24 +299,49 @@ class Case:
         self.bound = self.bounds()
 
     def bounds(self, *, alone: bool = False) -> Took:
-        """Of both, beside the other one, or beside a silent client."""
+        """Of each, beside the others, or beside silent clients."""
         scene = self.scene
-        other = Took() if alone else Took(self.other, scene.array_longest)
+        simd, array, core = (0, 0, 0) if alone else (self.other, scene.array_longest,
+                                                     scene.fabric_longest)
         return Took(
-            product_cycles(**scene.shape, **self.extents, other=other.product,
+            product_cycles(**scene.shape, **self.extents, other=simd, fabric=core,
                            period=scene.period),
-            scene.analysis(self.program, self.grid, other.kernel).wcet(_POLICY).cycles)
+            scene.analysis(self.program, self.grid, (array, core)).wcet(_POLICY).cycles,
+            0 if self.core is None else fabric_job(**self.core_parameters(simd, array)))
 
-    async def run(self, *, product: bool = True, kernel: bool = True) -> Took:
-        """From reset; results are compared, and times with their bounds."""
+    def core_parameters(self, other: int, array: int) -> dict:
+        """Of the dataflow core's job."""
+        assert self.core is not None
+        part, period = self.scene.shape["part"], self.scene.period
+        return {"part": part, **self.core.times(part, (other, array), period), "other": other,
+                "array": array, "period": period}
+
+    async def run(self, *, product: bool = True, kernel: bool = True, core: bool | None = None,
+                  begin: int = 0) -> Took:
+        """From reset, or a later clock; results are compared, and times with their bounds."""
         scene, bench = self.scene, self.scene.bench
+        core = self.core is not None if core is None else core
         memory = {number: words.copy() for number, words in self.memory.items()}
         given = memory[0].copy()
         if product:
-            bench.declare("product", **self.extents, other=self.other, period=scene.period)
+            bench.declare("product", **self.extents, other=self.other,
+                          fabric=scene.fabric_longest, period=scene.period)
+        if core:
+            known = self.core_parameters(self.other, scene.array_longest)
+            known.pop("part")
+            bench.declare("job", **known)
+            bench.declare("line", **{name: known[name] for name in ("other", "array", "period")})
         took = await _run(scene, self.program, self.grid, memory, product=product, kernel=kernel,
-                          chained=self.chained)
-        bench.undeclare("product")
+                          core=core, chained=self.chained, begin=begin)
+        for what in ("product", "job", "line")[:1 + 2 * core]:
+            bench.undeclare(what)
+        if core:
+            assert self.core is not None
+            words = np.frombuffer(scene.get(_CORE, len(self.core.content())), "<u4").tolist()
+            arrays = self.core.layout.arrays(words)
+            for name, wanted in (self.core.arrays | {"z": self.core.wanted}).items():
+                bench.compare(arrays[name], wanted, f"the gather's {name}", count=wanted.size)
+            assert took.core <= self.bound.core, f"{took.core} > {self.bound.core}"
         if product:
             beats = np.frombuffer(scene.get(_ARRAY, self.array.memory.size), np.int8).reshape(
                 self.array.memory.shape)
@@ -298,3 +411,37 @@ async def a_fault(bench: Bench) -> None:
     seen = await scene.wait(2_000)
     assert bench.outputs["systolic_fault"].of(seen), "no fault"
     assert not bench.outputs["systolic_idle"].of(seen), "the product has ended"
+
+
+@testbench
+async def three(bench: Bench) -> None:
+    """A product, a kernel and a gather by themselves, in pairs, and all at once, at a refresh too.
+    In windows it makes no difference what the others do."""
+    scene = TiledScene(bench)
+    case = Case(scene, 48, 24, 16, words=1024, threads=77)
+    every = await case.run()
+    alone = Took((await case.run(kernel=False, core=False)).product,
+                 (await case.run(product=False, core=False)).kernel,
+                 (await case.run(product=False, kernel=False)).core)
+    pairs = [await case.run(product=False), await case.run(kernel=False),
+             await case.run(core=False)]
+    silent = case.bounds(alone=True)
+    bench.dut._log.info("alone %s, whose bounds are %s; pairs %s", alone, silent, pairs)
+    for one, most in zip(astuple(alone), astuple(silent), strict=True):
+        assert one <= most, f"{one} > {most}, beside silent clients"
+    for together in (every, *pairs):
+        for name, took, by_itself in zip(Took.__annotations__, astuple(together), astuple(alone),
+                                         strict=True):
+            if took and scene.period:
+                bench.compare(took, by_itself, f"clocks of the {name} beside others and alone")
+    if not scene.period:
+        for name, took, by_itself in zip(Took.__annotations__, astuple(every), astuple(alone),
+                                         strict=True):
+            assert took > by_itself, f"nothing has held up the {name}"
+        assert every.core > silent.core, "a bound that forgets the other clients would hold"
+    for before in (100, 700, 1500):  # clocks from the first command to when a refresh falls due
+        begin = scene.part.nREFI - before
+        together = await case.run(begin=begin)
+        if scene.period:
+            by_itself = await case.run(product=False, kernel=False, begin=begin)
+            bench.compare(together.core, by_itself.core, "clocks of the core near a refresh")

@@ -62,12 +62,13 @@ def test_what_cannot_be_composed(jobs, says):
 
 
 def test_a_wait_is_the_others_longest_request_and_its_mappings():
-    assert request_wait(PART, other=0) == 1 + 6
-    assert request_wait(PART, other=158) == 158 + 6 + 6
+    assert request_wait(PART, others=[0]) == 1 + 6
+    assert request_wait(PART, others=[158]) == 158 + 6 + 6
+    assert request_wait(PART, others=[158, 88]) == (158 + 6) + (88 + 6) + 6
 
 
 def test_in_windows_a_request_waits_for_its_own_and_a_refresh():
-    assert request_wait(PART, other=158, period=1480) == 1480 + 6 + PART.nRFC - 16
+    assert request_wait(PART, others=[158], period=1480) == 1480 + 6 + PART.nRFC - 16
 
 
 def test_a_product_takes_longer_beside_another_client():
@@ -78,7 +79,7 @@ def test_a_product_takes_longer_beside_another_client():
 
 def test_a_client_without_a_longest_request_has_no_bound():
     with pytest.raises(NotCovered, match="longest request of the other client"):
-        request_wait(PART, other=-1)
+        request_wait(PART, others=[-1])
 
 
 # RTL

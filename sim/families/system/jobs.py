@@ -237,10 +237,10 @@ def planned(file: TiledFile, operands: Callable[[tuple[int, int]], NDArray[np.in
         if window < least:
             raise ValueError(f"the window of {tile} must be at least {least} clocks for a request "
                              f"of {longest[tile]} and a refresh, not {window}")
-    wait = {tile: request_wait(part, other=longest[other], period=period)
+    wait = {tile: request_wait(part, others=[longest[other]], period=period)
             for tile, other in zip(TILES, reversed(TILES), strict=True)}
     memory = array_memory(part, **{name: sizes[name] for name in ("size", "bursts", "slots")},
-                          other=longest["simd"], period=period)
+                          others=[longest["simd"]], period=period)
     device = array_device(**{name: sizes[name] for name in _DEVICE})
     made = operands or (lambda shape: np.zeros(shape, np.int8))
     places: dict[str, int] = {}
