@@ -22,7 +22,7 @@ ROOMS = ("base", "netlist", "describe", "catalogue", "build", "run", "proof", "j
          "cli")  # of sim, as in docs/architecture.md: each imports from itself and those before it
 FAMILIES = {path.parent.name for path in (ROOT / "hdl").glob("*/__init__.py")} | {"gpu"}
 COMPOSED = {  # systems, of which parts come from other families: which files, and which families
-    "dataflow/channel.*": {"dram"},
+    "dataflow/(channel|dram_processor).*": {"dram"},
     "gpu/heterogeneous.py": {"dram", "noc", "systolic"},
     "noc/composition.py": {"sram"},
     "noc/(end_to_end|execution_model|many_core|shared_dram|wide_dram|dma_tx).*": {"dram"},

@@ -117,13 +117,15 @@ def run_processor(processor: ProcessorModel, memories: Sequence[LineMemoryModel]
 
 def processor_times(mapped: Mapped, layout: Layout, *, threads: int, share: int, cores: int,
                     depth: int, shape: CacheShape, shared: CacheShape, channels: int, turn: int,
-                    latency: int) -> dict[str, int]:
+                    latency: int, busy: int | None = None) -> dict[str, int]:
     """What `golden.dataflow.fabric_bounds.processor_completion` needs to know of a configuration.
 
     Either the second level is, for each core, a memory that takes a request within `l2_taken` and
     has its line within `l2_served`, whatever the other cores with threads do. Or it is one of which
     all hit, and ``lost`` has the cycles that the misses of all cores cost there, too. Whichever is
-    less, of the core that may take longest. Raises `ValueError` as `ranges` does.
+    less, of the core that may take longest. ``busy``: what a request adds at most to the cycles in
+    which a memory below has one, or one is on offer there, if that is known to be less than
+    ``turn`` and ``latency``. Raises `ValueError` as `ranges` does.
     """
     parts = [part for part in ranges(threads, cores=cores, share=share) if part[1]]
     below = {"banks": shared.banks, "channels": channels, "ways": shared.ways,
@@ -138,8 +140,8 @@ def processor_times(mapped: Mapped, layout: Layout, *, threads: int, share: int,
         requests += own.reads + own.writes + shape.banks * lines_stored(mapped, layout, shape)
         lines |= lines_accessed(mapped.graph, layout.buffers, threads=count, first=first,
                                 line=shared.line)
-    misses = cycles_lost(shared_traffic(requests, lines, shared), turn=turn, latency=latency,
-                         targets=shared.targets)
+    misses = cycles_lost(shared_traffic(requests, lines, shared), turn=busy or turn,
+                         latency=1 if busy else latency, targets=shared.targets)
 
     def of_the_slowest(turn: int, latency: int, lost: int) -> dict[str, int]:
         known = [core_times(mapped, layout, threads=count, first=first, depth=depth, shape=shape,

@@ -20,6 +20,7 @@ from cyclebound.hdl.dataflow.cache_banks import CacheBanks
 from cyclebound.hdl.dataflow.channel import DramChannel
 from cyclebound.hdl.dataflow.core import Core
 from cyclebound.hdl.dataflow.diamond import Diamond
+from cyclebound.hdl.dataflow.dram_processor import DramProcessor
 from cyclebound.hdl.dataflow.fabric import Fabric
 from cyclebound.hdl.dataflow.fabric_harness import FabricHarness
 from cyclebound.hdl.dataflow.l2 import L2
@@ -607,5 +608,35 @@ BLOCKS = (
         fpga=None,
         signals=("top.dut.start", "top.dut.done", "top.dut.lines__0__request__valid",
                  "top.dut.lines__0__response__valid"),
+    ),
+    Block(
+        name="dataflow.dram_processor",
+        summary="that processor above DRAM: a controller and a part for each memory channel",
+        component=DramProcessor,
+        configurations={
+            "tiny": Configuration({**_EXPLORED["sum"], "part": "ddr3-1600-module", "cores": 2,
+                                   "tid_width": 5, "address_width": 8, "size": 128, "line": 4,
+                                   "banks": 1, "ways": 2, "misses": 2, "targets": 2,
+                                   "policy": "write-back", "replacement": "lru",
+                                   "l2_size": 192, "l2_banks": 3, "l2_ways": 4, "l2_misses": 2,
+                                   "l2_targets": 2, "channels": 2}),
+            "small": Configuration({**_SMALL, "part": "ddr4-3200aa-x16", "cores": 2, "size": 256,
+                                    "line": 16, "banks": 2, "ways": 2, "misses": 2, "targets": 4,
+                                    "policy": "write-back", "replacement": "lru",
+                                    "l2_size": 768, "l2_banks": 3, "l2_ways": 4, "l2_misses": 4,
+                                    "l2_targets": 4, "channels": 3}),
+        },
+        testbenches=(
+            Testbench("cycle", "cyclebound.tb.dataflow.dram_processor", quick=("tiny",),
+                      tests=("reset_in_mid_run",)),
+            Testbench("kernels", "cyclebound.tb.dataflow.dram_processor", quick=(),
+                      tests=("sums_of_arrays",)),
+            Testbench("reuse", "cyclebound.tb.dataflow.dram_processor", quick=(),
+                      tests=("a_word_that_all_threads_load",), configurations=("small",)),
+        ),
+        bounds=(BoundBinding("completion", fabric_bounds.processor_completion, _RUN),),
+        checker=StreamsCheck,
+        fpga=None,
+        signals=("top.dut.start", "top.dut.done", "top.dut.drams__0__command.op"),
     ),
 )
