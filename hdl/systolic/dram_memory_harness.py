@@ -15,7 +15,7 @@ from cyclebound.hdl.systolic.dram_memory import SharedDramMemory
 
 __all__ = ["WINDOW_BITS", "DramMemoryHarness"]
 
-WINDOW_BITS = 18
+WINDOW_BITS = 16
 """Bits of a word's address that its DRAM tells apart."""
 _LINE = (1 << COUNT_BITS) - 1  # words of the other client's buffer
 

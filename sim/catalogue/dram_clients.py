@@ -51,6 +51,8 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.client_arbiter", quick=("pair",),
                       observes=False),
+            Testbench("idle", "cyclebound.tb.dram.client_arbiter", tests=("now_and_then",),
+                      quick=(), observes=False),
             Testbench("harness", "cyclebound.tb.dram.client_arbiter_harness",
                       tests=("some_kinds", "before_a_refresh", "not_composable"),
                       top=ClientArbiterHarness, configurations=_TURNS,

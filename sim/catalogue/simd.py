@@ -385,6 +385,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.simd.access_setup", quick=("tiny",)),
+            Testbench("buffers", "cyclebound.tb.simd.access_setup",
+                      tests=("buffers_of_any_size",), quick=()),
             Testbench("shapes", "cyclebound.tb.simd.access_setup", thorough=True,
                       tests=("every_tile_of_registers", "every_tile_of_scratchpads",
                              "every_snoopy_tile"), configurations=("tiny",)),

@@ -179,6 +179,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.accelerator", quick=("2",)),
+            Testbench("every", "cyclebound.tb.systolic.accelerator", tests=("every_layer",),
+                      configurations=("2",), quick=()),
             Testbench("slow", "cyclebound.tb.systolic.accelerator", tests=("slow_memory",),
                       quick=()),
             Testbench("networks", "cyclebound.tb.systolic.accelerator_networks", thorough=True,

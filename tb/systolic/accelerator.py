@@ -173,17 +173,19 @@ def shape_of(layer: Layer) -> Mapping[str, int]:
 
 @testbench
 async def every_layer(bench: Bench) -> None:
-    """Every layer of the domain, if there is one, and random ones of all kinds."""
+    """Every layer of the domain."""
     scene = Scene(bench)
-    if bench.domain:
-        ranges = [range(low, high + 1) for low, high in bench.domain.values()]
-        shapes = [dict(zip(bench.domain, values, strict=True))
-                  for values in itertools.product(*ranges)]
-        shapes = [shape for shape in shapes if scene.covered(shape)]
-    else:
-        shapes = []
-    for shape in shapes:
-        await scene.layer(shape)
+    ranges = [range(low, high + 1) for low, high in bench.domain.values()]
+    for values in itertools.product(*ranges):
+        shape = dict(zip(bench.domain, values, strict=True))
+        if scene.covered(shape):
+            await scene.layer(shape)
+
+
+@testbench
+async def any_layer(bench: Bench) -> None:
+    """Random layers of all kinds."""
+    scene = Scene(bench)
     for _ in range(25):
         await scene.layer(scene.fitting())
 

@@ -17,7 +17,7 @@ from cyclebound.golden.systolic.dram_memory import (
 )
 from cyclebound.tb.bench import Bench, testbench
 
-_WORDS = 1 << 17  # of the buffer
+_WORDS = 1 << 15  # of the buffer
 _OTHERS = ((0, 0), (1, 0), (4, 1), (16, 1))  # bursts and direction of the other client's tiles
 
 
