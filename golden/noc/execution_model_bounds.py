@@ -127,9 +127,10 @@ def _alone(requests: int, *, own: int, spread: int, part: Part) -> int:
 
     Derivation: the first request passes the registers, and opens the row, where another one is
     open, once the write of the transaction before has recovered: its last beat was on the bus
-    before the first request came. Decisions are nCCD apart from then on. One refresh delays them:
+    before the first request came. Decisions are nCCD apart from then on. A refresh delays them:
     if it is due before the first one, its precharge is that of the row; if between two, the second
-    comes t_conflict + nRFC after the first, as in `conflict_free`. Spread over several banks, a
+    comes t_conflict + nRFC after the first, as in `conflict_free`; and so does each further one
+    that is due before the last decision. Spread over several banks, a
     request that opens another row is t_conflict after the one before; a refresh has them opened
     again one after the other, as there, and those that were not open yet as well.
     """
@@ -140,11 +141,11 @@ def _alone(requests: int, *, own: int, spread: int, part: Part) -> int:
     if requests > 1:
         refreshed = max(refreshed, opened + row_change(part) - part.nCCD_S)
     cycles = passes + (requests - 1) * part.nCCD_S
-    if spread == 1:
-        return cycles + refreshed + refresh_delay(part)
-    change = max(row_change(part), part.nFAW)
-    cycles += max(0, own - 1) * (change - part.nCCD_S)
-    again = min(spread, requests) * max(0, _reopened(part) - part.nCCD_S)
+    change, again = row_change(part), 0
+    if spread > 1:
+        change = max(change, part.nFAW)
+        cycles += max(0, own - 1) * (change - part.nCCD_S)
+        again = min(spread, requests) * max(0, _reopened(part) - part.nCCD_S)
     refreshes = 1
     while refreshes * part.nREFI <= cycles + refreshed + refreshes * (
             refresh_delay(part) + change + again):

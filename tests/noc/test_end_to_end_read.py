@@ -2,6 +2,7 @@
 """The end-to-end read: parameters, its parts, its bounds by hand and by models, the RTL."""
 
 import dataclasses
+import functools
 import random
 from typing import ClassVar
 
@@ -20,8 +21,10 @@ from cyclebound.hdl.noc.bank_writer import BankWriter
 from cyclebound.hdl.noc.dma_tx import DmaTx
 from cyclebound.hdl.noc.end_to_end_read import EndToEndRead
 from cyclebound.hdl.sram.banked_memory import SramBank
-from cyclebound.sim.run.job import Job, run_job
+from cyclebound.sim import catalogue
+from cyclebound.sim.run.job import Job, run_job, simulate
 from cyclebound.tb.noc import end_to_end_read as testbench
+from kit.faults import edited
 from kit.run_bench import run_bench
 
 unit = pytest.mark.unit
@@ -429,3 +432,24 @@ def test_the_read_on_the_rtl(tmp_path):
     assert worst["data"] == bounds.read_data(competitors=1, nbytes=4096, cap=9, part=PART)
     assert worst["total"] == bounds.read_total(**WHOLE, requesters=1, competitors=1, opened=1)
     assert worst["stored"] == bounds.read_stored(**PATH, requesters=1, packets=2)
+
+
+class LateToPass(EndToEndRead):
+    """Its DMA passes nothing on before it has asked for all bursts."""
+
+    @functools.cached_property
+    def parts(self):
+        made = edited(DmaTx.__module__, (
+            "self.words.valid.eq(whole.bit_select(head, 1))",
+            "self.words.valid.eq(whole.bit_select(head, 1) & (to_ask == 0))"))
+        return {**super().parts, "dma": made.DmaTx(part=self.part, slots=self.slots)}
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_a_queue_that_is_deeper_than_allowed_is_seen(tmp_path):
+    block = dataclasses.replace(catalogue.load().find("noc.end_to_end_read"), component=LateToPass)
+    outcome = simulate(block, Job("noc.end_to_end_read", "paper", "cycle", 1, str(tmp_path),
+                                  test="alone"))
+    assert not outcome.passed
+    assert "bursts in the DMA's queue, 30 allowed" in outcome.reason

@@ -17,14 +17,17 @@ from cyclebound.golden.noc.end_to_end_data import word
 from cyclebound.golden.noc.execution_model import Hardware
 from cyclebound.golden.noc.many_core_data import command_bits, interleaved, row_bits, tile_bits
 from cyclebound.golden.noc.routes import Mesh
+from cyclebound.hdl.dram.multi_port_front_end import MultiPortFrontEnd
 from cyclebound.hdl.noc.command_packets import CommandReceiver
 from cyclebound.hdl.noc.many_core import ManyCore
+from cyclebound.hdl.noc.shared_dram import SharedDram
 from cyclebound.sim import catalogue
 from cyclebound.sim.describe.block import Block, Configuration, Testbench
 from cyclebound.sim.families.noc.run import _room
 from cyclebound.sim.run.job import Job, simulate
 from cyclebound.tools.noc.allocate import greedy
 from cyclebound.tools.noc.system_file import SYSTEM_EXAMPLE, parse_system, system_text
+from kit.faults import edited
 
 unit = pytest.mark.unit
 TINY = {"rows": 1, "columns": 2, "io": 0, "banks": 2, "words": 64, "requesters": 3, "slots": 4,
@@ -175,14 +178,48 @@ def test_without_a_table_all_flows_are_masters():
                for one, other in zip(own, any_bank, strict=True))
 
 
-def _simulated(component, tmp_path, tests=("everywhere_at_once",), **changes):
+def _simulated(component, tmp_path, tests=("everywhere_at_once",), module="many_core", **changes):
     named = catalogue.load().find("noc.many_core")
     block = Block(name="noc.many_core", summary="", component=component,
                   configurations={"own": Configuration({**TINY, **changes})},
-                  testbenches=(Testbench("t", "cyclebound.tb.noc.many_core", tests=tests),),
+                  testbenches=(Testbench("t", f"cyclebound.tb.noc.{module}", tests=tests,
+                                        max_cycles=50_000_000),),
                   bounds=tuple(replace(binding, configurations=()) for binding in named.bounds),
                   fpga=None, signals=())
     return simulate(block, Job("noc.many_core", "own", "t", 1, str(tmp_path)))
+
+
+class Remembers(ManyCore):
+    """Its front end loses a cycle where another master than before asks."""
+
+    @cached_property
+    def dram(self):
+        front = edited(
+            MultiPortFrontEnd.__module__,
+            ("m.d.comb += load.eq(~source.valid | source.ready)",
+             ("another, lost, last = Signal(), Signal(), Signal(range(ports))\n"
+              "        m.d.comb += load.eq((~source.valid | source.ready) & ~another)")),
+            ("m.d.comb += granted.eq(Cat(Cat(grant).any() for grant in grants))",
+             ("m.d.comb += granted.eq(Cat(Cat(grant).any() for grant in grants))\n"
+              "        m.d.comb += another.eq(valid.any() & ~lost & ~source.valid\n"
+              "                               & ~granted.bit_select(last, 1))\n"
+              "        m.d.sync += lost.eq(another)\n"
+              "        with m.If(load & valid.any()):\n"
+              "            m.d.sync += last.eq(_chosen(granted, range(ports)))")))
+        made = edited(SharedDram.__module__)
+        made.MultiPortFrontEnd = front.MultiPortFrontEnd
+        return made.SharedDram(**self._shared, cap=self.cap, part=self.part,
+                               interleaved=self.interleaved)
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+@pytest.mark.parametrize(("component", "passes"), [(ManyCore, True), (Remembers, False)])
+def test_with_one_at_a_time_others_are_not_seen(tmp_path, component, passes):
+    """K = 1; a system that owes a cycle to who asked before is not composable."""
+    outcome = _simulated(component, tmp_path, ("composable",), "many_core_composable", columns=3)
+    assert outcome.passed == passes, outcome.reason
+    assert passes or "beside others in their slots" in outcome.reason
 
 
 class WrongRow(ManyCore):
