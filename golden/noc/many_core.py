@@ -110,6 +110,10 @@ def hardware_of(system: System) -> dict[str, int | str]:
 
 def misfits(system: System) -> Iterator[str]:
     """What of a system the hardware does not have, a sentence each."""
+    size = system.hardware.bank_bytes
+    if size & (size - 1) or size < REQUEST_BYTES:
+        yield (f"bank_bytes must be a power of two of {REQUEST_BYTES} at least, not "
+               f"{size}")
     tiles = len(compute_tiles(system.hardware.mesh, system.hardware.io))
     rows = 1 << row_bits(system.hardware.part, tiles)
     for t in system.transactions:

@@ -100,19 +100,26 @@ async def play(bench: Bench, transactions: Sequence[Asked],
     return took
 
 
+def rivals(transactions: Sequence[Asked]) -> dict[Rival, int]:
+    """Of each tile the bank at which most ask, and how many, besides what comes in from the
+    network; those without others are left out."""
+    sharing: dict[Rival, int] = {}
+    for one in transactions:
+        others = [key for key in sharing if key[0] == one.tile]
+        many = one.claim["requesters"] - (not one.write)
+        if one.claim["requesters"] > 1 and many > max([0, *(sharing[key] for key in others)]):
+            for key in others:
+                del sharing[key]
+            sharing[one.tile, one.local] = many
+    return sharing
+
+
 async def allocated(bench: Bench, system: System, allocation: Allocation, until: int,
                     tell: Callable[[int], None] = lambda cycle: None) -> Took:
     """A system with its table; the longest of each transaction is logged."""
-    sharing: dict[Rival, int] = {}
     transactions = asked(system, allocation)
-    for one in transactions:  # the bank of a tile that most of its transactions' requesters ask
-        many, worst = one.claim["requesters"], [key for key in sharing if key[0] == one.tile]
-        if one.write and many > max([1, *(sharing[key] for key in worst)]):
-            for key in worst:
-                del sharing[key]
-            sharing[one.tile, one.local] = many
     took = await play(bench, transactions, windows(system, allocation), system.hardware.period,
-                      until=until, hammered=sharing, tell=tell)
+                      until=until, hammered=rivals(transactions), tell=tell)
     for one in transactions:
         bench.dut._log.info("%s: %d times, at most %d of %d DDR cycles", one.name,
                             took.times[one.name], took.longest[one.name],

@@ -25,6 +25,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.describe.block import Block, Configuration, Testbench
 from cyclebound.sim.families.noc.run import _room
 from cyclebound.sim.run.job import Job, simulate
+from cyclebound.tb.noc.many_core import rivals
 from cyclebound.tools.noc.allocate import greedy
 from cyclebound.tools.noc.system_file import SYSTEM_EXAMPLE, parse_system, system_text
 from kit.faults import edited
@@ -376,6 +377,8 @@ def test_a_users_system_on_the_rtl(call, tmp_path):
 @pytest.mark.parametrize(("change", "says"), [
     (("rows = 1\ncolumns = 2", "rows = 4\ncolumns = 4"),
      "places of the mesh must be from 2 to 9, not 16"),
+    (("bank_bytes = 512", "bank_bytes = 1000"),
+     "bank_bytes must be a power of two of 128 at least, not 1000"),
     (("row = 0", "row = 40000"),
      "row of a.w must be below 32768, as an address header has no room for more, not 40000")])
 def test_what_the_hardware_does_not_have_is_named(call, tmp_path, change, says):
@@ -383,6 +386,22 @@ def test_what_the_hardware_does_not_have_is_named(call, tmp_path, change, says):
     (tmp_path / "s.toml").write_text(SMALL.replace(*change, 1))
     said = call("noc", "run", "s.toml")
     assert (said.returncode, said.stderr.strip()) == (2, f"cyclebound: {says}")
+
+
+@unit
+def test_who_asks_where_a_bank_is_shared():
+    """One bank a tile, the one of most; of a read, what comes in is one of the requesters."""
+    system = parse_system(SYSTEM_EXAMPLE)
+    one = golden.asked(system, greedy(system))[0]
+
+    def at(local, many, *, write):
+        return replace(one, tile=1, local=local, write=write,
+                       claim={**one.claim, "requesters": many})
+
+    assert rivals([at(0, 1, write=True), at(1, 1, write=False)]) == {}
+    assert rivals([at(0, 2, write=False)]) == {(1, 0): 1}
+    assert rivals([at(0, 2, write=False), at(1, 3, write=True)]) == {(1, 1): 3}
+    assert rivals([at(1, 3, write=True), at(0, 2, write=True)]) == {(1, 1): 3}
 
 
 @unit
