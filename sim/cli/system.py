@@ -36,16 +36,16 @@ def wcet(
         "--show", help="Print the example, as a start for your own.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bound each job of a SIMD and a systolic accelerator on one DRAM, and all of them together.
+    """Bound each job of tiles on one DRAM, and all of them together.
 
         cyclebound system wcet example --show > mine.toml
         cyclebound system wcet mine.toml
 
-    A job is a product of int8 matrices on the systolic accelerator, or a kernel on the SIMD
-    accelerator, over a product's result if you like. Each is bounded by its own analysis, in which
-    a request waits for the other tile's longest one at most, or for its window. Two jobs that may
-    run beside each other and map the same words are refused. Exit status 2: there is no bound; the
-    message says why.
+    A job is a product of int8 matrices on the systolic accelerator, a kernel on the SIMD
+    accelerator, over another job's result if you like, or a kernel's threads on the dataflow core.
+    Each is bounded by its own analysis, in which a request waits for the longest one of each other
+    tile at most, or for its window. Two jobs that may run beside each other and map the same words
+    are refused. Exit status 2: there is no bound; the message says why.
     """
     if show:
         print(SYSTEM_EXAMPLE, end="")
@@ -53,7 +53,7 @@ def wcet(
     try:
         found = _read(file)
         bounds = planned(found).bounds
-    except (NotCovered, WcetError, ValueError) as error:
+    except (NotCovered, WcetError, TypeError, ValueError) as error:
         raise UserError(str(error)) from None
     last = max(one.ends for one in bounds)
     if as_json:
@@ -82,8 +82,8 @@ def wcet(
 def run(
     file: File,
     seed: Annotated[int, typer.Option(
-        "--seed", metavar="S", min=0, help="Of the matrices, and of the buffers of installed "
-        "kernels.")] = 1,
+        "--seed", metavar="S", min=0,
+        help="Of the matrices, arrays, and buffers of installed kernels.")] = 1,
     output: Annotated[Path | None, typer.Option(
         "--output", "-o", metavar="DIR", help="Keep the simulation's files there.")] = None,
     as_json: AsJson = False,
@@ -93,16 +93,17 @@ def run(
         cyclebound system run example
 
     A host starts each job when all that it comes after have ended, as it sees in a look every 64
-    clocks. A product's matrices are random; a kernel's buffers are a product's result, what its
-    `.data` names, or random where it is installed. Results are compared with numpy's and the
-    kernels' model, byte by byte. The simulator takes a minute or two to build, once for a system.
+    clocks. A product's matrices are random, a dataflow core's arrays are, too, or files; a kernel's
+    buffers are a job's result, what its `.data` names, or random where it is installed. Results are
+    compared with numpy's and the kernels' models, byte by byte. The simulator takes a minute or two
+    to build, once for a system.
 
     Exit status 1: a result differs, or a job takes longer than its bound; 2: it cannot be run.
     """
     try:
         with progress_bars() as tell:
             ran = run_tiled(found := _read(file), seed=seed, folder=output, tell=tell)
-    except (NotCovered, WcetError, ValueError) as error:
+    except (NotCovered, WcetError, TypeError, ValueError) as error:
         raise UserError(str(error)) from None
     above = [job.bounded.job.name for job in ran.jobs if job.clocks > job.bounded.job.clocks]
     if as_json:
@@ -138,9 +139,12 @@ def _say(found: TiledFile, ran: TiledRun, above: list[str]) -> None:
         screen.print(f"{name} took longer than its bound", style="red", markup=False,
                      highlight=False)
     if not ran.wrong:
-        screen.print("Every byte is as numpy and the kernels' model have it.", highlight=False)
+        screen.print("Every byte is as numpy and the kernels' models have it.", highlight=False)
 
 
-def _shared(windows: tuple[int, int] | None) -> str:
+def _shared(windows: tuple[int, ...] | None) -> str:
     """How the tiles share the controller."""
-    return "requests by turns" if windows is None else f"windows of {windows[0]} and {windows[1]}"
+    if windows is None:
+        return "requests by turns"
+    *first, last = windows
+    return f"windows of {', '.join(map(str, first))} and {last}"

@@ -50,6 +50,11 @@ class _Host(TiledScene):
             taken = await self.play(self.commands(job["commands"]))
             assert all(map(self.bench.outputs["systolic_command.ready"].of, taken)), "no room"
             return running
+        if job["tile"] == "dataflow":
+            await self.map_core(job["words"], job["address"])
+            running = _Running(job, self.now)
+            await self.play(self.core_words(job["configuration"]))
+            return running
         program = Program(job["name"], tuple(map(decode, job["words"])),
                           buffers=_buffers(job["buffers"]),
                           scratchpad_buffers=_buffers(job["scratchpad_buffers"]))
@@ -70,12 +75,14 @@ class _Host(TiledScene):
                 over.append(self._over(running.pop("simd"),
                                        outputs["began"].of(seen) - kernel.asked + cycles,
                                        cycles=kernel.ran.cycles, fault=kernel.ran.fault))
-        if "systolic" in running:
-            fault = outputs["systolic_fault"].of(seen)
-            if outputs["systolic_idle"].of(seen) or fault:
-                over.append(self._over(running.pop("systolic"),
-                                       outputs["systolic_cycles"].of(seen),
-                                       fault=fault and {"refusal": fault}))
+        for tile in running.keys() & {"systolic", "dataflow"}:
+            fault = outputs[f"{tile}_fault"].of(seen)
+            if outputs[f"{tile}_idle"].of(seen) or fault:
+                what = {"refusal": fault} if fault else None
+                if tile == "dataflow" and outputs["dataflow_outside"].of(seen):
+                    what = {"outside": 1}
+                over.append(self._over(running.pop(tile), outputs[f"{tile}_cycles"].of(seen),
+                                       fault=what))
         return over
 
     def _over(self, running: _Running, clocks: int, **more: object) -> dict[str, Any]:
@@ -100,7 +107,7 @@ async def jobs(bench: Bench) -> None:
     waiting, running, ended = list(work), dict[str, _Running](), list[dict[str, Any]]()
     while waiting or running:
         done = {one["name"] for one in ended}
-        for tile in ("systolic", "simd"):
+        for tile in ("systolic", "simd", "dataflow"):
             job = next((job for job in waiting if job["tile"] == tile), None)
             if tile not in running and job and done.issuperset(job["after"]):
                 waiting.remove(job)

@@ -16,7 +16,7 @@ from cyclebound.hdl.system import tiled
 from cyclebound.sim import catalogue
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.families.system import run as system_run
-from cyclebound.sim.families.system.jobs import SYSTEM_EXAMPLE, parse_tiled
+from cyclebound.sim.families.system.jobs import SYSTEM_EXAMPLE, parse_tiled, planned
 from cyclebound.sim.run.job import Job as SimulationJob
 from cyclebound.sim.run.job import simulate
 from cyclebound.tb.system.tiled import SUMS
@@ -115,7 +115,8 @@ def test_the_example_is_bounded(call):
 
 @pytest.mark.parametrize(("change", "says"), [
     (("size = 4", "size = 5"), "line 4: size must be a power of two, not 5"),
-    (("size = 4", "windows = [740]"), "line 4: windows must be two whole numbers, .*"),
+    (("size = 4", "windows = [740]"),
+     "line 4: windows must be 2 whole numbers, of simd, systolic, not .*"),
     (("size = 4", "windows = [740, 700]"),
      "the window of systolic must be at least 734 clocks .*, not 700"),
     (("[48, 24, 16]", "[48, 24]"), "line 8: job.1.product must be a table whose product has 3 .*"),
@@ -123,7 +124,7 @@ def test_the_example_is_bounded(call):
     (('grid = [640]', 'grid = [640]\nbuffers = {0 = "second"}'),
      "buffer 0 of add is the result of second: its after must name second"),
     (('grid = [640]', 'grid = [640]\nbuffers = {0 = "none"}'),
-     r"buffer 0 of add must be the result of a product \(product, second\), not of none"),
+     r"buffer 0 of add must be the result of a job \(product, second\), not of none"),
     (("size = 4", "size = 4\nbursts = 3"), "line 4: bursts must be a power of two.*, not 3"),
     (("0x100000", "0x40"),
      r"product \(on systolic\) and add \(on simd\) may run beside each other, and both map .*"),
@@ -202,6 +203,64 @@ def test_a_job_above_its_bound_is_status_1(monkeypatch, capsys):
     assert "product took longer than its bound" in capsys.readouterr().out
 
 
+THREADS = """
+[[job]]
+name = "adds"
+dataflow = "vector_add"
+threads = 33
+address = 0x140000
+"""
+
+
+def test_threads_on_a_dataflow_core_are_bounded(monkeypatch):
+    """And they are in the way of the others: each bound is longer than without them."""
+    alone, beside = (ran(monkeypatch, text=text) for text in (SMALL, SMALL + THREADS))
+    assert beside.wrong == ()
+    assert [job.bounded.job.tile for job in beside.jobs] == ["systolic", "simd", "dataflow"]
+    for before, after in zip(alone.jobs, beside.jobs, strict=False):
+        assert after.bounded.job.clocks > before.bounded.job.clocks
+
+
+def test_a_wrong_word_of_threads_is_found(monkeypatch):
+    def spoil(after):
+        after[0x140000][-1] ^= 1
+
+    [said] = ran(monkeypatch, spoil=spoil, text=SMALL + THREADS).wrong
+    assert re.fullmatch(r"byte 0x14018b is \d+, not \d+", said)
+
+
+def test_a_word_outside_of_its_array_ends_a_run(monkeypatch):
+    with pytest.raises(UserError, match=r"^adds: a thread names a word outside of its array$"):
+        ran(monkeypatch, fault={"outside": 1}, text=THREADS)
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    (("threads = 33", "threads = 0"), "line 5: threads must be from 1 to 256, .*, not 0"),
+    (("threads = 33", "threads = 33\narrays = {q = 5}"),
+     "line 6: job.1.arrays.q must be one of x, y, z, not 'q'"),
+    (("threads = 33", "threads = 33\narrays = {x = -1}"),
+     "line 6: job.1.arrays.x must be a file, or a number of elements, not -1"),
+    (("threads = 33", "threads = 33\ngrid = [1]"), "line 6: job.1.grid must be one of .*"),
+    (("threads = 33", "threads = 2000"), "line 5: threads must be from 1 to 256, .*, not 2000"),
+    (("threads = 33", "threads = 33\nconstants = {a = 1}"),
+     "line 4: kernel vector_add has no constant a"),
+    (('"vector_add"', '"vector"'), "line 4: job.1.dataflow must be a file, or one of .*"),
+    (('"vector_add"', '"fan2"'), "line 4: .*"),
+    (("0x140000", "0x140004"), "line 6: job.1.address must be a multiple of 64, not 1310724"),
+    (("\n[[job]]", "windows = [740, 740]\n[[job]]"),
+     "line 1: windows must be 3 whole numbers, of simd, systolic, dataflow, not .*"),
+    (("\n[[job]]", "windows = [740, 740, 640]\n[[job]]"),
+     "the window of dataflow must be at least 664 clocks for a request of 88 .*, not 640"),
+    (("\n[[job]]", "fabric = {depth = 5}\n[[job]]"), "line 1: depth must be a power of two, not 5"),
+    (("\n[[job]]", "fabric = {banks = true}\n[[job]]"),
+     "line 1: fabric.banks must be a whole number, not True"),
+])
+def test_what_threads_must_be(tmp_path, change, says):
+    assert change[0] in THREADS
+    with pytest.raises((ValueError, UserError), match=f"^{says}$"):
+        planned(parse_tiled(THREADS.replace(*change), tmp_path))
+
+
 def test_a_fault_ends_a_run(monkeypatch):
     with pytest.raises(UserError, match=r"^product: DRAM refuses a tile of its buffer$"):
         ran(monkeypatch, fault={"refusal": 1})
@@ -225,6 +284,44 @@ def test_what_cannot_be_run(monkeypatch, change, says):
     assert change[0] in SMALL
     with pytest.raises(UserError, match=f"^{says}"):
         ran(monkeypatch, text=SMALL.replace(*change))
+
+
+@pytest.mark.cosim
+@pytest.mark.thorough
+def test_three_tiles_of_a_file_on_rtl(call, tmp_path):
+    """A kernel over what a dataflow core has gathered; a product, and threads after it."""
+    (tmp_path / "gather.py").write_text("""
+from cyclebound.golden.dataflow.kernel import Ints, kernel
+
+
+@kernel
+def gather(tid, x: Ints, index: Ints, z: Ints):
+    z[tid] = x[index[tid]]
+""")
+    (tmp_path / "sums.sas").write_text(SUMS.format(words=77))
+    file = tmp_path / "mine.toml"
+    file.write_text(SYSTEM_EXAMPLE + """
+[[job]]
+name = "gather"
+dataflow = "gather.py"
+threads = 77
+address = 0x1c0000
+
+[[job]]
+name = "sums"
+kernel = "sums.sas"
+grid = [77]
+buffers = {0 = "gather.z"}
+after = ["gather"]
+""" + THREADS.replace("0x140000", "0x1d0000") + 'after = ["product"]')
+    said = call("system", "run", str(file), "--json")
+    record = json.loads(said.stdout)
+    assert (said.returncode, record["wrong"], record["above"]) == (0, [], [])
+    jobs = {job["name"]: job for job in record["jobs"]}
+    assert jobs.keys() == {"product", "add", "second", "gather", "sums", "adds"}
+    for job in jobs.values():
+        assert 0 < job["clocks"] <= job["bound"]
+    assert jobs["sums"]["started"] >= jobs["gather"]["started"] + jobs["gather"]["clocks"]
 
 
 @pytest.mark.cosim

@@ -4,6 +4,7 @@
     machine = "small"           # of the SIMD accelerator
     size = 4                    # rows and columns of the systolic array
     windows = [740, 740]        # TDMA: of SIMD and systolic accelerator; left out: turns
+                                # with a dataflow core, a third one
 
     [[job]]
     name = "product"
@@ -14,25 +15,41 @@
     name = "sums"
     kernel = "sums.sas"         # on the SIMD accelerator; beside the file, or installed
     grid = [192]
-    buffers = {0 = "product"}   # buffer 0 is that job's result
+    buffers = {0 = "product"}   # buffer 0 is that job's result; of threads, "add.z" is array z
     after = ["product"]
+
+    [[job]]
+    name = "add"
+    dataflow = "vector_add"     # on the dataflow core: installed, or a file beside this one
+    threads = 64
+    address = 0x100000          # bytes; its arrays follow each other from there
+    arrays = {x = "x.npy"}      # a file, or a number of elements; left out: one for each thread
+    constants = {}
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cyclebound.golden.dataflow.grid import Grid as DataflowGrid
+from cyclebound.golden.dataflow.kernel import Floats, Kernel
+from cyclebound.golden.dataflow.kernels import KERNELS as INSTALLED
+from cyclebound.golden.dataflow.mapped import Mapped
+from cyclebound.golden.dataflow.memory import kernel_arrays
+from cyclebound.golden.dataflow.run import Layout, check_run
 from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.client_bounds import least_window
-from cyclebound.golden.dram.request import BURST_BYTES, WORD_BYTES
+from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS, WORD_BYTES
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.simd.machine import Grid, Machine, as_built, machine_named
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import Policy
+from cyclebound.golden.system.fabric import FABRIC, fabric_job, fabric_times, longest_line
 from cyclebound.golden.system.tiled import (
     Job,
     array_cycles,
@@ -45,14 +62,21 @@ from cyclebound.golden.system.tiled import (
 )
 from cyclebound.golden.systolic.accelerator_network import Program as ArrayProgram
 from cyclebound.golden.systolic.layers import Product
+from cyclebound.hdl.dataflow.core import Core
 from cyclebound.hdl.systolic.dram_memory import DramMemory
+from cyclebound.sim.families.dataflow.files import load_kernel, read_array
 from cyclebound.sim.families.simd.files import load_program
+from cyclebound.tools.dataflow.compile import compile_kernel
+from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.gpu.toml_text import Reader, load_toml
 from cyclebound.tools.simd.wcet.analysis import Analysis
 
-__all__ = ["SYSTEM_EXAMPLE", "Bounded", "Planned", "TiledFile", "parse_tiled", "planned"]
+__all__ = ["SYSTEM_EXAMPLE", "Bounded", "Planned", "Threads", "TiledFile", "configuration_of",
+           "parse_tiled", "planned"]
 
-TILES = "simd", "systolic"
+TILES = "simd", "systolic", "dataflow"
+_KINDS = (("product", "address"), ("kernel", "grid", "buffers"),
+          ("dataflow", "threads", "address", "arrays", "constants"))  # of jobs, with their names
 _PART = "ddr4-3200aa-x16"
 _DEVICE = "size", "depth", "memory_width"
 _MEMORY = "size", "bursts", "slots", "memory_width"
@@ -82,6 +106,40 @@ after = ["add"]
 
 
 @dataclass(frozen=True)
+class Threads:
+    """A kernel on the dataflow core: its graph on the grid, how many threads run it, its arrays
+    (None: as many random elements), and the byte from which on these lie."""
+
+    kernel: Kernel
+    mapped: Mapped
+    threads: int
+    arrays: Mapping[str, NDArray | int]
+    address: int
+
+    @property
+    def layout(self) -> Layout:
+        """Of the arrays, from the first one's word on."""
+        return Layout.of({name: np.empty(array) if isinstance(array, int) else array
+                          for name, array in self.arrays.items()})
+
+    @property
+    def span(self) -> int:
+        """Words of the lines that the arrays lie in; one line at least."""
+        return max(1, -(-self.layout.size // BURST_WORDS)) * BURST_WORDS
+
+    def words(self, rng: np.random.Generator) -> dict[str, NDArray[np.uint32]]:
+        """The arrays; random integers name elements of an array with one for each thread."""
+        made = {}
+        for name, array in self.arrays.items():
+            if isinstance(array, int):
+                array = (rng.standard_normal(array).astype(np.float32)
+                         if self.kernel.parameters[name] is Floats
+                         else rng.integers(0, self.threads, array))
+            made[name] = array
+        return kernel_arrays(self.kernel, made)
+
+
+@dataclass(frozen=True)
 class TiledFile:
     """A system and its jobs, as a file has them."""
 
@@ -89,9 +147,11 @@ class TiledFile:
     part_name: str
     machine: Machine
     sizes: Mapping[str, int]
-    windows: tuple[int, int] | None
+    windows: tuple[int, ...] | None
+    fabric: Mapping[str, Any] | None             # of the dataflow core, if there is one
     products: Mapping[str, tuple[Product, int]]  # and the byte from which on its words lie
     kernels: Mapping[str, tuple[Program, Grid]]
+    threads: Mapping[str, "Threads"]              # of the dataflow core
     after: Mapping[str, tuple[str, ...]]         # of every job, in their order
     results: Mapping[str, Mapping[int, str]]     # of kernels: buffers that are a product's result
     sources: Mapping[str, Path | None]           # of kernels: the file's folder; None: installed
@@ -99,6 +159,10 @@ class TiledFile:
     @property
     def period(self) -> int:
         return sum(self.windows or ())
+
+    @property
+    def tiles(self) -> tuple[str, ...]:
+        return TILES if self.fabric else TILES[:2]
 
 
 @dataclass(frozen=True)
@@ -136,7 +200,7 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
     read.
     """
     tables, reader = load_toml(text), Reader(text)
-    reader.table([], tables, ("part", "machine", "windows", "job", *_SIZES))
+    reader.table([], tables, ("part", "machine", "windows", "job", "fabric", *_SIZES))
     part_name = reader.text(["part"], tables, default=_PART)
     part = reader.at(["part"], part_named, part_name)
     machine = reader.at(["machine"], machine_named,
@@ -144,31 +208,39 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
     sizes = {name: reader.number([name], tables, default) for name, default in _SIZES.items()}
     reader.at(["size"], array_device, **{name: sizes[name] for name in _DEVICE})
     reader.at(["size"], DramMemory, **{name: sizes[name] for name in _MEMORY})
+    listed = reader.tables(["job"], tables.get("job"))
+    fabric = _fabric(reader, tables, any(isinstance(entry, dict) and "dataflow" in entry
+                                         for entry in listed))
+    tiles = TILES if fabric else TILES[:2]
     windows = tables.get("windows")
-    if windows is not None and not (isinstance(windows, list) and len(windows) == len(TILES)
+    if windows is not None and not (isinstance(windows, list) and len(windows) == len(tiles)
                                     and all(type(window) is int for window in windows)):
-        raise reader.refuse(["windows"], f"two whole numbers, of {' and '.join(TILES)}", windows)
+        raise reader.refuse(["windows"], f"{len(tiles)} whole numbers, of {', '.join(tiles)}",
+                            windows)
     products: dict[str, tuple[Product, int]] = {}
     kernels: dict[str, tuple[Program, Grid]] = {}
+    threads: dict[str, Threads] = {}
     after: dict[str, tuple[str, ...]] = {}
     results: dict[str, dict[int, str]] = {}
     sources: dict[str, Path | None] = {}
-    for number, entry in enumerate(reader.tables(["job"], tables.get("job"))):
+    for number, entry in enumerate(listed):
         path = ["job", number]
-        table = reader.table(path, entry, ("name", "product", "address", "kernel", "grid",
-                                           "buffers", "after"))
+        table = reader.table(path, entry, ("name", "after", *(
+            name for kind in _KINDS for name in kind)))
         name = reader.text([*path, "name"], table)
         if name in after:
             raise reader.refuse([*path, "name"], "a name of its own", name)
-        if ("product" in table) is ("kernel" in table):
-            raise reader.refuse(path, "a table with either product or kernel", table)
+        kinds = [kind for kind in _KINDS if kind[0] in table]
+        if len(kinds) != 1:
+            raise reader.refuse(path, "a table with one of product, kernel and dataflow", table)
+        reader.table(path, entry, ("name", "after", *kinds[0]))
         after[name] = tuple(_texts(reader, [*path, "after"], table))
         if "product" in table:
             extents = _numbers(reader, [*path, "product"], table, (3,))
-            address = reader.number([*path, "address"], table)
-            if address < 0 or address % BURST_BYTES:
-                raise reader.refuse([*path, "address"], f"a multiple of {BURST_BYTES}", address)
-            products[name] = reader.at([*path, "product"], _product, name, extents), address
+            products[name] = (reader.at([*path, "product"], _product, name, extents),
+                              _address(reader, path, table))
+        elif "dataflow" in table:
+            threads[name] = _threads(reader, path, table, fabric or FABRIC, folder)
         else:
             file = reader.text([*path, "kernel"], table)
             own = file.endswith(".sas")
@@ -178,7 +250,70 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
             kernels[name] = program, reader.at([*path, "grid"], _grid, extents, machine)
             results[name] = _results(reader, [*path, "buffers"], table, program)
     return TiledFile(part, part_name, machine, sizes, None if windows is None else tuple(windows),
-                     products, kernels, after, results, sources)
+                     fabric, products, kernels, threads, after, results, sources)
+
+
+def _fabric(reader: Reader, tables: Mapping, needed: bool) -> Mapping[str, Any] | None:
+    """Parameters of the dataflow core; None: the file has none."""
+    if not needed and "fabric" not in tables:
+        return None
+    table = reader.table(["fabric"], tables.get("fabric", {}), tuple(FABRIC))
+    fabric = {**FABRIC, **table}
+    for name, kept in FABRIC.items():
+        kind = str if name == "rows" else type(kept)
+        if name in table and type(table[name]) is not kind:
+            raise reader.refuse(["fabric", name], "a whole number" if kind is int else
+                                "a text, like SLLL/SCKL/LLLT" if name == "rows" else "a text",
+                                table[name])
+    if "rows" in table:
+        fabric["rows"] = tuple(table["rows"].split("/"))
+    reader.at(["fabric"], Core, line=BURST_WORDS, **fabric)
+    return fabric
+
+
+def _address(reader: Reader, path: list, table: Mapping) -> int:
+    """A job's first byte."""
+    address = reader.number([*path, "address"], table)
+    if address < 0 or address % BURST_BYTES:
+        raise reader.refuse([*path, "address"], f"a multiple of {BURST_BYTES}", address)
+    return address
+
+
+def _threads(reader: Reader, path: list, table: Mapping, fabric: Mapping[str, Any], folder: Path
+             ) -> Threads:
+    """A kernel for the dataflow core."""
+    file = reader.text([*path, "dataflow"], table)
+    if Path(file).suffix:
+        kernel = load_kernel(folder / file)
+    elif file in INSTALLED:
+        kernel = INSTALLED[file]
+    else:
+        raise reader.refuse([*path, "dataflow"], f"a file, or one of {', '.join(INSTALLED)}", file)
+    count = reader.number([*path, "threads"], table)
+    constants = table.get("constants", {})
+    if not isinstance(constants, dict):
+        raise reader.refuse([*path, "constants"], "a table", constants)
+    given = reader.table([*path, "arrays"], table.get("arrays", {}), tuple(kernel.arrays))
+    arrays: dict[str, NDArray | int] = {}
+    for name in kernel.arrays:
+        value = given.get(name, count)
+        if isinstance(value, str):
+            arrays[name] = read_array(folder / value, floats=kernel.parameters[name] is Floats)
+        elif type(value) is int and value >= 0:
+            arrays[name] = value
+        else:
+            raise reader.refuse([*path, "arrays", name], "a file, or a number of elements", value)
+    mapped = reader.at([*path, "dataflow"], _mapped, kernel, constants, fabric)
+    job = Threads(kernel, mapped, count, arrays, _address(reader, path, table))
+    reader.at([*path, "threads"], check_run, threads=count, depth=fabric["depth"],
+              words=job.layout.size, tid_width=fabric["tid_width"],
+              address_width=fabric["address_width"])
+    reader.at([*path, "arrays"], job.words, np.random.default_rng(1))  # or it says what is wrong
+    return job
+
+
+def _mapped(kernel: Kernel, constants: Mapping[str, float], fabric: Mapping[str, Any]) -> Mapped:
+    return map_graph(compile_kernel(kernel, **constants), DataflowGrid(fabric["rows"]))
 
 
 def _grid(extents: Sequence[int], machine: Machine) -> Grid:
@@ -222,7 +357,7 @@ def _results(reader: Reader, path: list, table: Mapping, program: Program) -> di
 
 def planned(file: TiledFile, operands: Callable[[tuple[int, int]], NDArray[np.int8]] | None = None
             ) -> Planned:
-    """Each job with its bound beside any job of the other tile, in their order.
+    """Each job with its bound beside any job of the other tiles, in their order.
 
     ``operands`` makes a matrix of a shape; None: zeros, which are planned like any other. Raises
     `ValueError` for jobs that cannot be composed (`golden.system.tiled.composed`), and for windows
@@ -231,16 +366,18 @@ def planned(file: TiledFile, operands: Callable[[tuple[int, int]], NDArray[np.in
     period, sizes, part = file.period, file.sizes, file.part
     longest = {"simd": max(map(_longest, file.kernels.values(), repeat(part)), default=0),
                "systolic": max(tile_issue_delay(part=part, bursts=sizes["bursts"], write=write)
-                               for write in (0, 1)) if file.products else 0}
-    for tile, window in zip(TILES, file.windows or (), strict=False):
+                               for write in (0, 1)) if file.products else 0,
+               "dataflow": longest_line(part) if file.threads else 0}
+    for tile, window in zip(file.tiles, file.windows or (), strict=False):
         least = least_window(part=part, longest=max(1, longest[tile]))
         if window < least:
             raise ValueError(f"the window of {tile} must be at least {least} clocks for a request "
                              f"of {longest[tile]} and a refresh, not {window}")
-    wait = {tile: request_wait(part, others=[longest[other]], period=period)
-            for tile, other in zip(TILES, reversed(TILES), strict=True)}
+    others = {tile: tuple(longest[other] for other in file.tiles if other != tile)
+              for tile in file.tiles}
+    wait = {tile: request_wait(part, others=others[tile], period=period) for tile in file.tiles}
     memory = array_memory(part, **{name: sizes[name] for name in ("size", "bursts", "slots")},
-                          others=[longest["simd"]], period=period)
+                          others=others["systolic"], period=period)
     device = array_device(**{name: sizes[name] for name in _DEVICE})
     made = operands or (lambda shape: np.zeros(shape, np.int8))
     places: dict[str, int] = {}
@@ -256,15 +393,21 @@ def planned(file: TiledFile, operands: Callable[[tuple[int, int]], NDArray[np.in
         jobs[name] = Job(name, "systolic", array_cycles(plan.commands, device, memory),
                          file.after[name], (range(words, words + plan.memory.size
                                                   // WORD_BYTES),))
-    start = kernel_start(compute_ps=file.machine.compute_ps, part=part, period=period)
+    for name, job in file.threads.items():
+        places |= {f"{name}.{array}": job.address + base * WORD_BYTES
+                   for array, (base, _) in job.layout.buffers.items()}
+        jobs[name] = _bounded_threads(name, job, file, longest)
+    start = kernel_start(compute_ps=file.machine.compute_ps, part=part,
+                         others=len(file.tiles) - 1, period=period)
     for name, (program, grid) in file.kernels.items():
         for buffer, source in file.results[name].items():
             if source not in places:
-                raise ValueError(f"buffer {buffer} of {name} must be the result of a product "
+                raise ValueError(f"buffer {buffer} of {name} must be the result of a job "
                                  f"({', '.join(places) or 'there is none'}), not of {source}")
-            if source not in file.after[name]:
-                raise ValueError(f"buffer {buffer} of {name} is the result of {source}: its after "
-                                 f"must name {source}")
+            maker = source if source in file.after else source.rpartition(".")[0]
+            if maker not in file.after[name]:
+                raise ValueError(f"buffer {buffer} of {name} is the result of {maker}: its after "
+                                 f"must name {maker}")
             program = replace(program, buffers={**program.buffers, buffer: replace(
                 program.buffers[buffer], address=places[source])})
         kernels[name] = program
@@ -278,6 +421,25 @@ def planned(file: TiledFile, operands: Callable[[tuple[int, int]], NDArray[np.in
     ends = composed(ordered)
     return Planned(tuple(Bounded(job, longest[job.tile], wait[job.tile], ends[job.name])
                          for job in ordered), products, kernels)
+
+
+def _bounded_threads(name: str, job: Threads, file: TiledFile, longest: Mapping[str, int]) -> Job:
+    """A kernel on the dataflow core, from its configuration's first word, one in each clock."""
+    assert file.fabric is not None
+    other, array = longest["simd"], longest["systolic"]
+    known = fabric_times(job.mapped, job.layout, threads=job.threads, part=file.part,
+                         others=(other, array), period=file.period, **file.fabric)
+    clocks = fabric_job(part=file.part, **known, other=other, array=array, period=file.period)
+    first = job.address // WORD_BYTES
+    return Job(name, "dataflow", len(configuration_of(job, file)) + clocks, file.after[name],
+               (range(first, first + job.span),))
+
+
+def configuration_of(job: Threads, file: TiledFile) -> list[int]:
+    """The words that the dataflow core takes."""
+    assert file.fabric is not None
+    return job.mapped.words(job.threads, job.layout.buffers, **{
+        name: file.fabric[name] for name in ("tid_width", "address_width")})
 
 
 def _built(grid: Grid) -> Grid:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cyclebound.golden.dataflow.interpret import interpret
 from cyclebound.golden.dram.address import place_of
 from cyclebound.golden.dram.request import BURST_BYTES, WORD_BYTES
 from cyclebound.golden.simd.functional import run as run_functional
@@ -29,7 +30,13 @@ from cyclebound.sim.build.identity import identity
 from cyclebound.sim.describe.block import Block, Configuration, Testbench
 from cyclebound.sim.families.simd.files import load_memory
 from cyclebound.sim.families.simd.rtl import stopped
-from cyclebound.sim.families.system.jobs import Bounded, Planned, TiledFile, planned
+from cyclebound.sim.families.system.jobs import (
+    Bounded,
+    Planned,
+    TiledFile,
+    configuration_of,
+    planned,
+)
 from cyclebound.sim.run.followed import followed
 from cyclebound.sim.run.job import Job, simulate
 from cyclebound.tools.simd.kernel_cases import fill
@@ -95,7 +102,7 @@ def run_tiled(file: TiledFile, *, seed: int = 1, folder: Path | None = None,
     Parameters
     ----------
     seed : int
-        Of the products' matrices, and of the buffers of installed kernels.
+        Of the products' matrices, the buffers of installed kernels, and the dataflow core's arrays.
     folder : Path or None
         Where the simulation keeps its files; None: a folder that is removed.
     tell : callable
@@ -117,7 +124,10 @@ def run_tiled(file: TiledFile, *, seed: int = 1, folder: Path | None = None,
         if job["fault"]:
             raise UserError(stopped(plan.kernels[job["name"]], file.kernels[job["name"]][1],
                                     job["fault"]) if job["name"] in plan.kernels else
-                            f"{job['name']}: DRAM refuses a tile of its buffer")
+                            f"{job['name']}: " + (
+                                "a thread names a word outside of its array"
+                                if "outside" in job["fault"] else
+                                "DRAM refuses a tile of its buffer"))
     wrong = []
     for job in ran["jobs"]:  # one that it comes after has ended before
         wrong += _expect(job["name"], file, plan, image)
@@ -151,6 +161,12 @@ def _image(file: TiledFile, plan: Planned, rng: np.random.Generator
             image.put(address, content)
             operands[name] = range(address, address + product.places[0].result
                                    * file.sizes["size"])
+    for name, job in file.threads.items():
+        span = slice(job.address, job.address + job.layout.size * WORD_BYTES)
+        if image.owned[span].any():
+            raise UserError(f"the words of {name} are an earlier job's, too: `run` fills its "
+                            "arrays before the first job")
+        image.put(job.address, np.array(job.layout.words(job.words(rng)), "<u4").tobytes())
     for name, program in plan.kernels.items():
         for number, buffer in program.buffers.items():
             for other, held in operands.items():
@@ -186,6 +202,14 @@ def _expect(name: str, file: TiledFile, plan: Planned, image: _Image) -> list[st
         start = file.products[name][1] + at * size
         image.bytes[start:start + beats.size] = beats.view(np.uint8)
         return []
+    if name in file.threads:
+        job = file.threads[name]
+        words = image.bytes[job.address:][:job.layout.size * WORD_BYTES].view("<u4")
+        arrays = job.layout.arrays(words.tolist())
+        interpret(job.mapped.graph, arrays, job.threads)
+        for array, (base, size) in job.layout.buffers.items():
+            words[base:base + size] = arrays[array]
+        return []
     program, grid = plan.kernels[name], file.kernels[name][1]
     memory = {number: image.words(buffer).copy() for number, buffer in program.buffers.items()}
     try:
@@ -204,7 +228,8 @@ def _block(file: TiledFile, plan: Planned, rows: int) -> Block:
     commands = max((len(product.commands) for product in plan.products.values()), default=0)
     own = {"machine": name_of(file.machine), "part": file.part_name, **file.sizes,
            "queue_depth": max(_QUEUE, 1 << (commands - 1).bit_length()),
-           **({"windows": list(file.windows)} if file.windows else {})}
+           **({"windows": list(file.windows)} if file.windows else {}),
+           **({"fabric": file.fabric} if file.fabric else {})}
     testbench = Testbench("user", "cyclebound.tb.system.tiled_user", observes=False,
                           compares=False, max_cycles=1 << 40, checker=jobs.checker,
                           top=functools.partial(TiledHarness, rows=rows))
@@ -227,6 +252,10 @@ def _simulated(file: TiledFile, plan: Planned, programs: Mapping[str, int],
             job |= {"tile": "systolic", "address": file.products[name][1],
                     "words": product.memory.size // WORD_BYTES,
                     "commands": [dict(command) for command in product.commands]}
+        elif name in file.threads:
+            own = file.threads[name]
+            job |= {"tile": "dataflow", "address": own.address,
+                    "words": own.span, "configuration": configuration_of(own, file)}
         else:
             program, grid = plan.kernels[name], file.kernels[name][1]
             job |= {"tile": "simd", "address": programs[name],
