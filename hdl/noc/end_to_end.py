@@ -28,7 +28,7 @@ __all__ = ["EndToEnd"]
 _ROUTERS = 4
 _WIDTH = 32    # bits of a flit
 _PACKET_BYTES = PAYLOAD_FLITS * _WIDTH // 8
-_OF_NETWORK = "tile", "sender", "mesh", "receiver"  # with the network's cycles
+_OF_NETWORK = "tile", "sender", "receiver"  # with the network's cycles
 
 
 class EndToEnd(wiring.Component):
@@ -128,6 +128,7 @@ class EndToEnd(wiring.Component):
         m.d.sync += quarter.eq(quarter + 1)
         m.d.comb += [goes.eq(quarter < self.quarters if self.quarters < 4 else 1),
                      self.network.eq(goes)]
+        parts["mesh"].enable = goes
         for name, part in parts.items():
             m.submodules[name] = EnableInserter(goes)(part) if name in _OF_NETWORK else part
         tile, sender, receiver = parts["tile"], parts["sender"], parts["receiver"]

@@ -27,7 +27,7 @@ __all__ = ["EndToEndRead", "ReadLayout"]
 _ROUTERS = 4
 _WIDTH = 32    # bits of a flit
 _PACKET_BYTES = PAYLOAD_FLITS * _WIDTH // 8
-_OF_NETWORK = "sender", "mesh", "sink"  # with the network's cycles
+_OF_NETWORK = "sender", "sink"  # with the network's cycles
 
 
 class ReadLayout(data.StructLayout):
@@ -151,6 +151,7 @@ class EndToEndRead(wiring.Component):
         m.d.sync += quarter.eq(quarter + 1)
         m.d.comb += [goes.eq(quarter < self.quarters if self.quarters < 4 else 1),
                      self.network.eq(goes)]
+        self.parts["mesh"].enable = goes
         for name, part in self.parts.items():
             m.submodules[name] = EnableInserter(goes)(part) if name in _OF_NETWORK else part
         self._dram(m)

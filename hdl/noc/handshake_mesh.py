@@ -18,6 +18,7 @@ from cyclebound.hdl.noc.handshake_router import (
 from cyclebound.hdl.noc.shmac_core import MOST_CYCLES, KernelLayout, ShmacCore
 from cyclebound.hdl.noc.shmac_memory import ShmacMemory
 from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.shared import shared
 
 __all__ = ["HandshakeMesh"]
 
@@ -104,7 +105,8 @@ class HandshakeMesh(wiring.Component):
             memory = ShmacMemory(words=self.words, to_memory_cycles=self.to_memory_cycles,
                                  memory_cycles=self.memory_cycles, late=self.late)
             memories.append(memory)
-            m.submodules[f"router_{name}"] = router
+            m.submodules[f"router_{name}"] = shared(router, platform,
+                                                    alike=tuple(self._router.values()))
             m.submodules[f"core_{name}"], m.submodules[f"memory_{name}"] = core, memory
             wiring.connect(m, core.source, router.sinks[ShmacPort.MASTER])
             wiring.connect(m, router.sources[ShmacPort.MASTER], core.sink)

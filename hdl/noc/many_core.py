@@ -194,7 +194,8 @@ class ManyCore(wiring.Component):
                      self.network.eq(goes)]
         mesh = Mesh(rows=self.shape.rows, columns=self.shape.columns, depth=self.delta + 1,
                     delta=self.delta)
-        m.submodules.dram, m.submodules.mesh = self.dram, EnableInserter(goes)(mesh)
+        mesh.enable = goes
+        m.submodules.dram, m.submodules.mesh = self.dram, mesh
         m.d.comb += [self.command.eq(self.dram.command), self.bus.eq(self.dram.bus),
                      self.port.eq(self._port(self.dram.bus)), self.dram.dq_in.eq(self.dq_in)]
         for number in range(self.tiles):

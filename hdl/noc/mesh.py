@@ -12,6 +12,7 @@ from cyclebound.golden.noc.routes import Port
 from cyclebound.hdl.noc.flit import FlitLayout
 from cyclebound.hdl.noc.wormhole_router import COUNTER_BITS, WormholeRouter, check_router
 from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.shared import shared
 
 __all__ = ["Mesh"]
 
@@ -29,6 +30,12 @@ class Mesh(wiring.Component):
     width, depth, delta, routing, longest
         Of the routers: see `WormholeRouter`.
 
+    Attributes
+    ----------
+    enable : Value or None
+        The routers move in cycles in which this is set; None: in all. An `EnableInserter` around
+        the mesh would not reach routers of which simulators have one for all.
+
     Members
     -------
     sinks, sources : In, Out(stream of FlitLayout).array(rows * columns)
@@ -45,6 +52,7 @@ class Mesh(wiring.Component):
         self._router = {"width": width, "depth": depth, "delta": delta, "routing": routing,
                         "longest": longest}
         check_router(**self._router)
+        self.enable = None
         flits, tiles = stream.Signature(FlitLayout(width)), rows * columns
         super().__init__({
             "sinks": In(flits).array(tiles), "sources": Out(flits).array(tiles),
@@ -61,7 +69,8 @@ class Mesh(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         for number, (tile, router) in enumerate(self.routers.items()):
-            m.submodules["router_{}_{}".format(*tile)] = router
+            m.submodules["router_{}_{}".format(*tile)] = shared(
+                router, platform, alike=tuple(self._router.values()), enable=self.enable)
             wiring.connect(m, wiring.flipped(self.sinks[number]), router.sinks[Port.LOCAL])
             wiring.connect(m, router.sources[Port.LOCAL], wiring.flipped(self.sources[number]))
             connected = 1 << Port.LOCAL

@@ -12,6 +12,7 @@ from cyclebound.golden.shmac.core_port import DATA_BITS
 from cyclebound.golden.shmac.packet import CHANNELS
 from cyclebound.hdl.noc.handshake_router import COUNTER_BITS
 from cyclebound.hdl.parameters import check_integer
+from cyclebound.hdl.shared import shared
 from cyclebound.hdl.shmac.packet import check_packets, packet_layout
 from cyclebound.hdl.shmac.router import Router
 
@@ -89,7 +90,8 @@ class Network(wiring.Component):
                 ("response", self.slave_responses, self.master_responses, self.dropped_responses)):
             routers = self.routers[channel]
             for number, (tile, router) in enumerate(routers.items()):
-                m.submodules["{}_{}_{}".format(channel, *tile)] = router
+                m.submodules["{}_{}_{}".format(channel, *tile)] = shared(
+                    router, platform, alike=(channel, *self._bits.values()))
                 wiring.connect(m, wiring.flipped(sinks[number]), router.sinks[Port.LOCAL])
                 wiring.connect(m, router.sources[Port.LOCAL], wiring.flipped(sources[number]))
                 connected = 1 << Port.LOCAL
