@@ -10,6 +10,7 @@ from cyclebound.golden.noc.routes import Port
 from cyclebound.golden.shmac.core_port import DATA_BITS
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.packet import CHANNELS
+from cyclebound.hdl.shared import shared
 from cyclebound.hdl.shmac.core import TraceLayout
 from cyclebound.hdl.shmac.device import CharacterLayout, Device
 from cyclebound.hdl.shmac.network import Network
@@ -123,11 +124,17 @@ class Grid(wiring.Component):
         wiring.connect(m, wiring.flipped(self.host), network.host)
         cores = uarts = 0
         for number, (tile, unit) in enumerate(self.tiles.items()):
-            m.submodules["{}_{}_{}".format(self.layout.kind(tile).name.lower(), *tile)] = unit
+            kind = self.layout.kind(tile)
+            if kind is Kind.CORE:
+                part = shared(unit, platform, alike=(*self._parameters.values(), unit.jump))
+            elif kind is Kind.RAM:
+                part = shared(unit, platform, alike=unit.words)
+            else:
+                part = unit
+            m.submodules["{}_{}_{}".format(kind.name.lower(), *tile)] = part
             wiring.connect(m, network.slave_requests[number], unit.accesses)
             wiring.connect(m, unit.answers, network.slave_responses[number])
             responses = network.master_responses[number]
-            kind = self.layout.kind(tile)
             if kind is Kind.CORE:
                 wiring.connect(m, unit.requests, network.master_requests[number])
                 wiring.connect(m, responses, unit.responses)
