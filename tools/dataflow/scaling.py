@@ -108,13 +108,26 @@ def write_scaling(path: Path, runs: Iterable[ScaledRun]) -> None:
 
 
 def read_scaling(path: Path) -> dict[str, dict[int, ScaledRun]]:
-    """By kernel and cores, what `write_scaling` wrote."""
+    """By kernel and cores, what `write_scaling` wrote. Raises `ValueError` for another file."""
     runs: dict[str, dict[int, ScaledRun]] = {}
+    columns = [field.name for field in fields(ScaledRun)]
     with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            name = row.pop("kernel")
-            ran = ScaledRun(name, **{field: int(value) for field, value in row.items()})
+        rows = csv.reader(file)
+        if (found := next(rows, [])) != columns:
+            raise ValueError(f"{path}: columns must be {', '.join(columns)}, not "
+                             f"{', '.join(found) or 'none'}")
+        for name, *cells in rows:
+            try:
+                ran = ScaledRun(name, *map(int, cells))
+                if min(ran.cores, ran.cycles) < 1:
+                    raise ValueError
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"{path}, line {rows.line_num}: must be a kernel and {len(columns) - 1} whole "
+                    f"numbers, cores and cycles at least 1, not {cells}") from None
             runs.setdefault(name, {})[ran.cores] = ran
+    if not runs:
+        raise ValueError(f"{path}: has no run")
     return runs
 
 
