@@ -10,6 +10,7 @@ from amaranth.lib.wiring import Out
 from cyclebound.hdl.dataflow.channel import PINS, DramChannel
 from cyclebound.hdl.dataflow.processor import Processor
 from cyclebound.hdl.interfaces import pass_through
+from cyclebound.hdl.shared import shared
 
 __all__ = ["DramProcessor"]
 
@@ -46,8 +47,9 @@ class DramProcessor(wiring.Component):
             l2_ways=l2_ways, l2_misses=l2_misses, l2_targets=l2_targets, channels=channels)
         members = self.processor.signature.members
         request = members["lines"].signature.members["request"].signature.members["payload"].shape
-        self.channels = [DramChannel(part=part, line=line, address_width=address_width,
-                                     id_width=request["id"].width) for _ in range(channels)]
+        self._channel = {"part": part, "line": line, "address_width": address_width,
+                         "id_width": request["id"].width}
+        self.channels = [DramChannel(**self._channel) for _ in range(channels)]
         pins = self.channels[0].signature.members
         self._passed = [name for name in members if name not in ("done", "lines")]
         super().__init__({
@@ -61,7 +63,8 @@ class DramProcessor(wiring.Component):
         m.submodules.processor = processor = self.processor
         for number, (channel, lines, pins) in enumerate(zip(
                 self.channels, processor.lines, self.drams, strict=True)):
-            m.submodules[f"channel_{number}"] = channel
+            m.submodules[f"channel_{number}"] = shared(channel, platform,
+                                                       alike=tuple(self._channel.values()))
             wiring.connect(m, lines, channel.lines)
             m.d.comb += [pins.command.eq(channel.command), channel.dq_in.eq(pins.dq_in),
                          pins.late.eq(channel.late)]
