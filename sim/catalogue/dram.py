@@ -85,8 +85,8 @@ BLOCKS = (
         testbenches=(
             Testbench("cycle", "cyclebound.tb.dram.controller", quick=("2bg",)),
             Testbench("banks", "cyclebound.tb.dram.controller", quick=(),
-                      tests=("ends_of_banks", "banks_and_rows", "slow_indexes", "now_and_then",
-                             "lines")),
+                      tests=("ends_of_banks", "banks_and_rows", "slow_indexes",
+                             "now_and_then")),
             Testbench("indexed", "cyclebound.tb.dram.controller_indexed", quick=()),
             Testbench("harness", "cyclebound.tb.dram.controller_harness",
                       top=DramControllerHarness, max_cycles=50_000_000, checker=pins, quick=(),

@@ -59,8 +59,7 @@ BLOCKS = (
             Testbench("axi", "cyclebound.tb.dram.axi_port", quick=("small",)),
             Testbench("more", "cyclebound.tb.dram.axi_port", quick=(),
                       tests=("every_length", "words_in_part", "bursts_that_wrap_or_stay",
-                             "traffic", "traffic_with_stalls", "refreshes",
-                             "many_bursts_and_strobes")),
+                             "traffic", "traffic_with_stalls", "refreshes")),
         ),
         bounds=(
             BoundBinding("read", bounds.axi_read, probe=_read(
