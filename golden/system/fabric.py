@@ -106,7 +106,7 @@ def fabric_times(mapped: Mapped, layout: Layout, *, threads: int, part: Part | s
        source="this project",
        environment="the other clients have no longer requests, in any cycle; refreshes fall due, "
                    "and buffers are mapped, in any cycle; the buffer begins at a burst")
-def line_transfer(*, part: str, other: Other, array: Array, period: Period = 0) -> int:
+def line_transfer(*, part: str, other: Other, array: Array, period: Period) -> int:
     """Cycles from taking a line's request to its completion, both included.
 
     Its request is on offer in the next cycle, as the completion of the line before is seen by
@@ -128,7 +128,7 @@ def line_transfer(*, part: str, other: Other, array: Array, period: Period = 0) 
                    "is empty at the start")
 def fabric_job(*, part: str, threads: Threads, entries: Depth, fill: Cycles, interval: Cycles,
                rest: Cycles, lost: Lost, flush: Flush, other: Other, array: Array,
-               period: Period = 0) -> int:
+               period: Period) -> int:
     """DRAM clocks from a dataflow core's start to the last in which it is not idle: all that its
     threads have stored is in DRAM.
 

@@ -35,8 +35,8 @@ _TABLE = 8  # clocks for which the controller's table may be taken
 
 Extent = Annotated[int, Range(1, says="rows or columns of a matrix")]
 Other = Annotated[int, Range(0, says="the other client's longest issue delay; 0: it is silent")]
-Fabric = Annotated[int, Range(0, says="a dataflow core's longest issue delay; 0: it is silent, or "
-                              "there is none")]
+Line = Annotated[int, Range(0, says="the dataflow core's longest issue delay; 0: it is silent, or "
+                            "there is none")]
 Period = Annotated[int, Range(0, says="cycles of all windows; 0: turns")]
 
 
@@ -117,8 +117,8 @@ def array_cycles(commands: Sequence[Mapping[str, int]], device: Device, memory: 
        environment="the other clients have no longer requests, in any cycle; refreshes fall due in "
                    "any cycle; all buffers begin at a burst")
 def product_cycles(*, part: Part | str, size: int, depth: int, memory_width: int, bursts: int,
-                   slots: int, m: Extent, k: Extent, n: Extent, other: Other, fabric: Fabric = 0,
-                   period: Period = 0) -> int:
+                   slots: int, m: Extent, k: Extent, n: Extent, other: Other, line: Line,
+                   period: Period) -> int:
     """DRAM clocks of a product of m x k and k x n int8, from DRAM to DRAM: from its first command
     to the last clock in which the systolic accelerator is not idle.
 
@@ -126,7 +126,7 @@ def product_cycles(*, part: Part | str, size: int, depth: int, memory_width: int
     as `golden.systolic.accelerator_network.program_of` puts them. See `array_cycles`.
     """
     memory = array_memory(part, size=size, bursts=bursts, slots=slots,
-                          others=(other, fabric), period=period)
+                          others=(other, line), period=period)
     device = array_device(size=size, depth=depth, memory_width=memory_width)
     operands = np.zeros((m, k), np.int8), np.zeros((k, n), np.int8)
     program = product_program("product", *operands, device=device, memory=memory)

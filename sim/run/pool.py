@@ -30,6 +30,10 @@ _GRACE = 10.0  # seconds that a worker has to stop its tools
 
 
 def _worker(parent: int, at: int) -> None:
+    _stoppable(_begin, parent, at)  # what is told to stop meanwhile prints nothing
+
+
+def _begin(parent: int, at: int) -> None:
     """In each worker: leave Ctrl-C to the parent, end with it, and let cleanup run on the way."""
     # a component that refuses what is inside it was not elaborated
     warnings.filterwarnings("ignore", message=r"(?s).* created but never used")

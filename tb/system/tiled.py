@@ -304,7 +304,7 @@ class Case:
         simd, array, core = (0, 0, 0) if alone else (self.other, scene.array_longest,
                                                      scene.fabric_longest)
         return Took(
-            product_cycles(**scene.shape, **self.extents, other=simd, fabric=core,
+            product_cycles(**scene.shape, **self.extents, other=simd, line=core,
                            period=scene.period),
             scene.analysis(self.program, self.grid, (array, core)).wcet(_POLICY).cycles,
             0 if self.core is None else fabric_job(**self.core_parameters(simd, array)))
@@ -325,7 +325,7 @@ class Case:
         given = memory[0].copy()
         if product:
             bench.declare("product", **self.extents, other=self.other,
-                          fabric=scene.fabric_longest, period=scene.period)
+                          line=scene.fabric_longest, period=scene.period)
         if core:
             known = self.core_parameters(self.other, scene.array_longest)
             known.pop("part")

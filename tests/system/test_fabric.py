@@ -64,7 +64,7 @@ def took(job, others):
     wanted = job.layout.arrays(words)
     assert (wanted["z"] == job.wanted).all()
     return cycles, fabric_job(part=PART, other=others[0], array=others[1],
-                              **job.times(PART, others, 0))
+                              period=0, **job.times(PART, others, 0))
 
 
 @pytest.mark.parametrize(("threads", "others"), [
@@ -78,7 +78,8 @@ def test_a_bound_that_forgets_the_other_clients_is_exceeded():
     job = CoreJob(FABRIC, 77, np.random.default_rng(1))
     cycles, most = took(job, OTHERS)
     assert 0.8 * most < cycles
-    assert cycles > fabric_job(part=PART, other=0, array=0, **job.times(PART, (0, 0), 0))
+    assert cycles > fabric_job(part=PART, other=0, array=0, period=0,
+                               **job.times(PART, (0, 0), 0))
 
 
 def test_lines_in_windows_wait_for_a_period_and_a_refresh():
@@ -121,4 +122,4 @@ def test_what_the_bounds_forget_is_found_on_rtl(tmp_path):
     assert verdict("line", array=0) == "violated"
     assert verdict("line", lambda clocks, kind: clocks - PART.nRFC) == "violated"
     assert verdict("job", lambda clocks, kind: clocks // 2) == "violated"
-    assert verdict("product", other=0, fabric=0) == "violated"
+    assert verdict("product", other=0, line=0) == "violated"

@@ -2,6 +2,7 @@
 """Jobs on tiles that share a DRAM: what is composed, what is refused."""
 
 import dataclasses
+import inspect
 import json
 import re
 from pathlib import Path
@@ -72,9 +73,20 @@ def test_in_windows_a_request_waits_for_its_own_and_a_refresh():
 
 
 def test_a_product_takes_longer_beside_another_client():
-    alone = product_cycles(**SHAPE, other=0)
-    assert product_cycles(**SHAPE, other=158) > alone
-    assert product_cycles(**SHAPE, other=158, period=1480) > product_cycles(**SHAPE, other=158)
+    def cycles(other, line=0, period=0):
+        return product_cycles(**SHAPE, other=other, line=line, period=period)
+
+    assert cycles(0) < cycles(158) < cycles(158, line=88)
+    assert cycles(158) < cycles(158, period=1480)
+
+
+def test_the_bounds_of_a_system_ask_for_all_other_clients_and_for_windows():
+    """None of them has a default: a client that is forgotten would make a bound too low."""
+    block = catalogue.load().find("system.tiled")
+    for binding in block.bounds:
+        parameters = inspect.signature(binding.bound.function).parameters.values()
+        assert all(each.default is each.empty for each in parameters), binding.what
+        assert not {each.name for each in parameters} & {"fabric", "windows"}, binding.what
 
 
 def test_a_client_without_a_longest_request_has_no_bound():
@@ -130,6 +142,10 @@ def test_the_example_is_bounded(call):
      r"product \(on systolic\) and add \(on simd\) may run beside each other, and both map .*"),
     (('after = ["add"]', 'after = ["ad"]'),
      "second comes after ad, which is no job; there are product, add, second"),
+    (("0x100000", "0x4000000000"),
+     "what product uses must end within the DRAM's [0-9,]+ bytes, not at 274,877,9.*"),
+    (('name = "second"', 'name = "add.z"'),
+     "line .*: job.3.name must be a name without a point, .*"),
     (('"vector_add"', '"vector_ad"'), ".*vector_ad.*"),
     (('name = "second"', 'name = "add"'), "line .*: job.3.name must be a name of its own, .*"),
 ])

@@ -44,7 +44,7 @@ from cyclebound.golden.dataflow.memory import kernel_arrays
 from cyclebound.golden.dataflow.run import Layout, check_run
 from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.client_bounds import least_window
-from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS, WORD_BYTES
+from cyclebound.golden.dram.request import ADDRESS_BITS, BURST_BYTES, BURST_WORDS, WORD_BYTES
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.simd.machine import Grid, Machine, as_built, machine_named
 from cyclebound.golden.simd.program import Program
@@ -230,6 +230,8 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
         name = reader.text([*path, "name"], table)
         if name in after:
             raise reader.refuse([*path, "name"], "a name of its own", name)
+        if "." in name:  # as in a.x, array x of job a
+            raise reader.refuse([*path, "name"], "a name without a point", name)
         kinds = [kind for kind in _KINDS if kind[0] in table]
         if len(kinds) != 1:
             raise reader.refuse(path, "a table with one of product, kernel and dataflow", table)
@@ -418,6 +420,12 @@ def planned(file: TiledFile, operands: Callable[[tuple[int, int]], NDArray[np.in
             range(buffer.address // WORD_BYTES, buffer.end // WORD_BYTES)
             for buffer in program.buffers.values()))
     ordered = [jobs[name] for name in file.after]
+    words = min(part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
+    for bounded in ordered:
+        end = max((used.stop for used in bounded.uses), default=0)
+        if end > words:
+            raise ValueError(f"what {bounded.name} uses must end within the DRAM's "
+                             f"{words * WORD_BYTES:,} bytes, not at {end * WORD_BYTES:,}")
     ends = composed(ordered)
     return Planned(tuple(Bounded(job, longest[job.tile], wait[job.tile], ends[job.name])
                          for job in ordered), products, kernels)
