@@ -34,7 +34,8 @@ def shared(component, platform, *, alike, reset=None, enable=None):
 
     Amaranth writes a module for each component, however many are alike. Where the platform shares
     modules, this is an instance of the one module that was written for the first of them; anywhere
-    else it is the component, to be written as always.
+    else it is the component, to be written as always. A `ResetInserter` or `EnableInserter` around
+    what contains an instance does not reach it: hand on ``reset`` and ``enable``.
 
     Parameters
     ----------

@@ -83,8 +83,10 @@ class FabricUnit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.d.comb += self.done.eq(1)
-        m.submodules.unit = ResetInserter(self.clear)(self.unit)
         unit, kind = self.unit, self.kind
+        if isinstance(unit, SpecialUnit):
+            unit.reset = self.clear
+        m.submodules.unit = ResetInserter(self.clear)(unit)
         if hasattr(unit, "configuration"):
             own = Cat(self.words[1:])
             m.d.comb += unit.configuration.as_value().eq(own[:len(unit.configuration.as_value())])

@@ -71,6 +71,9 @@ class SpecialUnit(wiring.Component):
         By entry of the reservation buffer, the thread in it.
     busy, done, sent : Signal
         Entries in use, with a result, sent in this epoch.
+    reset : Value or None
+        Resets the blocks, besides their domain's reset: a `ResetInserter` around the unit does not
+        reach blocks of which a design has one module for all (`cyclebound.hdl.shared`).
     """
 
     def __init__(self, *, function, depth, tid_width, blocks=BLOCKS):
@@ -87,6 +90,7 @@ class SpecialUnit(wiring.Component):
         token = stream.Signature(TokenLayout(tid_width=tid_width, width=WIDTH))
         super().__init__({"configuration": In(SpecialUnitConfiguration()),
                           "operands": In(token).array(2), "result": Out(token)})
+        self.reset = None
         self.busy, self.done, self.sent = (Signal(depth, name=name)
                                            for name in ("busy", "done", "sent"))
 
@@ -127,7 +131,8 @@ class SpecialUnit(wiring.Component):
         finished, answered = Signal(self.count), Signal(self.depth)
         tag = value = entries = 0
         for number, block in enumerate(self.blocks):
-            m.submodules[f"block_{number}"] = shared(block, platform, alike=self.depth)
+            m.submodules[f"block_{number}"] = shared(block, platform, alike=self.depth,
+                                                     reset=self.reset)
             m.d.comb += [
                 free[number].eq(block.operands.ready),
                 block.operands.valid.eq(enters & ~free[:number].any()),

@@ -25,6 +25,7 @@ from cyclebound.tb.dataflow.processor import model_of, shapes_of
 from cyclebound.tools.dataflow.compile import compile_kernel
 from cyclebound.tools.dataflow.mapper import map_graph
 from kit.faults import edited
+from kit.processors import drawn_processor, pick
 
 unit, thorough = pytest.mark.unit, pytest.mark.thorough
 BLOCK = "dataflow.dram_processor"
@@ -74,17 +75,11 @@ def test_a_kernel_is_numpys_within_its_bound(name, changes, threads, share):
 @pytest.mark.parametrize("seed", range(12))
 def test_no_drawn_run_exceeds_its_bound(seed):
     rng = np.random.default_rng(seed)
-    pick = lambda *values: values[rng.integers(len(values))]  # noqa: E731
-    banks, ways, line = int(rng.integers(1, 7)), pick(1, 2, 4), pick(4, 8, 16)
-    p = SMALL | {"part": pick("ddr3-1600-module", "ddr4-3200aa-x8"),
-                 "cores": int(rng.integers(1, 5)), "line": line, "l2_banks": banks,
-                 "l2_ways": ways, "l2_size": banks * ways * line * pick(1, 4), "l2_misses": 1,
-                 "l2_targets": pick(1, 3), "channels": int(rng.integers(1, banks + 1)),
-                 "size": 8 * line * pick(1, 2), "policy": pick("write-back", "write-through")}
-    share = int(rng.integers(1, 20))
-    threads = int(rng.integers(1, share * p["cores"] + 1))
-    before = int(rng.integers(20, part_named(p["part"]).nREFI + 300))
-    cycles, allowed, right = ran(p, pick(*KERNELS), threads, share, before=before)
+    changes, threads, share = drawn_processor(rng, (4, 8, 16))
+    part = pick(rng, "ddr3-1600-module", "ddr4-3200aa-x8")
+    before = int(rng.integers(20, part_named(part).nREFI + 300))
+    cycles, allowed, right = ran(SMALL | changes | {"part": part}, pick(rng, *KERNELS), threads,
+                                 share, before=before)
     assert right
     assert cycles <= allowed
 

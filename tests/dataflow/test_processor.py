@@ -28,6 +28,7 @@ from cyclebound.tb.dataflow.core import KERNELS, arrays_of, wanted
 from cyclebound.tb.dataflow.processor import model_of, times_of
 from cyclebound.tools.dataflow.compile import compile_kernel
 from cyclebound.tools.dataflow.mapper import map_graph
+from kit.processors import drawn_processor, pick
 
 pytestmark = pytest.mark.unit
 FOUR = load().find("dataflow.processor").configurations["four"].parameters
@@ -79,16 +80,9 @@ def test_a_kernel_is_numpys_within_its_bound(name, changes, threads, share):
 def test_no_drawn_run_exceeds_its_bound(seed):
     """Whatever other cores and the memories do: any sizes, times and ranges."""
     rng = np.random.default_rng(seed)
-    pick = lambda *values: values[rng.integers(len(values))]  # noqa: E731
-    banks, ways, line = int(rng.integers(1, 7)), pick(1, 2, 4), pick(1, 2, 8)
-    p = FOUR | {"cores": int(rng.integers(1, 6)), "line": line, "l2_banks": banks, "l2_ways": ways,
-                "l2_size": banks * ways * line * pick(1, 4), "l2_misses": 1,
-                "l2_targets": pick(1, 3), "channels": int(rng.integers(1, banks + 1)),
-                "size": 8 * line * pick(1, 2), "policy": pick("write-back", "write-through")}
-    share = int(rng.integers(1, 20))
-    threads = int(rng.integers(1, share * p["cores"] + 1))
-    cycles, allowed, right = ran(p, pick(*KERNELS), threads, share, pick(1, 3), pick(1, 9, 30),
-                                 rng=rng)
+    changes, threads, share = drawn_processor(rng, (1, 2, 8))
+    cycles, allowed, right = ran(FOUR | changes, pick(rng, *KERNELS), threads, share,
+                                 pick(rng, 1, 3), pick(rng, 1, 9, 30), rng=rng)
     assert right
     assert cycles <= allowed
 

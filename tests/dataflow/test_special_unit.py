@@ -2,6 +2,7 @@
 """Special unit and its blocks, in Amaranth's own simulator."""
 
 import random
+import re
 from collections import deque
 
 import numpy as np
@@ -9,10 +10,13 @@ import pytest
 
 from cyclebound.golden.dataflow import special, special_timing
 from cyclebound.golden.dataflow.graph import Special
+from cyclebound.golden.dataflow.grid import Kind
 from cyclebound.golden.dataflow.special_bounds import special_epoch
 from cyclebound.golden.dataflow.special_unit import SpecialUnitModel
+from cyclebound.hdl.dataflow.fabric_unit import FabricUnit
 from cyclebound.hdl.dataflow.long_division import make_block
 from cyclebound.hdl.dataflow.special_unit import SpecialUnit
+from cyclebound.sim.build.elaborate import SharedModules, to_rtlil
 from cyclebound.tools.dataflow import special_search
 
 unit = pytest.mark.unit
@@ -159,3 +163,19 @@ def test_the_search_says_what_it_found(capsys):
         f"fdiv, 2 entries, 8 blocks, {operands} streams" for operands in (1, 2)]
     with pytest.raises(SystemExit, match="FUNCTION DEPTH BLOCKS TRIES SEED"):
         special_search.main([])
+
+
+@pytest.mark.parametrize("kind", [Kind.INTEGER_DIVIDE, Kind.DIVIDE, Kind.ROOT])
+def test_clearing_a_unit_resets_its_blocks(kind):
+    """Also where a design has one module for all blocks, which no `ResetInserter` reaches: an
+    operation of the configuration before would give the next one a result."""
+    unit = FabricUnit(kind=kind, depth=4, tid_width=4, address_width=6)
+    text = to_rtlil(unit, name="top", shares=SharedModules("top"))
+    [module] = [each for each in text.split("\nmodule ") if r"\block_0" in each]
+    resets = re.findall(r"cell \\top_part_\d+ \\block_\d+\n(?:    .*\n)*?    connect \\rst (\S+)",
+                        module)
+    assert len(resets) == unit.unit.count
+    for reset in resets:
+        [inputs] = re.findall(r"connect \\A (.*)\n    connect \\B (.*)\n    connect \\Y "
+                              + re.escape(reset) + "\n", module)
+        assert "clear" in " ".join(inputs)
