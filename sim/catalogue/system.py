@@ -1,19 +1,77 @@
-"""Tiles of several kinds on one DRAM."""
+"""Tiles of several kinds on one DRAM, and how a core starts their jobs."""
 
+from cyclebound.golden.shmac.tile_bounds import ram_access
 from cyclebound.golden.system.fabric import FABRIC, fabric_job, line_transfer
+from cyclebound.golden.system.job_registers import job_end, job_start, register_access
 from cyclebound.golden.system.tiled import product_cycles
+from cyclebound.hdl.system.job_registers import JobRegisters
 from cyclebound.hdl.system.tiled import TiledSystem
 from cyclebound.hdl.system.tiled_harness import TiledHarness
 from cyclebound.sim.catalogue.dram import pins
-from cyclebound.sim.describe.block import Block, BoundBinding, Configuration, Testbench
-from cyclebound.tb.probe import Probe
+from cyclebound.sim.describe.block import (
+    Block,
+    BoundBinding,
+    Configuration,
+    FpgaTarget,
+    MutationTarget,
+    Property,
+    Testbench,
+)
+from cyclebound.tb.probe import Probe, offered, taken
+from cyclebound.tb.system.job_registers_properties import JobRegistersCheck, JobRegistersProof
 
 _SMALL = {"machine": "small", "part": "ddr4-3200aa-x16", "size": 4, "depth": 256, "bursts": 16,
           "slots": 8, "memory_width": 16, "queue_depth": 32}
 
 _THREE = "three", "three_windows"
 
+# of the registers of jobs: a request that has a response, and a START that is not refused
+_ANSWERED = f"{taken('accesses')} & (~accesses.payload.write | accesses.payload.sync)"
+_STARTS = (f"{taken('accesses')} & accesses.payload.write & ~accesses.payload.sync & "
+           "~accesses.payload.interrupt & (accesses.payload.strobes == 15) & "
+           "(accesses.payload.address == 0) & (accesses.payload.data == 1) & ~busy & "
+           "(~word.valid | word.ready)")
+
 BLOCKS = (
+    Block(
+        name="system.job_registers",
+        summary="registers by which a core starts a tile's jobs, at a port of SHMAC's network",
+        component=JobRegisters,
+        configurations={
+            "small": Configuration({"operands": 2}),
+            "none": Configuration({"operands": 0}),
+            "many": Configuration({"operands": 7}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.system.job_registers", quick=("small",)),),
+        bounds=(
+            BoundBinding("access", register_access, Probe(
+                start=_ANSWERED, end=f"{offered('answers')} & ~answers.payload.write",
+                in_flight=2, classed=True), proved_by=("jobs",)),
+            BoundBinding("taken", ram_access, Probe(
+                start=offered("accesses"), end=taken("accesses"), classed=True)),
+            BoundBinding("start", job_start, Probe(start=_STARTS, end="start", classed=True),
+                         proved_by=("jobs",)),
+            BoundBinding("end", job_end, Probe(
+                start="busy & ~start & idle", end="past(busy) & ~busy", classed=True),
+                proved_by=("jobs",)),
+        ),
+        checker=JobRegistersCheck,
+        properties=(Property(
+            name="jobs",
+            says="each read has one response, in the next cycle, and so has each write that is "
+                 "refused, in order; each START that is not refused starts the tile once, in the "
+                 "next cycle, and nothing else does; operands stay while a job is under way",
+            checker=JobRegistersProof,
+            instances=({"operands": 2}, {"operands": 0}),
+            declares={name: lambda instance: {} for name in ("access", "start", "end")},
+            depth=6,
+            induction=2,
+            quick=0,
+        ),),
+        mutants=MutationTarget("small", 200),
+        fpga=FpgaTarget("small"),
+        signals=("top.dut.start", "top.dut.busy", "top.dut.accesses__*", "top.dut.answers__*"),
+    ),
     Block(
         name="system.tiled",
         summary="a SIMD and a systolic accelerator, and a dataflow core, on one DRAM controller, "

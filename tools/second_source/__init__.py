@@ -44,6 +44,6 @@ CROSS_CHECKS = (
     CrossCheck("dram.parts", "JEDEC's tables in picoseconds, the papers' tables, data sheets",
                ("dram", "noc", "simd"), parts.compare),
     CrossCheck("registers", "the maps as they were published; AMBA's encodings",
-               ("dram", "simd"), registers.compare),
+               ("dram", "simd", "system"), registers.compare),
 )
 """All of them. What is read by one side alone needs none: the other side is its second source."""

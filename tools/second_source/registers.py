@@ -1,10 +1,11 @@
-"""Register maps and codes that software sees, as they were published: docs/simd.md, and AMBA's
-AXI4 specification, tables A3-3 and A3-4."""
+"""Register maps and codes that software sees, as they were published: docs/simd.md, docs/system.md,
+and AMBA's AXI4 specification, tables A3-3 and A3-4."""
 
 from cyclebound.golden.dram.axi_port import AxiResponse, AxiType
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.host_registers import Register, Status
 from cyclebound.golden.simd.special_tables import SpecialFunction
+from cyclebound.golden.system import job_table
 
 __all__ = ["compare"]
 
@@ -15,6 +16,10 @@ _PUBLISHED: dict[type, dict[str, int]] = {
                "CYCLES_HIGH": 0x34, "FAULT": 0x38, "GROUP_LOW": 0x3C, "GROUP_HIGH": 0x40},
     Status: {"IDLE": 1 << 0, "FAULT": 1 << 1, "LOADED": 1 << 2, "REFUSED": 1 << 3},
     Cause: {"NONE": 0, "ILLEGAL": 1, "END": 2, "OVERFLOW": 3, "EMPTY": 4, "ACCESS": 5, "LOAD": 6},
+    job_table.JobRegister: {"CONTROL": 0x00, "STATUS": 0x04, "CYCLES": 0x08, "WORD": 0x0C,
+                            "OPERAND": 0x10},
+    job_table.Control: {"START": 0, "ABORT": 1},
+    job_table.Status: {"IDLE": 0, "FAULT": 1, "ABORTED": 2, "REFUSED": 3},
     SpecialFunction: {"RCP": 0, "RSQRT": 1, "SIN": 2, "COS": 3},
     AxiType: {"FIXED": 0b00, "INCR": 0b01, "WRAP": 0b10},
     AxiResponse: {"OKAY": 0b00, "SLVERR": 0b10, "DECERR": 0b11},
