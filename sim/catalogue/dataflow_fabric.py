@@ -571,7 +571,7 @@ BLOCKS = (
                                       "replacement": "fifo"}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dataflow.core", quick=("tiny",)),
+            Testbench("cycle", "cyclebound.tb.dataflow.core", quick=()),
             Testbench("reuse", "cyclebound.tb.dataflow.core", quick=(),
                       tests=("a_word_that_all_threads_load",), configurations=("small", "through")),
         ),
@@ -597,7 +597,7 @@ BLOCKS = (
                                    "l2_ways": 4, "l2_misses": 4, "l2_targets": 4, "channels": 3}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dataflow.processor", quick=("tiny",),
+            Testbench("cycle", "cyclebound.tb.dataflow.processor", quick=(),
                       tests=("sums_of_arrays", "reset_in_mid_run"), configurations=("tiny",)),
             Testbench("many", "cyclebound.tb.dataflow.processor", quick=(),
                       tests=("sums_of_arrays", "a_word_that_all_threads_load"),
@@ -627,7 +627,7 @@ BLOCKS = (
                                     "l2_targets": 4, "channels": 3}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.dataflow.dram_processor", quick=("tiny",),
+            Testbench("cycle", "cyclebound.tb.dataflow.dram_processor", quick=(),
                       tests=("reset_in_mid_run",)),
             Testbench("kernels", "cyclebound.tb.dataflow.dram_processor", quick=(),
                       tests=("sums_of_arrays",)),

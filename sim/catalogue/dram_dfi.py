@@ -123,7 +123,7 @@ BLOCKS = (
                         for name, configuration in _CONFIGURATIONS.items()} | {
             "board": Configuration(_BOARD)},  # with the waits of power-up that a device needs
         testbenches=(Testbench("words", "cyclebound.tb.dram.dfi_controller",
-                               quick=("800_1to4",)),),
+                               quick=()),),
         bounds=(
             BoundBinding("tile", bounds.dfi_tile_issue_delay, probe=Probe(
                 start=f"past({_FOLLOWED})", end=f"{_NEXT} & past(held({_FOLLOWED}, {_NEXT}))")),

@@ -149,7 +149,7 @@ BLOCKS = (
                              "anywhere_in_the_period")),
             Testbench("search", "cyclebound.tb.noc.end_to_end_search", thorough=True,
                       max_cycles=50_000_000, searches=True),
-            Testbench("table", "cyclebound.tb.noc.end_to_end_table",
+            Testbench("table", "cyclebound.tb.noc.end_to_end_table", quick=(),
                       tests=("from_searched_starts",)),
             Testbench("table_search", "cyclebound.tb.noc.end_to_end_table", thorough=True,
                       max_cycles=50_000_000, searches=True),
@@ -185,7 +185,7 @@ BLOCKS = (
             "room": Configuration({**_PAPER, "packets": 16}),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.noc.end_to_end_read", quick=("paper",), tests=(
+            Testbench("cycle", "cyclebound.tb.noc.end_to_end_read", quick=(), tests=(
                 "alone", "all_at_once", "without_the_rule", "right_after_reset",
                 "parts_of_rows_and_reads_that_are_none")),
             Testbench("sweep", "cyclebound.tb.noc.end_to_end_read", thorough=True,
@@ -234,7 +234,7 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.many_core", configurations=("small", "paper"),
-                      quick=("small",), tests=(
+                      quick=(), tests=(
                 "a_table_that_holds", "everywhere_at_once", "transactions_that_are_none")),
             Testbench("interleaved", "cyclebound.tb.noc.many_core", thorough=True,
                       configurations=("interleaved",), max_cycles=50_000_000,

@@ -170,7 +170,7 @@ BLOCKS = (
             "late_row": Configuration(_LATE_ROW),
         },
         testbenches=(
-            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=("row",), fixed=_THESIS,
+            Testbench("cycle", "cyclebound.tb.noc.handshake_mesh", quick=(), fixed=_THESIS,
                       configurations=_COMPARED),
             Testbench("search", "cyclebound.tb.noc.handshake_mesh_search", searches=True,
                       configurations=_SEARCHED, thorough=True, fixed=_THESIS),

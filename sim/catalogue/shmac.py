@@ -223,7 +223,7 @@ BLOCKS = (
             "devices": Configuration({"layout": ["JPC", "UP."], "words": 8192, "endian": "little",
                                       "bypass": False, "jump": [[0, 1]]}),
         },
-        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.grid", quick=("small",),
+        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.grid", quick=(),
                                least={"words": 8192}),),
         bounds=(BoundBinding("instruction", core_bounds.instruction, Probe(
             **_interval(*["trace[n].begins"] * 2), over={"n": "trace"}, classed=True)),),

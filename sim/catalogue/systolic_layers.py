@@ -238,7 +238,7 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.systolic.dram_memory", top=DramMemoryHarness,
-                      checker=pins, probed=lambda harness: harness.inner, quick=("4",)),
+                      checker=pins, probed=lambda harness: harness.inner, quick=()),
         ),
         bounds=(
             BoundBinding("transfer", dram_transfer, _MOVES),
