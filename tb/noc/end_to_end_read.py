@@ -39,8 +39,8 @@ class ReadEvents:
 class ReadScene:
     """The system with two devices in lockstep on its pins: a bus of 128 bits.
 
-    A command is seen at the latest when its data are due: as many cycles are simulated at a time as
-    a read takes to its first beat.
+    A command is seen at the latest when its data are due: once there are reads, as many cycles are
+    simulated at a time as one takes to its first beat.
     """
 
     def __init__(self, bench: Bench, values: dict[str, int]) -> None:
@@ -73,7 +73,8 @@ class ReadScene:
         base = self.bench.inputs.pack({**self.values, **values})
         outputs: list[int] = []
         while len(outputs) < cycles:
-            now, count = self.now, min(self.part.nCAS, cycles - len(outputs))
+            together = self.part.nCAS if self.events.taken else _TOGETHER
+            now, count = self.now, min(together, cycles - len(outputs))
             words = [base] * count
             for ahead in range(count):
                 if (beat := self.dram.due.pop(now + ahead, None)) is not None:

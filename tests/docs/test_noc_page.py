@@ -1,5 +1,6 @@
 """The page about networks on chip: tables that formulas give are what the formulas say."""
 
+import itertools
 import json
 import re
 from fractions import Fraction
@@ -18,6 +19,7 @@ from cyclebound.golden.noc.composition_corrected import (
     packets_in_window,
     wait_for_packet,
 )
+from cyclebound.golden.noc.shared_dram import departures
 from cyclebound.golden.noc.units import NS
 from cyclebound.golden.noc.visible_timing import refreshed, visible
 from cyclebound.sim.run.job import Job, run_job
@@ -292,6 +294,7 @@ def test_the_sweep(tmp_path):
 
 READS = "| N_req | window, room for 2"
 RIVALS = "| N_trans | measured, DDR cycles"
+ROUNDS = "| N_trans | reads that leave together"
 READ = {"nbytes": 4096, "delta": 5, "period": 1024, "quarters": 3, "cap": 9,
         "part": "ddr3-1600-module"}
 
@@ -314,6 +317,10 @@ def test_the_bounds_of_reads():
                                 packets=2, opened=1)
         assert numbers(most) == [bound]
         assert numbers(took)[0] <= bound
+    for competitors, together, between in PAGE.rows(ROUNDS):
+        order = departures(32, masters=int(competitors), cap=9)
+        runs = [len(list(run)) for _, run in itertools.groupby(order)]
+        assert runs[:4] == [int(competitors) + 9, int(together), int(between), int(together)]
 
 
 @pytest.mark.thorough
