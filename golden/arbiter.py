@@ -20,15 +20,14 @@ class RoundRobinModel:
 
     def step(self, requests: int, accept: bool) -> int:
         """One cycle: the one-hot grant for these requests."""
+        if not requests:
+            self._held = None
+            return 0
         asking = [who for who in self._queue if requests >> who & 1]
-        winner: int | None
-        if self._held in asking:
-            winner = self._held
-        else:
-            winner = asking[0] if asking else None
-        if accept and winner is not None:
+        winner = self._held if self._held in asking else asking[0]
+        if accept:
             # all requesters up to the winner have had a turn, or did not use it
             cut = self._queue.index(winner) + 1
             self._queue = self._queue[cut:] + self._queue[:cut]
         self._held = None if accept else winner
-        return 0 if winner is None else 1 << winner
+        return 1 << winner

@@ -117,6 +117,10 @@ class BankedCacheModel(ABC, Generic[R, A]):
         self._answers: list[list[A | None]] = [[None] * ports] * 2
         self._filling: list[LineAnswer | None] = [None] * channels
         self._now = 0
+        # banks with something to do, so that the others cost nothing
+        self._offering: set[int] = set()  # a line on offer to the memory below
+        self._draining: set[int] = set()  # a line that has come, and requests that wait for it
+        self._flushing = False
         # events, by name
         self.counts = dict.fromkeys(("hits", "merged", "missed", "read", "written", "around"), 0)
 
@@ -156,8 +160,9 @@ class BankedCacheModel(ABC, Generic[R, A]):
     def _asks(self) -> list[Bank[R] | None]:
         """By channel the bank whose turn it is; it stays so until its request is taken."""
         asking = [0] * self.channels
-        for number, bank in enumerate(self.banks):
-            if bank.read is not None or (bank.write is not None and bank.ripe <= self._now):
+        for number in self._offering:
+            bank = self.banks[number]
+            if bank.read is not None or bank.ripe <= self._now:
                 asking[number % self.channels] |= 1 << number
         winners = [turn.step(mask, False) for turn, mask in zip(self._lines, asking, strict=True)]
         return [self.banks[winner.bit_length() - 1] if winner else None for winner in winners]
@@ -186,8 +191,8 @@ class BankedCacheModel(ABC, Generic[R, A]):
         fills = {line.id >> shape.register_bits: line for line in self._filling
                  if line is not None}
         waits: dict[int, int] = {}  # by port, the banks that have a request of it to be made
-        for number, bank in enumerate(self.banks):
-            if number not in fills and (miss := bank.draining) is not None:
+        for number in self._draining - fills.keys():
+            if (miss := self.banks[number].draining) is not None:
                 port = miss.targets[0][0]
                 waits[port] = waits.get(port, 0) | 1 << number
         granted = {self._replays[port].step(asking, True).bit_length() - 1: port
@@ -198,22 +203,27 @@ class BankedCacheModel(ABC, Generic[R, A]):
                 of = self.number_of(request) % shape.banks
                 offers[of] = offers.get(of, 0) | 1 << port
 
-        for number, bank in enumerate(self.banks):
+        busy = range(shape.banks) if flush else sorted(offers.keys() | fills | self._draining)
+        for number in busy:
+            bank = self.banks[number]
             asking = offers.get(number, 0)
-            miss = bank.draining
+            miss = bank.draining if number in self._draining else None
             winner = None
             if asking:  # whose turn it is stays so, whatever the bank does
                 winner = bank.turn.step(asking, False).bit_length() - 1
             if number in fills:
                 self._fill(bank, fills[number])
+                self._draining.add(number)
             elif miss is not None:
                 if number in granted:
                     port, request = miss.targets.popleft()
                     answers[port] = self._make(bank, request)
                     if not miss.targets:
                         bank.misses[bank.misses.index(miss)] = None
+                        if bank.draining is None:
+                            self._draining.remove(number)
             elif flush:
-                self._give_up(bank)
+                self._give_up(number, bank)
             elif winner is not None and winner not in waits:
                 request = requests[winner]
                 assert request is not None
@@ -222,8 +232,10 @@ class BankedCacheModel(ABC, Generic[R, A]):
                     answers[winner] = answer
                 if taken[winner]:
                     bank.turn.step(asking, True)
-            if not flush:
+        if self._flushing and not flush:
+            for bank in self.banks:
                 bank.row = 0
+        self._flushing = flush
 
         for bank, reads in sent:  # what was on offer has gone, not what this cycle adds
             number = self.banks.index(bank)
@@ -234,6 +246,8 @@ class BankedCacheModel(ABC, Generic[R, A]):
             else:
                 bank.write = None
                 self.counts["written"] += 1
+            if bank.read is None and bank.write is None:
+                self._offering.remove(number)
         self._filling = list(lines)
         self._answers = [self._answers[1], answers]
         self._now += 1
@@ -254,21 +268,22 @@ class BankedCacheModel(ABC, Generic[R, A]):
         miss.filled = True
         bank.lines[miss.number] = Line(list(line.data))
 
-    def _give_up(self, bank: Bank[R]) -> None:
+    def _give_up(self, number: int, bank: Bank[R]) -> None:
         """One more row of a flush, if nothing is under way."""
         shape = self.shape
-        if any(bank.misses) or bank.read or bank.write or bank.row == shape.rows:
+        if bank.row == shape.rows or bank.read or bank.write or any(bank.misses):
             return
         at = divmod(bank.row, shape.ways)
         held = bank.place.pop(at, None)
         if held is not None:
             line = bank.lines.pop(held)
             if line.dirty:
-                self._write_back(bank, held, line)
+                self._write_back(number, bank, held, line)
         bank.row += 1
 
-    def _write_back(self, bank: Bank[R], held: int, line: Line) -> None:
+    def _write_back(self, number: int, bank: Bank[R], held: int, line: Line) -> None:
         bank.write = LineRequest(0, held, True, line.dirty, tuple(line.data))
+        self._offering.add(number)
         bank.ripe = self._now + 2
 
     def _take(self, number: int, bank: Bank[R], port: int, request: R) -> tuple[bool, A | None]:
@@ -309,16 +324,18 @@ class BankedCacheModel(ABC, Generic[R, A]):
             register = bank.misses.index(None)
             bank.misses[register] = _Miss(wanted, way, targets=deque([(port, request)]))
             bank.read = LineRequest(number << shape.register_bits | register, wanted, False)
+            self._offering.add(number)
             held = bank.place.get((group, way))
             if held is not None:
                 line = bank.lines.pop(held)
                 if line.dirty:
-                    self._write_back(bank, held, line)
+                    self._write_back(number, bank, held, line)
             bank.place[group, way] = wanted
             self.counts["missed"] += 1
         if through:
             bank.write = LineRequest(0, wanted, True, self.mask_of(request),
                                      self.words_of(request))
+            self._offering.add(number)
             bank.ripe = self._now + 1
         return True, answer
 

@@ -51,17 +51,19 @@ class CoreModel:
     def __init__(self, grid: Grid, *, depth: int, shape: CacheShape) -> None:
         self._grid, self._depth = grid, depth
         self.fabric: FabricModel | None = None
+        self._over = False  # all is done, and nothing will change any more
         self.cache = LineCacheModel(ports=len(grid.of_kind(Kind.LOAD_STORE)), shape=shape)
 
     def configure(self, configuration: Configuration) -> None:
         """Load a configuration. Nothing may be under way."""
         self.fabric = FabricModel(self._grid, configuration, depth=self._depth)
+        self._over = False
         self.cache.step([None] * len(self.fabric.loads))  # a flush has ended
 
     @property
     def done(self) -> bool:
         """Whether all is in the memory below."""
-        return self.fabric is not None and self.cache.flushed(self.fabric.done)
+        return self._over or (self.fabric is not None and self.cache.flushed(self.fabric.done))
 
     def line_request(self) -> LineRequest | None:
         """What is asked of the memory below in this cycle."""
@@ -70,11 +72,14 @@ class CoreModel:
     def step(self, *, start: bool, line_taken: bool, line: LineAnswer | None) -> CoreResult:
         """End the cycle; `configure` comes before the first."""
         assert self.fabric is not None
+        if self._over and not start:
+            return CoreResult((None,) * len(self.fabric.loads), True)
         flush = self.fabric.done
         responses, done = self.cache.responses(), self.cache.flushed(flush)
         taken = self.cache.step(self.fabric.requests(), line_taken=line_taken, line=line,
                                 flush=flush)
         ended = self.fabric.step(start=start, requests_taken=taken, responses=responses)
+        self._over = done and not start
         return CoreResult(ended.faults, done)
 
 

@@ -118,18 +118,19 @@ class FabricModel:
             for node, choices in configuration.switches.items()}
         self._peers = {(node, port): (peer, entry) for node, port, peer, entry in grid.links()}
         self.loads = grid.of_kind(Kind.LOAD_STORE)
+        self._accesses = [self.units.get(node) for node in self.loads]
+        self._number = {node: number for number, node in enumerate(self.loads)}
+        self._sinks = [unit for unit in self.units.values() if unit.kind == Kind.SINK]
         self.started = False
         self.taken: dict[tuple[Node, int], int] = {}
 
     @property
     def done(self) -> bool:
-        return self.started and all(unit.model.done for unit in self.units.values()
-                                    if unit.kind == Kind.SINK)
+        return self.started and all(sink.model.done for sink in self._sinks)
 
     def requests(self) -> tuple[TaggedAccess | None, ...]:
         """Requests of the load/store units in this cycle."""
-        return tuple(self.units[node].model.request if node in self.units else None
-                     for node in self.loads)
+        return tuple(None if unit is None else unit.model.request for unit in self._accesses)
 
     def step(self, *, start: bool, requests_taken: Sequence[bool],
              responses: Sequence[tuple[int, int] | None]) -> FabricResult:
@@ -137,6 +138,7 @@ class FabricModel:
         requests, done = self.requests(), self.done
         offers: dict[tuple[Node, int], Token] = {}
         taken: dict[tuple[Node, int], bool] = {}
+        reached: set[Node] = set()  # that are offered a token
 
         def offer(node: Node, port: int, token: Token) -> bool:
             peer, entry = self._peers[node, port]
@@ -145,6 +147,7 @@ class FabricModel:
             else:
                 accepted = peer in self.units and self.units[peer].accepts(entry, token)
             offers[peer, entry] = token
+            reached.add(peer)
             if accepted:
                 self.taken[peer, entry] = self.taken.get((peer, entry), 0) + 1
             return accepted
@@ -170,17 +173,18 @@ class FabricModel:
         faults: list[Token | None] = [None] * len(self.loads)
         for node, unit in self.units.items():
             if unit.kind == Kind.SINK:
-                unit.model.step([offers.get((node, port)) for port in range(PORTS)])
+                if node in reached:
+                    unit.model.step([offers.get((node, port)) for port in range(PORTS)])
                 continue
             ready = ready_of[node]
             if unit.kind == Kind.SOURCE:
                 unit.model.step(start, ready[0])
                 continue
             tokens: list[Token | None] = [None] * OPERANDS
-            for operand, port in unit.takes.items():
+            for operand, port in unit.takes.items() if node in reached else ():
                 tokens[operand] = offers.get((node, port))
             if unit.kind == Kind.LOAD_STORE:
-                number = self.loads.index(node)
+                number = self._number[node]
                 outputs = unit.model.step(tokens, result_ready=ready[0], enable_ready=ready[1],
                                           request_ready=requests_taken[number],
                                           response=responses[number])
@@ -190,7 +194,7 @@ class FabricModel:
             else:
                 unit.model.step(tokens, ready[0])
         for node, switch in self.switches.items():
-            if not switch.empty or any((node, port) in offers for port in range(PORTS)):
+            if not switch.empty or node in reached:
                 switch.step([offers.get((node, port)) for port in range(PORTS)],
                             [taken.get((node, port), False) for port in range(PORTS)])
         self.started = self.started or start

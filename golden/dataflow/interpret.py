@@ -71,17 +71,21 @@ def _control(task: Task, values: list[np.ndarray]) -> np.ndarray:
 
 
 def interpret(graph: Graph, memory: Mapping[str, np.ndarray], threads: int,
-              shared: list[tuple[str, int, int, int]] | None = None) -> list[tuple[str, int, int]]:
+              shared: list[tuple[str, int, int, int]] | None = None,
+              share: int = 1) -> list[tuple[str, int, int]]:
     """Run the graph; arrays of ``memory`` (uint32) are changed in place.
 
     ``shared`` is told of elements that two threads access, one of which stores: array, index and
     the threads, an element for each array. What becomes of it depends on which of them is first.
+    ``share``: it is told only of threads on different cores, each of which has so many in a row.
 
     Returns the accesses outside of their arrays, which are not made: array, thread, index. Raises
-    `ValueError` for fewer ``threads`` than one.
+    `ValueError` for fewer ``threads`` than one, or a ``share`` below it.
     """
     if threads < 1:
         raise ValueError(f"threads must be at least 1, not {threads}")
+    if share < 1:
+        raise ValueError(f"threads of a core must be at least 1, not {share}")
     tokens: dict[Token, np.ndarray] = {}
     faults: list[tuple[str, int, int]] = []
     accesses: dict[str, list[tuple[np.ndarray, np.ndarray, bool]]] = {}
@@ -119,30 +123,31 @@ def interpret(graph: Graph, memory: Mapping[str, np.ndarray], threads: int,
             tokens[result] = (_control(task, values) if isinstance(task.function, Control)
                               else _operate(task.function, values))
     if shared is not None:
-        shared += [places for name, made in accesses.items() if (places := _shared(name, made))]
+        shared += [places for name, made in accesses.items()
+                   if (places := _shared(name, made, share))]
     return faults
 
 
-def _shared(name: str, made: list[tuple[np.ndarray, np.ndarray, bool]]
+def _shared(name: str, made: list[tuple[np.ndarray, np.ndarray, bool]], share: int
             ) -> tuple[str, int, int, int] | None:
-    """An element of an array that a thread stores and another one accesses."""
+    """An element of an array that a thread stores and one of another core accesses."""
     stores: dict[int, int] = {}
     for index, threads, store in made:
         if store:
             stores |= zip(index.tolist(), threads.tolist(), strict=True)
     for index, threads, _ in made:
         for element, thread in zip(index.tolist(), threads.tolist(), strict=True):
-            if stores.get(element, thread) != thread:
+            if stores.get(element, thread) // share != thread // share:
                 return name, element, *sorted((stores[element], thread))
     return None
 
 
 def interpret_all(graphs: Sequence[Graph], arrays: Mapping[str, np.ndarray], threads: int,
-                  shared: list[tuple[str, int, int, int]] | None = None
+                  shared: list[tuple[str, int, int, int]] | None = None, share: int = 1
                   ) -> tuple[dict[str, np.ndarray], list[tuple[str, int, int]]]:
     """Run a kernel's graphs, one after the other. Returns all arrays afterwards, as uint32, and the
-    accesses outside of them; ``arrays`` are not changed."""
+    accesses outside of them; ``arrays`` are not changed. ``shared``, ``share``: `interpret`'s."""
     names = [task.array for graph in graphs for task in graph.tasks.values() if task.array]
     memory = {name: array.copy() for name, array in with_spills(names, arrays, threads).items()}
     return memory, [fault for graph in graphs
-                    for fault in interpret(graph, memory, threads, shared)]
+                    for fault in interpret(graph, memory, threads, shared, share)]

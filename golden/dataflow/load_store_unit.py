@@ -109,7 +109,7 @@ class LoadStoreModel:
         for port, ready in enumerate((result_ready, enable_ready)):
             if ready:
                 self._outputs[port] = None
-        if self._outputs == [None, None]:
+        if self.threads and self._outputs == [None, None]:
             by_entry = {self.threads[tid].entry: tid for tid in self.threads
                         if self._may_leave(tid)}
             grant = self._turn.step(sum(1 << entry for entry in by_entry), accept=True)

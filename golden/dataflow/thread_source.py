@@ -1,5 +1,7 @@
 """Golden model of the thread source (SGMF, section 2.1)."""
 
+from collections import deque
+
 __all__ = ["ThreadSourceModel"]
 
 
@@ -22,13 +24,14 @@ class ThreadSourceModel:
                  ) -> None:
         self._tokens = [(tid, (first + tid) % (1 << width) if value is None else value)
                         for tid in range(threads)]
-        self.waiting: list[tuple[int, int]] = []
+        self.waiting: deque[tuple[int, int]] = deque()
 
     def step(self, start: bool, ready: bool) -> tuple[int, int] | None:
         """One cycle: the token on offer."""
         shown = self.waiting[0] if self.waiting else None
         if shown is not None:
-            self.waiting = self.waiting[ready:]
+            if ready:
+                self.waiting.popleft()
         elif start:
-            self.waiting = list(self._tokens)
+            self.waiting.extend(self._tokens)
         return shown

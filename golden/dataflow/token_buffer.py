@@ -49,12 +49,12 @@ class TokenBufferModel:
         self._turn = RoundRobinModel(depth)
         self._offered: Firing | None = None
         self._epochs = epochs
-        self._fired: dict[int, int] = {}  # by entry: how many threads have fired
+        self._fired = [0] * depth  # by entry: how many threads have fired
 
     def complete(self) -> set[int]:
         """The threads that have all their operands."""
-        held = [set(self.waiting[k]) for k in self._needed]
-        return set.intersection(*held) if held else set()
+        held = [self.waiting[k].keys() for k in self._needed]
+        return set(held[0]).intersection(*held[1:]) if held and all(held) else set()
 
     @property
     def empty(self) -> bool:
@@ -73,8 +73,7 @@ class TokenBufferModel:
 
     def _may(self, tid: int) -> bool:
         """Whether no entry has fired less often than this one; threads begin with number 0."""
-        fired = [self._fired.get(entry, 0) for entry in range(self._depth)]
-        return not self._epochs or fired[tid % self._depth] == min(fired)
+        return not self._epochs or self._fired[tid % self._depth] == min(self._fired)
 
     def step(self, offers: Sequence[tuple[int, int] | None], ready: bool) -> TokenBufferResult:
         """One cycle, in which each operand offers a token (thread, value), or None."""
@@ -82,13 +81,13 @@ class TokenBufferModel:
                       for k, offer in enumerate(offers))
         shown = self._offered
         if shown is None or ready:
+            self._offered = None
             by_entry = {tid % self._depth: tid for tid in self.complete() if self._may(tid)}
             grant = self._turn.step(sum(1 << entry for entry in by_entry), accept=True)
-            self._offered = None
             if grant:
                 tid = by_entry[grant.bit_length() - 1]
                 entry = tid % self._depth
-                self._fired[entry] = self._fired.get(entry, 0) + 1
+                self._fired[entry] += 1
                 values = [0] * self._count
                 for k in self._needed:
                     values[k] = self.waiting[k].pop(tid)

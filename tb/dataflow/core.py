@@ -29,11 +29,21 @@ def shifted(tid, x: Ints, c: Ints, z: Ints):
     z[tid] = x[tid] + c[0]  # type: ignore[index]
 
 
-KERNELS = {"vector_add": TABLE_2["vector_add"], "shifted": shifted}
+@kernel
+def scattered(tid, x: Ints, y: Ints, z: Ints):
+    """Each thread stores at a place that is data."""
+    z[x[tid]] = y[tid]  # type: ignore[index]
+
+
+KERNELS = {"vector_add": TABLE_2["vector_add"], "shifted": shifted, "scattered": scattered}
 
 
 def arrays_of(name: str, threads: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """What the kernel gets."""
+    """What the kernel gets. ``scattered`` stores each word once, in any order of threads."""
+    if name == "scattered":
+        return {"x": rng.permutation(threads).astype(np.uint32),
+                "y": rng.integers(0, 2**31, threads).astype(np.uint32),
+                "z": np.zeros(threads, np.uint32)}
     if name == "vector_add":
         return {**{array: rng.standard_normal(threads).astype(np.float32).view(np.uint32)
                    for array in "xy"}, "z": np.zeros(threads, np.uint32)}
@@ -45,7 +55,21 @@ def wanted(name: str, arrays: dict[str, np.ndarray]) -> np.ndarray:
     """What numpy makes of it."""
     if name == "vector_add":
         return (arrays["x"].view(np.float32) + arrays["y"].view(np.float32)).view(np.uint32)
+    if name == "scattered":
+        return arrays["y"][np.argsort(arrays["x"])]
     return arrays["x"] + arrays["c"][0]
+
+
+def stored_twice(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What ``scattered`` gets, so that each word is stored by two threads, wherever these run."""
+    return arrays | {"x": arrays["x"] // 2}
+
+
+def stored_by_a_thread(arrays: dict[str, np.ndarray], z: np.ndarray) -> bool:
+    """Whether each word that threads of ``scattered`` store is one of theirs, and no other has
+    changed."""
+    return all(word in arrays["y"][arrays["x"] == at] if at in arrays["x"] else
+               word == arrays["z"][at] for at, word in enumerate(z))
 
 
 class Scene:

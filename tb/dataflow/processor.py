@@ -13,7 +13,13 @@ from cyclebound.golden.dataflow.mapped import Mapped
 from cyclebound.golden.dataflow.processor import ProcessorModel, processor_times
 from cyclebound.golden.dataflow.run import Layout
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.dataflow.core import KERNELS, arrays_of, wanted
+from cyclebound.tb.dataflow.core import (
+    KERNELS,
+    arrays_of,
+    stored_by_a_thread,
+    stored_twice,
+    wanted,
+)
 from cyclebound.tb.dataflow.line_ports import answer_values, expected_request
 from cyclebound.tools.dataflow.compile import compile_kernel
 from cyclebound.tools.dataflow.mapper import map_graph
@@ -51,11 +57,17 @@ class Scene:
         self.bench, self.model = bench, model_of(bench.parameters)
         self.grid = Grid(tuple(bench.parameters["rows"]))
 
-    async def kernel(self, name: str, threads: int, share: int, *, turn: int, latency: int) -> int:
-        """Run it, and compare what memory has afterwards. Returns its cycles."""
+    async def kernel(self, name: str, threads: int, share: int, *, turn: int, latency: int,
+                     twice: bool = False) -> int:
+        """Run it, and compare what memory has afterwards. Returns its cycles.
+
+        ``twice``: two threads store each word, of which memory must have one's.
+        """
         bench, p = self.bench, self.bench.parameters
         mapped = map_graph(compile_kernel(KERNELS[name]), self.grid)
         arrays = arrays_of(name, threads, np.random.default_rng(bench.rng.getrandbits(32)))
+        if twice:
+            arrays = stored_twice(arrays)
         layout = Layout.of(arrays)
         words = layout.words(arrays)
         memories = [LineMemoryModel(words, line=p["line"], turn=turn, latency=latency,
@@ -70,7 +82,11 @@ class Scene:
         self.model.configure(mapped, layout, threads=threads, share=share)
         ran = await self._play(memories, len(mapped.accesses()))
         bench.undeclare("completion")
-        bench.compare(layout.arrays(words)["z"], wanted(name, arrays), f"{name}: z", count=threads)
+        z = layout.arrays(words)["z"]
+        if twice:
+            assert stored_by_a_thread(arrays, z), f"{name}: z has what no thread has stored"
+        else:
+            bench.compare(z, wanted(name, arrays), f"{name}: z", count=threads)
         bench.dut._log.info("%s: %d threads, %d each, turn %d, latency %d: %d cycles", name,
                             threads, share, turn, latency, ran)
         return ran
@@ -110,16 +126,16 @@ class Scene:
                 return bench.cycle - start
 
 
-async def everywhere(bench: Bench, name: str) -> None:
+async def everywhere(bench: Bench, name: str, *, twice: bool = False) -> None:
     """One configuration after the other; ranges that end within a line, and cores without any."""
     scene, p = Scene(bench), bench.parameters
     most = min((1 << p["address_width"]) // 3, p["cores"] << p["tid_width"], 24 * p["cores"])
     for turn, latency in MEMORIES:
         for threads in (1, most):
             await scene.kernel(name, threads, -(-threads // p["cores"]), turn=turn,
-                               latency=latency)
+                               latency=latency, twice=twice)
     share = -(-most // (2 * p["cores"])) + 1  # the last cores have fewer, or none
-    await scene.kernel(name, share + 1, share, turn=1, latency=3)
+    await scene.kernel(name, share + 1, share, turn=1, latency=3, twice=twice)
 
 
 @testbench
@@ -130,6 +146,16 @@ async def sums_of_arrays(bench: Bench) -> None:
 @testbench
 async def a_word_that_all_threads_load(bench: Bench) -> None:
     await everywhere(bench, "shifted")
+
+
+@testbench
+async def words_of_one_line_from_several_cores(bench: Bench) -> None:
+    await everywhere(bench, "scattered")
+
+
+@testbench
+async def one_word_from_two_cores(bench: Bench) -> None:
+    await everywhere(bench, "scattered", twice=True)
 
 
 reset_in_mid_run = interrupted(sums_of_arrays, last=400)

@@ -133,6 +133,44 @@ def test_accesses_outside_are_not_made():
     assert set(faults) == {(name, thread, thread) for name in "xyz" for thread in (4, 5)}
 
 
+@kernel
+def scattered(tid, x: Ints, y: Ints, z: Ints):
+    z[x[tid]] = y[tid]
+
+
+@pytest.mark.parametrize(("places", "share", "found"), [
+    ([0, 1, 2, 3, 4, 5], 1, []),
+    ([0, 1, 1, 3, 4, 5], 1, [("z", 1, 1, 2)]),
+    ([0, 1, 1, 3, 4, 5], 3, []),           # of one core
+    ([0, 1, 1, 3, 4, 5], 2, [("z", 1, 1, 2)]),
+    ([0, 1, 1, 1, 4, 5], 3, [("z", 1, 2, 3)]),
+    ([0, 1, 2, 3, 4, 0], 5, [("z", 0, 0, 5)]),
+    ([0, 1, 2, 3, 4, 0], 6, [])])
+def test_two_cores_that_store_one_word(places, share, found):
+    """Threads are on one core if they are of the same ``share`` threads in a row."""
+    memory = {"x": np.array(places, np.uint32), "y": np.arange(6, dtype=np.uint32),
+              "z": np.zeros(6, np.uint32)}
+    shared: list = []
+    interpret(compile_kernel(scattered), memory, 6, shared, share)
+    assert [(array, at, *(thread // share for thread in two)) for array, at, *two in shared] == [
+        (array, at, *(thread // share for thread in two)) for array, at, *two in found]
+
+
+def test_a_word_that_one_core_stores_and_another_loads():
+    memory = {"x": np.arange(4, dtype=np.uint32), "y": np.ones(4, np.uint32)}
+    shared: list = []
+    interpret(compile_kernel(neighbours), memory, 4, shared, 2)
+    assert [(array, at) for array, at, *_ in shared] == [("x", 2)]
+    with pytest.raises(ValueError, match=r"^threads of a core must be at least 1, not 0$"):
+        interpret(compile_kernel(neighbours), memory, 4, share=0)
+
+
+@kernel
+def neighbours(tid, x: Ints, y: Ints):
+    y[tid] = x[(tid + 1) & 3]
+    x[tid] = 7
+
+
 # -- what cannot be mapped -------------------------------------------------------------------------
 
 

@@ -24,7 +24,13 @@ from cyclebound.golden.dataflow.run import Layout
 from cyclebound.hdl.dataflow.dispatcher import Dispatcher
 from cyclebound.hdl.dataflow.processor import Processor
 from cyclebound.sim.catalogue import load
-from cyclebound.tb.dataflow.core import KERNELS, arrays_of, wanted
+from cyclebound.tb.dataflow.core import (
+    KERNELS,
+    arrays_of,
+    stored_by_a_thread,
+    stored_twice,
+    wanted,
+)
 from cyclebound.tb.dataflow.processor import model_of, times_of
 from cyclebound.tools.dataflow.compile import compile_kernel
 from cyclebound.tools.dataflow.mapper import map_graph
@@ -42,10 +48,12 @@ def test_ranges():
         ranges(13, cores=3, share=4)
 
 
-def ran(p, name, threads, share, turn, latency, *, rng=None, model=None, **options):
-    """Cycles, the bound, and whether memory is right."""
+def ran(p, name, threads, share, turn, latency, *, rng=None, model=None, twice=False, **options):
+    """Cycles, the bound, and whether memory is right: of words that threads store ``twice``,
+    whether it has one of both."""
     mapped = map_graph(compile_kernel(KERNELS[name]), Grid(tuple(p["rows"])))
     arrays = arrays_of(name, threads, np.random.default_rng(threads))
+    arrays = stored_twice(arrays) if twice else arrays
     layout = Layout.of(arrays)
     words = layout.words(arrays)
     choose = {} if rng is None else {"choose": lambda *most: tuple(
@@ -55,8 +63,9 @@ def ran(p, name, threads, share, turn, latency, *, rng=None, model=None, **optio
     cycles = run_processor(model or model_of(p), memories, mapped, layout, threads=threads,
                            share=share, **options)
     known = times_of(p, mapped, layout, threads=threads, share=share, turn=turn, latency=latency)
+    z = layout.arrays(words)["z"]
     return (cycles, processor_completion.of(known | p),
-            np.array_equal(layout.arrays(words)["z"], wanted(name, arrays)))
+            stored_by_a_thread(arrays, z) if twice else np.array_equal(z, wanted(name, arrays)))
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -73,6 +82,17 @@ def test_a_kernel_is_numpys_within_its_bound(name, changes, threads, share):
         cycles, allowed, right = ran(p, name, threads, share, turn, latency)
         assert right
         assert cycles <= allowed
+
+
+@pytest.mark.parametrize(("threads", "share"), [(53, 14), (20, 5), (3, 1)])
+def test_a_word_that_two_cores_store_is_one_of_theirs(threads, share, monkeypatch):
+    cycles, allowed, right = ran(FOUR, "scattered", threads, share, 3, 20, twice=True)
+    assert right
+    assert cycles <= allowed
+    monkeypatch.setattr(LineCacheModel, "mask_of",
+                        lambda self, request: request.write * (2**self.shape.line - 1))
+    if threads > 3:  # a line that is written with all of its words undoes others
+        assert not ran(FOUR, "scattered", threads, share, 3, 20, twice=True)[2]
 
 
 @pytest.mark.thorough
