@@ -29,7 +29,7 @@ COMPOSED = {  # systems, of which parts come from other families: which files, a
     "noc/(compute_tile|read_sink).py": {"sram"},
     "shmac/.*": {"noc"},
     "simd/.*": {"dram"},
-    "system/.*": {"dataflow", "dram", "shmac", "simd", "systolic"},
+    "system/.*": {"dataflow", "dram", "noc", "shmac", "simd", "systolic"},
     "systolic/dram_memory.*": {"dram"},
 }
 OURS_OUTSIDE = {"golden": {"numpy", "scipy", "networkx", "ortools"}, "hdl": {"amaranth"}}

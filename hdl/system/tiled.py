@@ -4,6 +4,8 @@
     host --> systolic accelerator -> its memory -> client 1 ---> arbiter --> DRAM controller
     host --> dataflow core -------> its lines ---> client 2 --'
 
+The dataflow core's host may be a core of SHMAC (`CoreHost`).
+
 Ref: golden/system/tiled.py, golden/system/fabric.py.
 """
 
@@ -16,6 +18,7 @@ from cyclebound.hdl.dataflow.core import Core
 from cyclebound.hdl.dram.client_arbiter import SharedController
 from cyclebound.hdl.interfaces import pass_through
 from cyclebound.hdl.simd.accelerator import Accelerator as SimdAccelerator
+from cyclebound.hdl.system.core_host import CoreHost
 from cyclebound.hdl.system.line_memory import LineMemory
 from cyclebound.hdl.systolic.accelerator import Accelerator as SystolicAccelerator
 from cyclebound.hdl.systolic.dram_memory import DramMemory
@@ -26,6 +29,7 @@ _PINS = "command", "dq_in", "dq_out", "late"
 _ARBITER = "grants", "blocked"
 _MEMORY = "mapping", "mapped", "mapping_refusal", "fault"  # of the systolic accelerator's memory
 _LINES = *_MEMORY, "taken", "over"  # of the dataflow core's
+_HOST = "load", "run", "exited", "status", "busy"  # of its host, a core
 
 
 class TiledSystem(wiring.Component):
@@ -54,6 +58,8 @@ class TiledSystem(wiring.Component):
     fabric : mapping or None
         Parameters of the dataflow core (`dataflow.core.Core`), but for ``line``: its lines are
         bursts. None: there is none.
+    host_words : int or None
+        Words of the RAM of a core of SHMAC that starts the dataflow core's jobs; None: ports do.
 
     Members
     -------
@@ -70,7 +76,11 @@ class TiledSystem(wiring.Component):
     systolic_mapping, systolic_mapped, systolic_mapping_refusal, systolic_fault
         As of `DramMemory`.
     dataflow_configuration, dataflow_start
-        ``configuration`` and ``start`` of the dataflow core, if there is one.
+        ``configuration`` and ``start`` of the dataflow core, if there is one. With a host that is a
+        core, there is no ``dataflow_configuration``, and ``dataflow_start`` is an output.
+    host_load, host_run, host_exited, host_status, host_busy
+        ``load``, ``run``, ``exited``, ``status`` and ``busy`` of that host, if there is one. It
+        sees a thread outside of its array, and a refused line, as a fault; what it stops goes on.
     dataflow_idle : Out(1)
         No configuration was loaded, or all that its threads have stored is in DRAM.
     dataflow_cycles : Out(40)
@@ -87,12 +97,13 @@ class TiledSystem(wiring.Component):
     ----------
     simd, systolic, memory, shared : Component
         The tiles, the systolic accelerator's memory, and the controller.
-    core, lines : Component or None
-        The dataflow core and its lines in DRAM.
+    core, lines, host : Component or None
+        The dataflow core, its lines in DRAM, and its host.
     """
 
     def __init__(self, *, machine, part, size=8, bursts=16, slots=8, memory_width=16,
-                 depth=1024, queue_depth=64, windows=None, fabric=None):
+                 depth=1024, queue_depth=64, windows=None, fabric=None,
+                 host_words=None):
         self.simd = SimdAccelerator(machine=machine, part=part, controller=False)
         self.systolic = SystolicAccelerator(
             size=size, a_depth=depth, b_depth=depth, c_depth=depth, sums_depth=depth,
@@ -101,6 +112,9 @@ class TiledSystem(wiring.Component):
         self.core = Core(**fabric, line=BURST_WORDS) if fabric else None
         cache = self.core and self.core.cache.shape
         self.lines = cache and LineMemory(id_width=cache.id_width, line_width=cache.line_width)
+        if host_words and not fabric:
+            raise ValueError("A core starts jobs of a dataflow core: host_words needs a fabric")
+        self.host = CoreHost(words=host_words) if host_words else None
         self.shared = SharedController(clients=3 if fabric else 2, part=part, windows=windows)
         self.machine, self.part = self.simd.machine, self.simd.part
         simd, shared = self.simd.signature.members, self.shared.signature.members
@@ -118,7 +132,11 @@ class TiledSystem(wiring.Component):
     def _dataflow(self):
         """Members of the dataflow core."""
         core, lines = self.core.signature.members, self.lines.signature.members
-        return {"dataflow_configuration": core["configuration"], "dataflow_start": core["start"],
+        starts = {"dataflow_configuration": core["configuration"], "dataflow_start": core["start"]}
+        if self.host is not None:
+            host = self.host.signature.members
+            starts = {"dataflow_start": Out(1), **{f"host_{name}": host[name] for name in _HOST}}
+        return {**starts,
                 "dataflow_idle": Out(1, init=1), "dataflow_cycles": Out(40),
                 "dataflow_outside": Out(1),
                 **{f"dataflow_{name}": lines[name] for name in _LINES}}
@@ -154,10 +172,14 @@ class TiledSystem(wiring.Component):
         m.submodules.core, m.submodules.lines = core, lines = self.core, self.lines
         wiring.connect(m, lines.dram, self.shared.client[2])
         wiring.connect(m, core.lines, lines.lines)
-        wiring.connect(m, wiring.flipped(self.dataflow_configuration), core.configuration)
         wiring.connect(m, wiring.flipped(self.dataflow_mapping), lines.mapping)
-        active, loads = Signal(), self.dataflow_configuration.valid
-        m.d.comb += [core.start.eq(self.dataflow_start), self.dataflow_idle.eq(~active),
+        active, loads = Signal(), core.configuration.valid
+        if self.host is None:
+            wiring.connect(m, wiring.flipped(self.dataflow_configuration), core.configuration)
+            m.d.comb += core.start.eq(self.dataflow_start)
+        else:
+            self._connect_host(m, ~active)
+        m.d.comb += [self.dataflow_idle.eq(~active),
                      *(getattr(self, f"dataflow_{name}").eq(getattr(lines, name))
                        for name in _LINES if name != "mapping")]
         with m.If(active):
@@ -168,3 +190,15 @@ class TiledSystem(wiring.Component):
             m.d.sync += [active.eq(1), self.dataflow_cycles.eq(1), self.dataflow_outside.eq(0)]
         with m.Elif(Cat(fault.valid for fault in core.faults).any()):
             m.d.sync += self.dataflow_outside.eq(1)
+
+    def _connect_host(self, m, idle):
+        """A core configures and starts the dataflow core."""
+        m.submodules.host = host = self.host
+        wiring.connect(m, host.word, self.core.configuration)
+        wiring.connect(m, wiring.flipped(self.host_load), host.load)
+        m.d.comb += [
+            self.core.start.eq(host.start), self.dataflow_start.eq(host.start),
+            host.idle.eq(idle), host.fault.eq(self.dataflow_outside | (self.lines.fault != 0)),
+            host.run.eq(self.host_run), self.host_exited.eq(host.exited),
+            self.host_status.eq(host.status), self.host_busy.eq(host.busy),
+        ]

@@ -11,9 +11,9 @@ __all__ = ["TiledHarness"]
 
 _PASSED = ("systolic_command", "systolic_idle", "systolic_cycles", "systolic_mapping",
            "systolic_mapped", "systolic_mapping_refusal", "systolic_fault", "grants", "blocked")
-_OF_A_CORE = ("dataflow_configuration", "dataflow_start", "dataflow_idle", "dataflow_cycles",
-              "dataflow_outside", "dataflow_mapping", "dataflow_mapped",
-              "dataflow_mapping_refusal", "dataflow_fault")
+_HOST = "host_load", "host_run", "host_exited", "host_status", "host_busy"
+_OF_A_CORE = ("dataflow_start", "dataflow_idle", "dataflow_cycles", "dataflow_outside",
+              "dataflow_mapping", "dataflow_mapped", "dataflow_mapping_refusal", "dataflow_fault")
 
 
 class TiledHarness(AcceleratorHarness):
@@ -21,7 +21,8 @@ class TiledHarness(AcceleratorHarness):
 
     Parameters
     ----------
-    machine, part, size, bursts, slots, memory_width, depth, queue_depth, windows, fabric
+    machine, part, size, bursts, slots, memory_width, depth, queue_depth, windows
+    fabric, host_words
         Of the system.
     rows : int
         Rows of a bank that the DRAM has a place for.
@@ -33,9 +34,13 @@ class TiledHarness(AcceleratorHarness):
     """
 
     def __init__(self, *, machine, part, size=8, bursts=16, slots=8, memory_width=16,
-                 depth=1024, queue_depth=64, windows=None, fabric=None, rows=ROWS):
+                 depth=1024, queue_depth=64, windows=None, fabric=None, host_words=None,
+                 rows=ROWS):
         self.system = TiledSystem(machine=machine, part=part, size=size, bursts=bursts,
                                   slots=slots, memory_width=memory_width, depth=depth,
-                                  queue_depth=queue_depth, windows=windows, fabric=fabric)
+                                  queue_depth=queue_depth, windows=windows, fabric=fabric,
+                                  host_words=host_words)
         super().__init__(machine=machine, part=part, slots=rows, accelerator=self.system,
-                         passed=(*_PASSED, *(_OF_A_CORE if fabric else ())))
+                         passed=(*_PASSED, *(_OF_A_CORE if fabric else ()),
+                                 *(_HOST if host_words else
+                                   ("dataflow_configuration",) if fabric else ())))

@@ -1,6 +1,7 @@
 """Tiles of several kinds on one DRAM, and how a core starts their jobs."""
 
 from cyclebound.golden.shmac.tile_bounds import ram_access
+from cyclebound.golden.system.core_host import program_of_jobs
 from cyclebound.golden.system.fabric import FABRIC, fabric_job, line_transfer
 from cyclebound.golden.system.job_registers import job_end, job_start, register_access
 from cyclebound.golden.system.tiled import product_cycles
@@ -24,6 +25,7 @@ _SMALL = {"machine": "small", "part": "ddr4-3200aa-x16", "size": 4, "depth": 256
           "slots": 8, "memory_width": 16, "queue_depth": 32}
 
 _THREE = "three", "three_windows"
+_CORES = *_THREE, "hosted"
 
 # of the registers of jobs: a request that has a response, and a START that is not refused
 _ANSWERED = f"{taken('accesses')} & (~accesses.payload.write | accesses.payload.sync)"
@@ -84,6 +86,7 @@ BLOCKS = (
             "three": Configuration({**_SMALL, "fabric": FABRIC}),
             "three_windows": Configuration({**_SMALL, "fabric": FABRIC,
                                             "windows": [740, 740, 680]}),
+            "hosted": Configuration({**_SMALL, "fabric": FABRIC, "host_words": 2048}),
         },
         testbenches=(
             Testbench("jobs", "cyclebound.tb.system.tiled", top=TiledHarness, checker=pins,
@@ -92,16 +95,23 @@ BLOCKS = (
             Testbench("three", "cyclebound.tb.system.tiled", top=TiledHarness, checker=pins,
                       probed=lambda harness: harness.system, thorough=True, tests=("three",),
                       configurations=_THREE),
+            Testbench("hosted", "cyclebound.tb.system.tiled_host", top=TiledHarness, checker=pins,
+                      probed=lambda harness: harness.system, thorough=True,
+                      configurations=("hosted",)),
         ),
         bounds=(
             BoundBinding("product", product_cycles, Probe(
                 start="past(systolic_command.valid & systolic_command.ready & systolic_idle)",
-                end="systolic_idle & past(~systolic_idle)")),
+                end="systolic_idle & past(~systolic_idle)"),
+                configurations=("turns", "windows", *_THREE)),
             BoundBinding("job", fabric_job, Probe(
                 start="past(dataflow_start)", end="dataflow_idle & past(~dataflow_idle)"),
-                configurations=_THREE),
+                configurations=_CORES),
             BoundBinding("line", line_transfer, Probe(
-                start="dataflow_taken", end="dataflow_over"), configurations=_THREE),
+                start="dataflow_taken", end="dataflow_over"), configurations=_CORES),
+            BoundBinding("program", program_of_jobs, Probe(
+                start="host_run & ~past(host_run)", end="host_exited & ~past(host_exited)"),
+                configurations=("hosted",)),
         ),
         signals=("top.system.systolic_idle", "top.system.idle", "top.system.grants"),
     ),
