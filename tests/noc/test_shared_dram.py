@@ -170,12 +170,13 @@ def test_a_bound_that_forgets_a_turn_is_exceeded(monkeypatch):
 @pytest.mark.thorough
 def test_the_search_finds_planted_looseness():
     """Of all starts in two intervals between refreshes the longest, or one hardly shorter; and the
-    longest of a system in which those that just miss one of the grants wait for 8 cycles more."""
+    longest of a system in which those that just miss one of the grants miss their next one, too."""
     part, masters, reads = replace(SMALL_SYSTEM, rows=65536, columns=1024, nREFI=300), 3, 6
     took = [reads_by_model(part, start, reads=reads, masters=masters, cap=9, postpone=1)[-1]
             for start in range(300, 300 + 2 * part.nREFI)]
     turns, worst = row_change(part) * (masters - 1), took.index(max(took))
-    late = [cycles + 8 * ((start - worst) % len(took) < turns) for start, cycles in enumerate(took)]
+    late = [cycles + turns * ((start - worst) % len(took) < turns)
+            for start, cycles in enumerate(took)]
     for seed in range(5):
         for cycles, found in ((took, 0.99 * max(took)), (late, max(late) - 1)):
             start, seen = longest_start(cycles.__getitem__, len(cycles), rng=random.Random(seed),
