@@ -1,12 +1,14 @@
 """TOML from users, with the line of a value for messages."""
 
+import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from cyclebound.golden import user_files
 
-__all__ = ["Reader", "line_of", "load_toml", "shown"]
+__all__ = ["Reader", "line_of", "load_toml", "shown", "toml_text"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,6 +23,45 @@ def load_toml(text: str) -> dict[str, object]:
         return user_files.load_toml(text)
     except ValueError as error:
         raise ValueError(f"not TOML: {error}") from None
+
+
+def toml_text(tables: Mapping[str, Any]) -> str:
+    """TOML of values, then tables and arrays of tables; what these hold is written inline.
+
+    Texts, numbers, truth values, lists and tables, as `load_toml` reads them.
+    """
+    def is_table(value: object) -> bool:
+        return isinstance(value, Mapping) or (isinstance(value, list) and bool(value)
+                                              and all(isinstance(one, Mapping) for one in value))
+
+    lines = [f"{_key(name)} = {_inline(value)}" for name, value in tables.items()
+             if not is_table(value)]
+    lines += [""] * bool(lines)
+    for name, value in tables.items():
+        for table in (value if isinstance(value, list) else [value]) if is_table(value) else ():
+            lines += [f"[[{_key(name)}]]" if isinstance(value, list) else f"[{_key(name)}]",
+                      *(f"{_key(key)} = {_inline(inner)}" for key, inner in table.items()), ""]
+    return "\n".join(lines)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _inline(name)
+
+
+def _inline(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():  # JSON's escapes are TOML's
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case [Mapping(), *_]:  # a line each
+            return "[\n{}]".format("".join(f"    {_inline(one)},\n" for one in value))
+        case list() | tuple():
+            return f"[{', '.join(map(_inline, value))}]"
+        case Mapping():
+            inner = ", ".join(f"{_key(key)} = {_inline(one)}" for key, one in value.items())
+            return f"{{{inner}}}"
+    return str(value)
 
 
 def line_of(text: str, path: Sequence[str | int]) -> int:

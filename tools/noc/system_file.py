@@ -50,7 +50,7 @@ from cyclebound.golden.noc.execution_model import (
     Transaction,
 )
 from cyclebound.golden.noc.routes import Mesh, Tile
-from cyclebound.tools.gpu.toml_text import Reader, load_toml
+from cyclebound.tools.gpu.toml_text import Reader, load_toml, toml_text
 
 __all__ = ["SYSTEM_EXAMPLE", "allocation_data", "allocation_text", "parse_allocation",
            "parse_system", "system_text"]
@@ -255,22 +255,7 @@ def allocation_data(system: System, allocation: Allocation) -> dict[str, Any]:
 
 def allocation_text(system: System, allocation: Allocation) -> str:
     """The allocation as TOML."""
-    return _toml(allocation_data(system, allocation))
-
-
-def _toml(data: Mapping[str, Any]) -> str:
-    lines = []
-    for name, value in data.items():
-        for table in value if isinstance(value, list) else [value]:
-            lines += [f"[[{name}]]" if isinstance(value, list) else f"[{name}]",
-                      *(f"{key} = {_value(inner)}" for key, inner in table.items()), ""]
-    return "\n".join(lines)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return toml_text(allocation_data(system, allocation))
 
 
 def parse_allocation(text: str, system: System) -> Allocation:
@@ -336,18 +321,16 @@ def _list(reader: Reader, path: list, table: Mapping) -> list:
 def system_text(system: System) -> str:
     """The system as TOML that `parse_system` reads."""
     hardware = system.hardware
-    lines = [_toml({"hardware": {
-        "rows": hardware.mesh.rows, "columns": hardware.mesh.columns, "io": list(hardware.io),
-        **{name: getattr(hardware, name) for name in (*_NUMBERS, "directions", "part")}}})]
-    for application in system.applications:
-        bank = {} if application.bank is None else {"bank": application.bank}
-        lines.append(_toml({"application": [{"name": application.name,
-                                             "tile": list(application.tile), **bank}]}))
-        for t in application.transactions:
-            local = {key: value for key, value in (("local_bank", t.bank), ("address", t.address))
-                     if value is not None}
-            lines.append(_toml({"application.transaction": [{
+    return toml_text({
+        "hardware": {
+            "rows": hardware.mesh.rows, "columns": hardware.mesh.columns, "io": list(hardware.io),
+            **{name: getattr(hardware, name) for name in (*_NUMBERS, "directions", "part")}},
+        "application": [{
+            "name": application.name, "tile": list(application.tile),
+            **({} if application.bank is None else {"bank": application.bank}),
+            "transaction": [{
                 "name": t.name, "bytes": t.nbytes, "direction": _WAYS[t.write],
                 "period": t.period, "deadline": t.deadline, "row": t.row, "column": t.column,
-                **local}]}))
-    return "\n".join(lines)
+                **{key: value for key, value in (("local_bank", t.bank), ("address", t.address))
+                   if value is not None}} for t in application.transactions]}
+            for application in system.applications]})

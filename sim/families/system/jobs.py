@@ -25,11 +25,13 @@
     address = 0x100000          # bytes; its arrays follow each other from there
     arrays = {x = "x.npy"}      # a file, or a number of elements; left out: one for each thread
     constants = {}
+    deadline = 20_000           # clocks from the start, of any job
+    or = [{kernel = "vector_add", grid = [64]}]  # other forms, for `cyclebound system map`
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import repeat
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +73,13 @@ from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.gpu.toml_text import Reader, load_toml
 from cyclebound.tools.simd.wcet.analysis import Analysis
 
-__all__ = ["SYSTEM_EXAMPLE", "Bounded", "Planned", "Threads", "TiledFile", "configuration_of",
-           "parse_tiled", "planned"]
+__all__ = ["SYSTEM_EXAMPLE", "Bounded", "Form", "Planned", "Planner", "Threads", "TiledFile",
+           "configuration_of", "longest_request", "parse_tiled", "planned"]
 
 TILES = "simd", "systolic", "dataflow"
 _KINDS = (("product", "address"), ("kernel", "grid", "buffers"),
           ("dataflow", "threads", "address", "arrays", "constants"))  # of jobs, with their names
+_ANY = "name", "after", "deadline", "or"  # what any job may have
 _PART = "ddr4-3200aa-x16"
 _DEVICE = "size", "depth", "memory_width"
 _MEMORY = "size", "bursts", "slots", "memory_width"
@@ -140,21 +143,58 @@ class Threads:
 
 
 @dataclass(frozen=True)
+class Form:
+    """A job as one kind of tile runs it.
+
+    Attributes
+    ----------
+    product : tuple of Product and int, or None
+        On the systolic accelerator; the byte from which on its words lie.
+    kernel : tuple of Program and Grid, or None
+        On the SIMD accelerator.
+    results : mapping
+        Of a kernel: buffers that are a product's result.
+    source : Path or None
+        Of a kernel: its file's folder; None: it is installed.
+    threads : Threads or None
+        On the dataflow core.
+    """
+
+    product: tuple[Product, int] | None = None
+    kernel: tuple[Program, Grid] | None = None
+    results: Mapping[int, str] = field(default_factory=dict)
+    source: Path | None = None
+    threads: Threads | None = None
+
+    @property
+    def tile(self) -> str:
+        return "simd" if self.kernel else "systolic" if self.product else "dataflow"
+
+
+@dataclass(frozen=True)
 class TiledFile:
-    """A system and its jobs, as a file has them."""
+    """A system and its jobs, as a file has them.
+
+    Attributes
+    ----------
+    fabric : mapping or None
+        Parameters of the dataflow core, if there is one.
+    forms : mapping
+        Of every job, in their order, the forms that it may have. It has the first one unless
+        another is chosen (`chosen`).
+    after, deadlines : mapping
+        Jobs that have ended before each one; clocks from the start, of those that have any.
+    """
 
     part: Part
     part_name: str
     machine: Machine
     sizes: Mapping[str, int]
     windows: tuple[int, ...] | None
-    fabric: Mapping[str, Any] | None             # of the dataflow core, if there is one
-    products: Mapping[str, tuple[Product, int]]  # and the byte from which on its words lie
-    kernels: Mapping[str, tuple[Program, Grid]]
-    threads: Mapping[str, "Threads"]              # of the dataflow core
-    after: Mapping[str, tuple[str, ...]]         # of every job, in their order
-    results: Mapping[str, Mapping[int, str]]     # of kernels: buffers that are a product's result
-    sources: Mapping[str, Path | None]           # of kernels: the file's folder; None: installed
+    fabric: Mapping[str, Any] | None
+    forms: Mapping[str, tuple[Form, ...]]
+    after: Mapping[str, tuple[str, ...]]
+    deadlines: Mapping[str, int]
 
     @property
     def period(self) -> int:
@@ -163,6 +203,23 @@ class TiledFile:
     @property
     def tiles(self) -> tuple[str, ...]:
         return TILES if self.fabric else TILES[:2]
+
+    @functools.cached_property
+    def products(self) -> dict[str, tuple[Product, int]]:
+        return {name: form.product for name, (form, *_) in self.forms.items() if form.product}
+
+    @functools.cached_property
+    def kernels(self) -> dict[str, tuple[Program, Grid]]:
+        return {name: form.kernel for name, (form, *_) in self.forms.items() if form.kernel}
+
+    @functools.cached_property
+    def threads(self) -> dict[str, Threads]:
+        return {name: form.threads for name, (form, *_) in self.forms.items() if form.threads}
+
+    def chosen(self, forms: Mapping[str, int], after: Mapping[str, tuple[str, ...]]) -> "TiledFile":
+        """The system whose jobs have these of their forms, in the order of ``after``."""
+        return replace(self, forms={name: (self.forms[name][forms[name]],) for name in after},
+                       after=after)
 
 
 @dataclass(frozen=True)
@@ -209,50 +266,70 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
     reader.at(["size"], array_device, **{name: sizes[name] for name in _DEVICE})
     reader.at(["size"], DramMemory, **{name: sizes[name] for name in _MEMORY})
     listed = reader.tables(["job"], tables.get("job"))
-    fabric = _fabric(reader, tables, any(isinstance(entry, dict) and "dataflow" in entry
-                                         for entry in listed))
+    fabric = _fabric(reader, tables, any(map(_has_threads, listed)))
     tiles = TILES if fabric else TILES[:2]
     windows = tables.get("windows")
     if windows is not None and not (isinstance(windows, list) and len(windows) == len(tiles)
                                     and all(type(window) is int for window in windows)):
         raise reader.refuse(["windows"], f"{len(tiles)} whole numbers, of {', '.join(tiles)}",
                             windows)
-    products: dict[str, tuple[Product, int]] = {}
-    kernels: dict[str, tuple[Program, Grid]] = {}
-    threads: dict[str, Threads] = {}
+    forms: dict[str, tuple[Form, ...]] = {}
     after: dict[str, tuple[str, ...]] = {}
-    results: dict[str, dict[int, str]] = {}
-    sources: dict[str, Path | None] = {}
+    deadlines: dict[str, int] = {}
     for number, entry in enumerate(listed):
         path = ["job", number]
-        table = reader.table(path, entry, ("name", "after", *(
-            name for kind in _KINDS for name in kind)))
+        table = reader.table(path, entry, (*_ANY, *(name for kind in _KINDS for name in kind)))
         name = reader.text([*path, "name"], table)
         if name in after:
             raise reader.refuse([*path, "name"], "a name of its own", name)
         if "." in name:  # as in a.x, array x of job a
             raise reader.refuse([*path, "name"], "a name without a point", name)
-        kinds = [kind for kind in _KINDS if kind[0] in table]
-        if len(kinds) != 1:
-            raise reader.refuse(path, "a table with one of product, kernel and dataflow", table)
-        reader.table(path, entry, ("name", "after", *kinds[0]))
         after[name] = tuple(_texts(reader, [*path, "after"], table))
-        if "product" in table:
-            extents = _numbers(reader, [*path, "product"], table, (3,))
-            products[name] = (reader.at([*path, "product"], _product, name, extents),
-                              _address(reader, path, table))
-        elif "dataflow" in table:
-            threads[name] = _threads(reader, path, table, fabric or FABRIC, folder)
-        else:
-            file = reader.text([*path, "kernel"], table)
-            own = file.endswith(".sas")
-            program = load_program(str(folder / file) if own else file)
-            sources[name] = (folder / file).parent if own else None
-            extents = _numbers(reader, [*path, "grid"], table, (1, 2))
-            kernels[name] = program, reader.at([*path, "grid"], _grid, extents, machine)
-            results[name] = _results(reader, [*path, "buffers"], table, program)
+        if "deadline" in table:
+            deadlines[name] = reader.number([*path, "deadline"], table)
+        one = functools.partial(_form, reader, name=name, machine=machine,
+                                fabric=fabric or FABRIC, folder=folder)
+        others = (reader.tables([*path, "or"], table["or"]) if "or" in table else [])
+        forms[name] = (one(path, table, also=_ANY), *(
+            one([*path, "or", other], form) for other, form in enumerate(others)))
+    for name, ways in forms.items():
+        for source in {source for form in ways for source in form.results.values()}:
+            if len(forms.get(source.partition(".")[0], ())) > 1:
+                raise ValueError(f"a buffer of {name} is the result of {source}: a job of several "
+                                 "forms has its results in several places")
     return TiledFile(part, part_name, machine, sizes, None if windows is None else tuple(windows),
-                     fabric, products, kernels, threads, after, results, sources)
+                     fabric, forms, after, deadlines)
+
+
+def _form(reader: Reader, path: list, entry: object, *, name: str, machine: Machine,
+          fabric: Mapping[str, Any], folder: Path, also: tuple[str, ...] = ()) -> Form:
+    """A form of a job; its table may have these names, too."""
+    table = reader.table(path, entry, (*also, *(name for kind in _KINDS for name in kind)))
+    kinds = [kind for kind in _KINDS if kind[0] in table]
+    if len(kinds) != 1:
+        raise reader.refuse(path, "a table with one of product, kernel and dataflow", table)
+    reader.table(path, entry, (*also, *kinds[0]))
+    if "product" in table:
+        extents = _numbers(reader, [*path, "product"], table, (3,))
+        return Form(product=(reader.at([*path, "product"], _product, name, extents),
+                             _address(reader, path, table)))
+    if "dataflow" in table:
+        return Form(threads=_threads(reader, path, table, fabric, folder))
+    file = reader.text([*path, "kernel"], table)
+    own = file.endswith(".sas")
+    program = load_program(str(folder / file) if own else file)
+    extents = _numbers(reader, [*path, "grid"], table, (1, 2))
+    return Form(kernel=(program, reader.at([*path, "grid"], _grid, extents, machine)),
+                results=_results(reader, [*path, "buffers"], table, program),
+                source=(folder / file).parent if own else None)
+
+
+def _has_threads(entry: object) -> bool:
+    """Whether a job may run on the dataflow core."""
+    if not isinstance(entry, dict):
+        return False
+    others = entry.get("or")
+    return "dataflow" in entry or (isinstance(others, list) and any(map(_has_threads, others)))
 
 
 def _fabric(reader: Reader, tables: Mapping, needed: bool) -> Mapping[str, Any] | None:
@@ -365,82 +442,155 @@ def planned(file: TiledFile, operands: Callable[[tuple[int, int]], NDArray[np.in
     `ValueError` for jobs that cannot be composed (`golden.system.tiled.composed`), and for windows
     that are too short; `NotCovered` and `WcetError` for a job without a bound.
     """
-    period, sizes, part = file.period, file.sizes, file.part
-    longest = {"simd": max(map(_longest, file.kernels.values(), repeat(part)), default=0),
-               "systolic": max(tile_issue_delay(part=part, bursts=sizes["bursts"], write=write)
-                               for write in (0, 1)) if file.products else 0,
-               "dataflow": longest_line(part) if file.threads else 0}
-    for tile, window in zip(file.tiles, file.windows or (), strict=False):
-        least = least_window(part=part, longest=max(1, longest[tile]))
-        if window < least:
-            raise ValueError(f"the window of {tile} must be at least {least} clocks for a request "
-                             f"of {longest[tile]} and a refresh, not {window}")
-    others = {tile: tuple(longest[other] for other in file.tiles if other != tile)
-              for tile in file.tiles}
-    wait = {tile: request_wait(part, others=others[tile], period=period) for tile in file.tiles}
-    memory = array_memory(part, **{name: sizes[name] for name in ("size", "bursts", "slots")},
-                          others=others["systolic"], period=period)
-    device = array_device(**{name: sizes[name] for name in _DEVICE})
-    made = operands or (lambda shape: np.zeros(shape, np.int8))
-    places: dict[str, int] = {}
-    jobs: dict[str, Job] = {}
-    products: dict[str, ArrayProgram] = {}
-    kernels: dict[str, Program] = {}
-    for name, (product, address) in file.products.items():
-        products[name] = plan = product_program(
-            name, made((product.m, product.k)), made((product.k, product.n)), device=device,
-            memory=memory)
-        words = address // WORD_BYTES
-        places[name] = address + plan.places[0].result * device.size
-        jobs[name] = Job(name, "systolic", array_cycles(plan.commands, device, memory),
-                         file.after[name], (range(words, words + plan.memory.size
-                                                  // WORD_BYTES),))
-    for name, job in file.threads.items():
-        places |= {f"{name}.{array}": job.address + base * WORD_BYTES
-                   for array, (base, _) in job.layout.buffers.items()}
-        jobs[name] = _bounded_threads(name, job, file, longest)
-    start = kernel_start(compute_ps=file.machine.compute_ps, part=part,
-                         others=len(file.tiles) - 1, period=period)
-    for name, (program, grid) in file.kernels.items():
-        for buffer, source in file.results[name].items():
-            if source not in places:
+    longest = dict.fromkeys(TILES, 0)
+    for form, *_ in file.forms.values():
+        longest[form.tile] = max(longest[form.tile], longest_request(form, file))
+    plan = Planner(file, longest, operands)
+    ordered = [plan.job(name, form) for name, (form, *_) in file.forms.items()]
+    ends = composed(ordered)
+    return Planned(tuple(Bounded(job, longest[job.tile], plan.wait[job.tile], ends[job.name])
+                         for job in ordered), plan.products, plan.kernels)
+
+
+def longest_request(form: Form, file: TiledFile) -> int:
+    """The longest request that a job makes, in clocks.
+
+    A kernel's is of its accesses, and its program. Raises as `planned` does.
+    """
+    part = file.part
+    if form.product:
+        return max(tile_issue_delay(part=part, bursts=file.sizes["bursts"], write=write)
+                   for write in (0, 1))
+    if form.threads:
+        return longest_line(part)
+    assert form.kernel is not None
+    program, grid = form.kernel
+    delays = [cost.delay for cost in Analysis(program, _built(grid), part).costs.values()
+              if cost.resource == "dram"]
+    load = -(-len(program.instructions) * 8 // BURST_BYTES)
+    return max(tile_issue_delay(part=part, bursts=load, write=0), *delays)
+
+
+class Planner:
+    """Bounds of jobs where the longest request of each tile is known.
+
+    Parameters
+    ----------
+    longest : mapping
+        Of each tile, in clocks; 0: it has no jobs.
+    operands : callable or None
+        As for `planned`.
+
+    Attributes
+    ----------
+    wait : mapping
+        How long a request of each tile waits at most, in clocks.
+    products, kernels : mapping
+        What `Planned` has of the jobs that were planned.
+
+    Raises `ValueError` for a window that is too short.
+    """
+
+    def __init__(self, file: TiledFile, longest: Mapping[str, int],
+                 operands: Callable[[tuple[int, int]], NDArray[np.int8]] | None = None) -> None:
+        for tile, window in zip(file.tiles, file.windows or (), strict=False):
+            least = least_window(part=file.part, longest=max(1, longest[tile]))
+            if window < least:
+                raise ValueError(f"the window of {tile} must be at least {least} clocks for a "
+                                 f"request of {longest[tile]} and a refresh, not {window}")
+        self._file, self._longest = file, longest
+        others = {tile: tuple(longest[other] for other in file.tiles if other != tile)
+                  for tile in file.tiles}
+        self.wait = {tile: request_wait(file.part, others=others[tile], period=file.period)
+                     for tile in file.tiles}
+        self._memory = array_memory(
+            file.part, **{name: file.sizes[name] for name in ("size", "bursts", "slots")},
+            others=others["systolic"], period=file.period)
+        self._device = array_device(**{name: file.sizes[name] for name in _DEVICE})
+        self._start = kernel_start(compute_ps=file.machine.compute_ps, part=file.part,
+                                   others=len(file.tiles) - 1, period=file.period)
+        self._operands = operands or (lambda shape: np.zeros(shape, np.int8))
+        self.products: dict[str, ArrayProgram] = {}
+        self.kernels: dict[str, Program] = {}
+
+    def job(self, name: str, form: Form) -> Job:
+        """A job with its bound. Raises `ValueError` for words beyond the DRAM, and for a buffer
+        that is no result of a job before; `NotCovered` and `WcetError` where there is no bound."""
+        job = (self._product(name, *form.product) if form.product else
+               self._threads(name, form.threads) if form.threads else
+               self._kernel(name, form))
+        words = min(self._file.part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
+        end = max((used.stop for used in job.uses), default=0)
+        if end > words:
+            raise ValueError(f"what {name} uses must end within the DRAM's "
+                             f"{words * WORD_BYTES:,} bytes, not at {end * WORD_BYTES:,}")
+        return job
+
+    def _program(self, product: Product) -> ArrayProgram:
+        """A product's commands, made once: its operands may be random."""
+        if product.name not in self.products:
+            self.products[product.name] = product_program(
+                product.name, self._operands((product.m, product.k)),
+                self._operands((product.k, product.n)), device=self._device, memory=self._memory)
+        return self.products[product.name]
+
+    def _product(self, name: str, product: Product, address: int) -> Job:
+        plan = self._program(product)
+        first = address // WORD_BYTES
+        return Job(name, "systolic", array_cycles(plan.commands, self._device, self._memory),
+                   self._file.after[name], (range(first, first + plan.memory.size // WORD_BYTES),))
+
+    def _threads(self, name: str, job: Threads) -> Job:
+        """From the configuration's first word, one in each clock."""
+        file, longest = self._file, self._longest
+        assert file.fabric is not None
+        other, array = longest["simd"], longest["systolic"]
+        known = fabric_times(job.mapped, job.layout, threads=job.threads, part=file.part,
+                             others=(other, array), period=file.period, **file.fabric)
+        clocks = fabric_job(part=file.part, **known, other=other, array=array, period=file.period)
+        first = job.address // WORD_BYTES
+        return Job(name, "dataflow", len(configuration_of(job, file)) + clocks, file.after[name],
+                   (range(first, first + job.span),))
+
+    def _kernel(self, name: str, form: Form) -> Job:
+        assert form.kernel is not None
+        file, (program, grid) = self._file, form.kernel
+        for buffer, source in form.results.items():
+            place = self._place(source)
+            if place is None:
                 raise ValueError(f"buffer {buffer} of {name} must be the result of a job "
-                                 f"({', '.join(places) or 'there is none'}), not of {source}")
+                                 f"({', '.join(self._sources()) or 'there is none'}), not of "
+                                 f"{source}")
             maker = source if source in file.after else source.rpartition(".")[0]
             if maker not in file.after[name]:
                 raise ValueError(f"buffer {buffer} of {name} is the result of {maker}: its after "
                                  f"must name {maker}")
             program = replace(program, buffers={**program.buffers, buffer: replace(
-                program.buffers[buffer], address=places[source])})
-        kernels[name] = program
-        cycles = Analysis(program, _built(grid), part, wait=wait["simd"]).wcet(
+                program.buffers[buffer], address=place)})
+        self.kernels[name] = program
+        cycles = Analysis(program, _built(grid), file.part, wait=self.wait["simd"]).wcet(
             Policy.ACCESS).cycles
-        clocks = start + -(-cycles * file.machine.compute_ps // part.tck_ps)
-        jobs[name] = Job(name, "simd", clocks, file.after[name], tuple(
+        clocks = self._start + -(-cycles * file.machine.compute_ps // file.part.tck_ps)
+        return Job(name, "simd", clocks, file.after[name], tuple(
             range(buffer.address // WORD_BYTES, buffer.end // WORD_BYTES)
             for buffer in program.buffers.values()))
-    ordered = [jobs[name] for name in file.after]
-    words = min(part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
-    for bounded in ordered:
-        end = max((used.stop for used in bounded.uses), default=0)
-        if end > words:
-            raise ValueError(f"what {bounded.name} uses must end within the DRAM's "
-                             f"{words * WORD_BYTES:,} bytes, not at {end * WORD_BYTES:,}")
-    ends = composed(ordered)
-    return Planned(tuple(Bounded(job, longest[job.tile], wait[job.tile], ends[job.name])
-                         for job in ordered), products, kernels)
 
+    def _sources(self) -> list[str]:
+        """What a kernel's buffer may be."""
+        return [*self._file.products, *(f"{name}.{array}" for name, job in
+                                        self._file.threads.items() for array in job.arrays)]
 
-def _bounded_threads(name: str, job: Threads, file: TiledFile, longest: Mapping[str, int]) -> Job:
-    """A kernel on the dataflow core, from its configuration's first word, one in each clock."""
-    assert file.fabric is not None
-    other, array = longest["simd"], longest["systolic"]
-    known = fabric_times(job.mapped, job.layout, threads=job.threads, part=file.part,
-                         others=(other, array), period=file.period, **file.fabric)
-    clocks = fabric_job(part=file.part, **known, other=other, array=array, period=file.period)
-    first = job.address // WORD_BYTES
-    return Job(name, "dataflow", len(configuration_of(job, file)) + clocks, file.after[name],
-               (range(first, first + job.span),))
+    def _place(self, source: str) -> int | None:
+        """The byte where a result begins; None: it is none."""
+        if source in self._file.products:
+            product, address = self._file.products[source]
+            return (address + self._program(product).places[0].result
+                    * self._file.sizes["size"])
+        name, _, array = source.partition(".")
+        if name in self._file.threads and array in self._file.threads[name].arrays:
+            job = self._file.threads[name]
+            return job.address + job.layout.buffers[array][0] * WORD_BYTES
+        return None
 
 
 def configuration_of(job: Threads, file: TiledFile) -> list[int]:
@@ -452,12 +602,3 @@ def configuration_of(job: Threads, file: TiledFile) -> list[int]:
 
 def _built(grid: Grid) -> Grid:
     return replace(grid, machine=as_built(grid.machine))
-
-
-def _longest(kernel: tuple[Program, Grid], part: Part) -> int:
-    """A kernel's longest request: of its accesses, and its program."""
-    program, grid = kernel
-    delays = [cost.delay for cost in Analysis(program, _built(grid), part).costs.values()
-              if cost.resource == "dram"]
-    load = -(-len(program.instructions) * 8 // BURST_BYTES)
-    return max(tile_issue_delay(part=part, bursts=load, write=0), *delays)

@@ -173,8 +173,9 @@ def _image(file: TiledFile, plan: Planned, rng: np.random.Generator
                 if buffer.address < held.stop and held.start < buffer.end:
                     raise UserError(f"buffer {number} of {name} has words of {other}'s operands")
         grid = file.kernels[name][1]
-        memory = load_memory(program, {}, file.sources[name])
-        if file.sources[name] is None and program.name in REFERENCES:
+        source = file.forms[name][0].source
+        memory = load_memory(program, {}, source)
+        if source is None and program.name in REFERENCES:
             fill(program.name, memory, grid, rng)
         for number, buffer in program.buffers.items():
             image.put(buffer.address, memory[number].astype("<u4").tobytes())

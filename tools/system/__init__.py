@@ -1,0 +1,1 @@
+"""Jobs on several tiles: which tile runs which, and in what order."""
