@@ -20,6 +20,7 @@ from cyclebound.golden.noc import end_to_end_read as bounds
 from cyclebound.hdl.noc.bank_writer import BankWriter
 from cyclebound.hdl.noc.dma_tx import DmaTx
 from cyclebound.hdl.noc.end_to_end_read import EndToEndRead
+from cyclebound.hdl.noc.shared_dram import SharedDram
 from cyclebound.hdl.sram.banked_memory import SramBank
 from cyclebound.sim import catalogue
 from cyclebound.sim.run.job import Job, run_job, simulate
@@ -457,3 +458,28 @@ def test_a_queue_that_is_deeper_than_allowed_is_seen(tmp_path):
                                   test="alone"))
     assert not outcome.passed
     assert "bursts in the DMA's queue, 30 allowed" in outcome.reason
+
+
+class TooOldTooSoon(EndToEndRead):
+    """Its reorder core lets the oldest request be overtaken once less than it says."""
+
+    @functools.cached_property
+    def parts(self):
+        return {**super().parts,
+                "dram": SharedDram(**self._shared, cap=self.cap - 1, part=self.part)}
+
+
+@pytest.mark.thorough
+@pytest.mark.cosim
+def test_the_search_finds_a_planted_fault(tmp_path):
+    """With a write that goes first one departure too soon, fewer bursts follow each other: up to 79
+    cycles more, of 2,719."""
+    block = dataclasses.replace(catalogue.load().find("noc.end_to_end_read"),
+                                component=TooOldTooSoon)
+    outcome = simulate(block, Job("noc.end_to_end_read", "paper", "search", 1, str(tmp_path),
+                                  test="two_masters"))
+    assert outcome.passed, outcome.reason
+    allowed = bounds.read_data(competitors=2, nbytes=4096, cap=9, part=PART)
+    data = [group for group in outcome.groups if group.what == "data"]
+    above = sum(group.count for group in data if group.latency > allowed)
+    assert above
