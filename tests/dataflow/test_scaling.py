@@ -12,6 +12,7 @@ from cyclebound.tools.dataflow.scaling import (
     main,
     read_scaling,
     run,
+    shared_by_cores,
     table_of_scaling,
     write_scaling,
 )
@@ -25,6 +26,11 @@ def test_a_kernel_takes_less_on_two_cores():
     assert two.cycles < one.cycles
     assert one.read == two.read == 24  # each line of x, y and z once
     assert one.written == two.written == 8
+
+
+def test_words_that_several_cores_store_are_named():
+    assert shared_by_cores("bfs_kernel2", 15) == ["over[0]: cores 0 and 14"]
+    assert shared_by_cores("bfs_kernel2", 1) == shared_by_cores("saxpy", 15) == []
 
 
 def test_wrong_memory_is_an_error(monkeypatch):
@@ -53,8 +59,8 @@ def test_lines_differ_without_colour_and_show_the_speed_ups():
     lines = {line.get_label(): line for line in axes.lines}
     assert list(lines) == [*runs, "cores"]
     assert len({line.get_marker() for line in lines.values()}) == len(lines)
-    assert list(lines["fan1"].get_xdata()) == [1, 2, 4, 8, 15]
-    assert lines["fan1"].get_ydata()[-1] == 4250 / 2362
+    assert list(lines["saxpy"].get_xdata()) == [1, 2, 4, 8, 15]
+    assert lines["saxpy"].get_ydata()[-1] == 14538 / 3996
     assert axes.get_xlabel() == "cores"
     assert "speed-up over 1 core" in axes.get_ylabel()
 
@@ -99,5 +105,5 @@ def test_the_page_has_the_table():
 
 @pytest.mark.thorough
 def test_a_row_of_the_file():
-    row = read_scaling(DOCS / "dataflow-scaling.csv")["fan1"][4]
-    assert run("fan1", 4) == row
+    row = read_scaling(DOCS / "dataflow-scaling.csv")["saxpy"][4]
+    assert run("saxpy", 4) == row

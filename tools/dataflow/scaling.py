@@ -2,10 +2,10 @@
 
     python -m cyclebound.tools.dataflow.scaling FILE [KERNEL ...]
 
-1,920 threads, shared out evenly, on the golden processor: cores of 5 x 5 units with 16 entries,
-Table 1's first and second level, and six channels of DDR4-3200AA x16 (`DramProcessor`). Writes a
-line of CSV for each kernel and number of cores: all parts added up. Memory must be the
-interpreter's afterwards.
+1,920 threads (359 of ``fan1``), all of which have work, shared out evenly, on the golden processor:
+cores of 5 x 5 units with 16 entries, Table 1's first and second level, and six channels of
+DDR4-3200AA x16 (`DramProcessor`). Writes a line of CSV for each kernel and number of cores: all
+parts added up. Memory must be the interpreter's afterwards.
 """
 
 import csv
@@ -21,10 +21,8 @@ from cyclebound.golden.dataflow.cache_policies import WRITE_BACK, CacheShape
 from cyclebound.golden.dataflow.channel import ChannelModel
 from cyclebound.golden.dataflow.channel_shape import ChannelShape
 from cyclebound.golden.dataflow.dram_processor import run_on_dram, words_of_lines
-from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE
+from cyclebound.golden.dataflow.grid import FIVE_BY_FIVE, Grid
 from cyclebound.golden.dataflow.interpret import interpret_all
-from cyclebound.golden.dataflow.kernel import Floats
-from cyclebound.golden.dataflow.kernel_constants import CONSTANTS
 from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.memory import with_spills
 from cyclebound.golden.dataflow.processor import ProcessorModel
@@ -32,10 +30,12 @@ from cyclebound.golden.dataflow.run import Layout
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.tools.dataflow.run import map_graphs
 from cyclebound.tools.dataflow.segments import compile_segments
+from cyclebound.tools.dataflow.workloads import workload
 
-__all__ = ["CORES", "ScaledRun", "read_scaling", "run", "table_of_scaling", "write_scaling"]
+__all__ = ["CORES", "ScaledRun", "read_scaling", "run", "shared_by_cores", "table_of_scaling",
+           "write_scaling"]
 
-THREADS, DEPTH, CHANNELS, PART = 1920, 16, 6, "ddr4-3200aa-x16"
+DEPTH, CHANNELS, PART = 16, 6, "ddr4-3200aa-x16"
 CORES = (1, 2, 4, 8, 15)
 _COMMON = {"line": 32, "misses": 4, "targets": 4, "address_width": 18, "policy": WRITE_BACK,
            "replacement": "lru"}
@@ -68,27 +68,40 @@ class ScaledRun:
     written: int
 
 
-def run(name: str, cores: int, *, threads: int = THREADS) -> ScaledRun:
-    """Run a kernel. Raises `ValueError` if memory is not that of the interpreter afterwards."""
-    kernel, rng = KERNELS[name], np.random.default_rng(1)
-    graphs = compile_segments(kernel, **CONSTANTS.get(name, {}))
-    arrays = {array: rng.standard_normal(threads).astype(np.float32).view(np.uint32)
-              if kernel.parameters[array] is Floats
-              else rng.integers(0, 2, threads).astype(np.uint32) for array in kernel.arrays}
-    after, _ = interpret_all(graphs, arrays, threads)
-    parts = map_graphs(graphs, FIVE_BY_FIVE, depth=DEPTH)
-    arrays = with_spills([array for part in parts for array in part.arrays], arrays, threads)
+def shared_by_cores(name: str, cores: int, *, threads: int | None = None) -> list[str]:
+    """The words that threads of different cores access, one of which stores: one for each array
+    and part of the kernel. What becomes of them may depend on which core is first."""
+    work = workload(name, threads)
+    share = -(-work.threads // cores)
+    found: list[tuple[str, int, int, int]] = []
+    interpret_all(compile_segments(work.kernel, **work.constants), work.arrays, work.threads,
+                  found, share)
+    return [f"{array}[{at}]: cores {one // share} and {other // share}"
+            for array, at, one, other in found]
+
+
+def run(name: str, cores: int, *, depth: int = DEPTH, channels: int = CHANNELS,
+        grid: Grid = FIVE_BY_FIVE, threads: int | None = None) -> ScaledRun:
+    """Run a kernel's `workload`. Raises `ValueError` if memory is not that of the interpreter
+    afterwards."""
+    work = workload(name, threads)
+    threads, kernel = work.threads, work.kernel
+    share = -(-threads // cores)
+    graphs = compile_segments(kernel, **work.constants)
+    after, _ = interpret_all(graphs, work.arrays, threads)
+    parts = map_graphs(graphs, grid, depth=depth)
+    arrays = with_spills([array for part in parts for array in part.arrays], work.arrays, threads)
     layout = Layout.of(arrays)
     words = layout.words(arrays)
-    processor = ProcessorModel(FIVE_BY_FIVE, cores=cores, depth=DEPTH, shape=L1, shared=L2,
-                               channels=CHANNELS)
-    channels = [ChannelModel(part_named(PART), shape=ChannelShape(
-        line=L2.line, address_width=L2.address_width)) for _ in range(CHANNELS)]
-    for channel in channels:
-        channel.load(words)
-    cycles = sum(run_on_dram(processor, channels, part, layout, threads=threads,
-                             share=-(-threads // cores)) for part in parts)
-    found = layout.arrays(words_of_lines(channels, len(words), L2))
+    processor = ProcessorModel(grid, cores=cores, depth=depth, shape=L1, shared=L2,
+                               channels=channels)
+    drams = [ChannelModel(part_named(PART), shape=ChannelShape(
+        line=L2.line, address_width=L2.address_width)) for _ in range(channels)]
+    for dram in drams:
+        dram.load(words)
+    cycles = sum(run_on_dram(processor, drams, part, layout, threads=threads,
+                             share=share) for part in parts)
+    found = layout.arrays(words_of_lines(drams, len(words), L2))
     for array in kernel.arrays:
         if not np.array_equal(found[array], after[array]):
             raise ValueError(f"{name}, cores {cores}: {array} is not the interpreter's")
@@ -155,6 +168,10 @@ def main(arguments: list[str]) -> int:
     if unknown := [name for name in names if name not in KERNELS]:
         print(f"no kernel {unknown[0]!r}; known are {', '.join(KERNELS)}", file=sys.stderr)
         return 2
+    for name in names or KERNELS:
+        for shared in shared_by_cores(name, CORES[-1]):
+            print(f"{name}, {CORES[-1]} cores: shared, and stored: {shared}; what becomes of it "
+                  "may depend on which is first", file=sys.stderr)
     jobs = [(name, cores) for name in names or KERNELS for cores in CORES]
     with ProcessPoolExecutor(2) as pool:
         write_scaling(Path(path), pool.map(run, *zip(*jobs, strict=True)))
