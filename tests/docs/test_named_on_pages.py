@@ -94,6 +94,7 @@ def wrong_names(command, given):
     return ", ".join(found)
 
 
+@pytest.mark.each_commit  # one or two CPU-s each, and a page changes often
 @pytest.mark.parametrize("name", PAGES)
 def test_calls_on_a_page(name):
     assert not [(words, problem) for words in calls(Page(name).text) if (problem := wrong(words))]

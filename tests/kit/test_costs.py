@@ -21,7 +21,7 @@ def test_what_is_listed_exists():
 
 def test_a_table_keeps_what_is_dear_and_was_not_measured_now(tmp_path):
     table = tmp_path / "costs.csv"
-    costs.write(table, {"a": 1.1, "b": 0.9, "c": 9.0}, {"b": 3.0, "d": 4.0})
+    costs.write(table, {"a": 1.1, "b": 0.5, "c": 9.0}, {"b": 3.0, "d": 4.0})
     assert costs.read(table) == {"a": 1.1, "c": 9.0, "d": 4.0}
 
 
