@@ -171,9 +171,12 @@ class CacheBank(wiring.Component):
             *(way.eq(Array(order[n] for order in orders)[group]) for n, way in enumerate(own)),
         ]
         may_go = _lowest(Cat(~kept_ways.bit_select(way, 1) for way in own))
-        match, idle = _number(matches, misses), _number(_lowest(~busy), misses)
-        hit, chosen = _number(hits, ways), Signal(range(ways))
-        m.d.comb += chosen.eq(_any(Mux(may_go[n], way, 0) for n, way in enumerate(own)))
+        # signals of their own: an expression is hardware anew wherever it is written
+        match, idle = Signal(range(misses)), Signal(range(misses))
+        hit, chosen = Signal(range(ways)), Signal(range(ways))
+        m.d.comb += [match.eq(_number(matches, misses)),
+                     idle.eq(_number(_lowest(~busy), misses)), hit.eq(_number(hits, ways)),
+                     chosen.eq(_any(Mux(may_go[n], way, 0) for n, way in enumerate(own)))]
         pending = matches.any()
         room = Array(count != shape.targets for count in noted)[match]
 
@@ -277,22 +280,29 @@ class CacheBank(wiring.Component):
                 writes.eq(there.bit_select(row, 1) & dirty.bit_select(row, 1)), fresh.eq(1),
                 written.eq(Array(held)[row]),
                 there.bit_select(row, 1).eq(0), dirty.bit_select(row, 1).eq(0),
-                Array(held)[row].eq(local),
             ]
+        # a condition each: an `Array` that is assigned to has as many cases for each of its rows
+        for number_of_row, line in enumerate(held):
+            with m.If(allocates & (row == number_of_row)):
+                m.d.sync += line.eq(local)
         with m.If(self.accepts & through):
             m.d.sync += [writes.eq(1), written.eq(local),
                          mask.eq(words_of(access)), kept.as_value().eq(spread(access.data))]
 
         # Whose turn it is to be given up: a way that is used goes to the end, or one that is new.
-        used = Mux(allocates, chosen, Mux(pending, Array(place)[match], hit))
-        moves = allocates if shape.replacement != LRU else (
-            allocates | (self.accepts & (pending | hits.any())))
-        seen = [Cat(way == used for way in own[:n + 1]).any() for n in range(ways)]
+        used, moves = Signal(range(ways)), Signal()
+        after = [Signal(range(ways), name=f"after_{n}") for n in range(ways)]
+        m.d.comb += [
+            used.eq(Mux(allocates, chosen, Mux(pending, Array(place)[match], hit))),
+            moves.eq(allocates if shape.replacement != LRU else (
+                allocates | (self.accepts & (pending | hits.any())))),
+            *(after[n].eq(Mux(Cat(way == used for way in own[:n + 1]).any(), own[n + 1], own[n]))
+              for n in range(ways - 1)),
+            after[-1].eq(used),
+        ]
         for s, order in enumerate(orders):
             with m.If(moves & (group == s)):
-                m.d.sync += [order[n].eq(Mux(seen[n], own[n + 1], own[n]))
-                             for n in range(ways - 1)]
-                m.d.sync += order[-1].eq(used)
+                m.d.sync += [one.eq(other) for one, other in zip(order, after, strict=True)]
 
         m.d.comb += self.flushed.eq(self.flush & (walked == rows) & ~writes)
         if self.whole:
