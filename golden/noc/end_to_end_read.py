@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclebound.golden.bound import NotCovered, Range, bound, check_count
-from cyclebound.golden.dram.page_bounds import refresh_delay
+from cyclebound.golden.dram.page_bounds import refresh_delay, row_change
+from cyclebound.golden.dram.reorder_bounds import residence
 from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.noc.bounds import Opened
 from cyclebound.golden.noc.composition import Path
@@ -26,7 +27,6 @@ from cyclebound.golden.noc.end_to_end import (
 )
 from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
 from cyclebound.golden.noc.packet import PAYLOAD_FLITS
-from cyclebound.golden.noc.shared_dram import decided_reads
 
 if TYPE_CHECKING:  # imported by what uses it: who loads a block's page needs none
     import numpy as np
@@ -40,6 +40,7 @@ _KEPT = 2       # from a burst's last beat until its first word is on offer to t
 _HEADER = 2     # from a packet's last word to its header on offer
 _RECEIVED = 3   # from a packet's last flit until its first word comes out of the receiver
 _PAIRED = 2     # from there until two words of a flit, one word of the bank, ask for the bank
+_QUEUE = 8      # places in the reorder core
 
 
 def path_of(*, delta: int, window: int, period: int, quarters: int,
@@ -61,6 +62,13 @@ def _ddr(number: int, quarters: int) -> int:
 
 
 # DDR3
+
+def _read_change(part: Part) -> int:
+    """From a read to the next read or write, of another row of the same bank, at most."""
+    opened = max(part.nRTP, part.nRAS - part.nRCD, part.nCCD_S,
+                 part.nCAS + part.nBURST + max(2, 1 + part.nWPRE) - part.nCWD)
+    return max(opened + part.nRP + part.nRCD, part.nRC, part.nRRD_S)
+
 
 def _alone(bursts: int, phase: int, met: int | None, part: Part, *, row: str = "other"
            ) -> list[int]:
@@ -92,11 +100,20 @@ def _alone(bursts: int, phase: int, met: int | None, part: Part, *, row: str = "
     return pins
 
 
-def _among(bursts: int, competitors: int, cap: int, part: Part) -> Iterator[list[int]]:
-    """When each burst is on the pins, in cycles after the descriptor's, among other masters: all
-    courses of which one may be the longest."""
-    for course in decided_reads(bursts, masters=competitors, cap=cap, part=part):
-        yield [_ASKED - GRANTED + cycles + 1 for cycles in course]
+def _among(bursts: int, competitors: int, cap: int, part: Part) -> list[int]:
+    """When each burst is on the pins, in cycles after the descriptor's, among other masters."""
+    change, rest = row_change(part), _read_change(part)
+    slowest, stays = max(change, rest), residence(entries=_QUEUE, cap=cap)
+    pins = []
+    for number in range(bursts):
+        issues = (number + 1) * competitors + stays + 2
+        cycles = slowest * issues - number * (slowest - rest)
+        between = slowest - (part.nCWD + part.nBURST + part.nWR + part.nRP + part.nRCD)
+        refreshes = 0
+        while refreshes * part.nREFI <= cycles + refreshes * refresh_delay(part) + between:
+            refreshes += 1
+        pins.append(_ASKED - GRANTED + cycles + refreshes * refresh_delay(part) + 1)
+    return pins
 
 
 def _pins(bursts: int, competitors: int, cap: int, part: Part,
@@ -108,7 +125,7 @@ def _pins(bursts: int, competitors: int, cap: int, part: Part,
     """
     for phase in range(4):
         if competitors > 1:
-            yield from ((phase, pins) for pins in _among(bursts, competitors, cap, part))
+            yield phase, _among(bursts, competitors, cap, part)
             continue
         courses = [_alone(bursts, phase, met, part) for met in range(bursts)]
         courses += [_alone(bursts, phase, met, part, row=row) for row in rows
@@ -126,17 +143,16 @@ def _bursts(nbytes: int) -> int:
 
 
 @bound(formula="N_trans = 1: 7 + nRP + nRCD + max(nRTP, nRAS - nRCD) + nRP + nRFC + nRCD + "
-               "(N - 2) nCCD + nCAS + nBURST; else max over when refreshes fall due of the last "
-               "read's decision (`shared_dram.decided_reads`) + nCAS + nBURST",
-       source="this project, from memory-composition, IV.C.3",
+               "(N - 2) nCCD + nCAS + nBURST; else (N N_trans + cap + n + 1) t_conflict - "
+               "(N - 1) (t_conflict - t_read) + nCAS + nBURST + r nRFC",
+       source="this project, from memory-composition, IV.D",
        environment="the DMA is idle before; every other master of the DRAM asks in each cycle, and "
                    "writes another row of the same bank every time")
 def read_data(*, competitors: Competitors, nbytes: int, cap: int, part: Part | str) -> int:
     """From a read's descriptor to the last beat of its last burst on DDR3's bus, both included.
 
     In DDR cycles (a and b of Example 2). Raises `NotCovered` with others where the reorder core has
-    no age cap, and for a part whose refreshes are closer than a request takes, or of which two may
-    fall into a read with DDR3 for itself.
+    no age cap, and for a part of which two refreshes may fall into a read with DDR3 for itself.
 
     Derivation: the first burst is on offer to the front end a cycle after the descriptor, to the
     page controller 4 later, and its first command on the pins 2 after that. Alone, DDR3 has been
@@ -147,8 +163,14 @@ def read_data(*, competitors: Competitors, nbytes: int, cap: int, part: Part | s
     read it waits until the row may be closed, nRAS after its activate, and then takes nRP + nRFC +
     nRCD. After a later burst it waits no longer, and delays fewer.
 
-    With others, the bursts are all on offer from the first on: `departures` and `decided_reads` of
-    `golden.noc.shared_dram` say in which order they leave the reorder core, and how late.
+    With others, the N bursts are all on offer from the first on. Of the missed grant, the turns and
+    the queue `golden.noc.end_to_end.total` says the same for writes; but a read may be overtaken
+    there by writes that come later, since the reorder core prefers the direction of what left
+    before (rule 4): it stays for as long as `residence` says, cap + n - 1 issues, its own included,
+    in place of n. Each issue takes t_conflict at most; t_read after each of the N - 1 own reads
+    before it, whether the next one finds that row open or another has to be opened. A refresh adds
+    nRFC to one of these, and r of them are due in W + r nRFC cycles if (r - 1) nREFI is at most
+    W + (r - 1) nRFC.
     """
     p, bursts = part_named(part), _bursts(nbytes)
     last = max(pins[-1] for _, pins in _pins(bursts, competitors, cap, p))

@@ -192,8 +192,6 @@ BLOCKS = (
                       max_cycles=50_000_000,
                       tests=("every_number_of_requesters", "every_number_of_rivals",
                              "anywhere_in_the_period")),
-            Testbench("search", "cyclebound.tb.noc.end_to_end_read_search", thorough=True,
-                      configurations=("paper",), max_cycles=50_000_000, searches=True),
         ),
         bounds=(
             BoundBinding("data", reads.read_data, probe=Probe(

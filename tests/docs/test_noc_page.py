@@ -1,6 +1,5 @@
 """The page about networks on chip: tables that formulas give are what the formulas say."""
 
-import itertools
 import json
 import re
 from fractions import Fraction
@@ -19,7 +18,6 @@ from cyclebound.golden.noc.composition_corrected import (
     packets_in_window,
     wait_for_packet,
 )
-from cyclebound.golden.noc.shared_dram import departures
 from cyclebound.golden.noc.units import NS
 from cyclebound.golden.noc.visible_timing import refreshed, visible
 from cyclebound.sim.run.job import Job, run_job
@@ -294,8 +292,6 @@ def test_the_sweep(tmp_path):
 
 READS = "| N_req | window, room for 2"
 RIVALS = "| N_trans | measured, DDR cycles"
-ROUNDS = "| N_trans | reads that leave together"
-LONGEST_READS = "| N_trans | starts tried"
 READ = {"nbytes": 4096, "delta": 5, "period": 1024, "quarters": 3, "cap": 9,
         "part": "ddr3-1600-module"}
 
@@ -318,17 +314,6 @@ def test_the_bounds_of_reads():
                                 packets=2, opened=1)
         assert numbers(most) == [bound]
         assert numbers(took)[0] <= bound
-    of = {name: READ[name] for name in ("nbytes", "cap", "part")}
-    for competitors, _, _, data, most, _, whole, all_ in PAGE.rows(LONGEST_READS):
-        assert numbers(most) == [read.read_data(competitors=int(competitors), **of)]
-        assert numbers(all_) == [read.read_total(**READ, requesters=1, window=512, packets=2,
-                                                 competitors=int(competitors), opened=1)]
-        assert numbers(data)[0] <= numbers(most)[0]
-        assert numbers(whole)[0] <= numbers(all_)[0]
-    for competitors, together, between in PAGE.rows(ROUNDS):
-        order = departures(32, masters=int(competitors), cap=9)
-        runs = [len(list(run)) for _, run in itertools.groupby(order)]
-        assert runs[:4] == [int(competitors) + 9, int(together), int(between), int(together)]
 
 
 @pytest.mark.thorough
@@ -344,17 +329,6 @@ def test_the_sweep_of_reads(tmp_path, configuration, column):
     if configuration == "paper":
         for competitors, took, _ in PAGE.rows(RIVALS):
             assert numbers(took) == [kept[1, int(competitors)]]
-
-
-@pytest.mark.thorough
-@pytest.mark.cosim
-def test_the_search_for_reads(tmp_path):
-    outcome = run_job(Job("noc.end_to_end_read", "paper", "search", 1, str(tmp_path)))
-    assert outcome.passed, outcome.reason
-    found = re.findall(r"N_trans (\d+): (\d+) starts, the longest is (\d+) with (\d+) DDR cycles "
-                       r"of (\d+) until the data; from there \d+ places, the longest is (\d+) "
-                       r"with (\d+) of (\d+)", (tmp_path / "log.txt").read_text())
-    assert [[f"{int(cell):,}" for cell in row] for row in found] == PAGE.rows(LONGEST_READS)
 
 
 @pytest.mark.thorough
