@@ -71,7 +71,8 @@ def jobs_of_program(jobs: Sequence[int], *, others: int) -> int:
 
 
 @bound(formula="code + jobs", source="this project; SHMAC thesis, 2.3",
-       environment="each job takes no longer than its own bound, whatever the other tiles do")
+       environment="each job takes no longer than its own bound, whatever the other tiles do; no "
+                   "write to a register is refused")
 def program_of_jobs(*, code: Annotated[int, Range(1, says="cycles of the program with one round of "
                                                   "each loop that waits for a job, at most")],
                     jobs: Annotated[int, Range(1, says="cycles of all jobs from the stores that "

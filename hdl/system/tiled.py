@@ -80,7 +80,9 @@ class TiledSystem(wiring.Component):
         core, there is no ``dataflow_configuration``, and ``dataflow_start`` is an output.
     host_load, host_run, host_exited, host_status, host_busy
         ``load``, ``run``, ``exited``, ``status`` and ``busy`` of that host, if there is one. It
-        sees a thread outside of its array, and a refused line, as a fault; what it stops goes on.
+        sees as a fault: a thread outside of its array; a start without a word of a configuration
+        since the last one, which starts nothing; a refused line, after which the dataflow core is
+        not idle until reset. What it stops goes on.
     dataflow_idle : Out(1)
         No configuration was loaded, or all that its threads have stored is in DRAM.
     dataflow_cycles : Out(40)
@@ -112,9 +114,10 @@ class TiledSystem(wiring.Component):
         self.core = Core(**fabric, line=BURST_WORDS) if fabric else None
         cache = self.core and self.core.cache.shape
         self.lines = cache and LineMemory(id_width=cache.id_width, line_width=cache.line_width)
-        if host_words and not fabric:
-            raise ValueError("A core starts jobs of a dataflow core: host_words needs a fabric")
-        self.host = CoreHost(words=host_words) if host_words else None
+        if host_words is not None and not fabric:
+            raise ValueError("A core starts jobs of a dataflow core: there must be a fabric for "
+                             f"host_words {host_words!r}")
+        self.host = None if host_words is None else CoreHost(words=host_words)
         self.shared = SharedController(clients=3 if fabric else 2, part=part, windows=windows)
         self.machine, self.part = self.simd.machine, self.simd.part
         simd, shared = self.simd.signature.members, self.shared.signature.members
@@ -196,9 +199,16 @@ class TiledSystem(wiring.Component):
         m.submodules.host = host = self.host
         wiring.connect(m, host.word, self.core.configuration)
         wiring.connect(m, wiring.flipped(self.host_load), host.load)
+        configured, nothing = Signal(), Signal()  # since the last job; a job without
+        m.d.sync += nothing.eq(host.start & ~configured)
+        with m.If(host.start):
+            m.d.sync += configured.eq(0)
+        with m.Elif(host.word.valid & host.word.ready):
+            m.d.sync += configured.eq(1)
         m.d.comb += [
-            self.core.start.eq(host.start), self.dataflow_start.eq(host.start),
-            host.idle.eq(idle), host.fault.eq(self.dataflow_outside | (self.lines.fault != 0)),
+            self.dataflow_start.eq(host.start & configured),
+            self.core.start.eq(self.dataflow_start), host.idle.eq(idle),
+            host.fault.eq(self.dataflow_outside | (self.lines.fault != 0) | nothing),
             host.run.eq(self.host_run), self.host_exited.eq(host.exited),
             self.host_status.eq(host.status), self.host_busy.eq(host.busy),
         ]

@@ -35,6 +35,7 @@ PROGRAM = """
         lui   $s0, 0x100            # the registers, in tile (0, 1)
         ori   $s1, $0, {table}
         ori   $s2, $0, {jobs}
+        {early}
 job:    lw    $t0, 0($s1)
         addiu $s1, $s1, 4
 word:   lw    $t1, 0($s1)           # bound {words}
@@ -46,7 +47,7 @@ word:   lw    $t1, 0($s1)           # bound {words}
         sw    $t1, 0($s0)           # START
         {again}
 poll:   lw    $t1, 4($s0)           # bound 1: STATUS
-        andi  $t2, $t1, 1           # IDLE
+        andi  $t2, $t1, 3           # IDLE or FAULT: after a refused line it is never IDLE
         beq   $t2, $0, poll
         nop
         andi  $t1, $t1, 14          # FAULT, ABORTED, REFUSED
@@ -57,6 +58,25 @@ poll:   lw    $t1, 4($s0)           # bound 1: STATUS
 end:    sw    $t1, -508($0)         # EXIT
 after:  b     after
         nop
+"""
+# a job without a configuration, before all others; and another one after the first
+_EARLY = """
+        ori   $t1, $0, 1
+        sw    $t1, 0($s0)           # START
+early:  lw    $t1, 4($s0)           # bound 1: STATUS
+        andi  $t2, $t1, 3
+        beq   $t2, $0, early
+        nop
+        andi  $t1, $t1, 14
+        bne   $t1, $0, end
+        nop
+"""
+_LATE = """
+late:   lw    $t1, 4($s0)           # bound 1: STATUS
+        andi  $t1, $t1, 1
+        beq   $t1, $0, late
+        ori   $t1, $0, 1
+        sw    $t1, 0($s0)           # START
 """
 _OTHERS = 3  # instructions of the loop that polls, besides the read
 
@@ -73,7 +93,7 @@ class Took:
 class HostScene(TiledScene):
     """A program that starts two gathers, the second one over the first one's result."""
 
-    def __init__(self, bench: Bench, threads: int, again: str = "") -> None:
+    def __init__(self, bench: Bench, threads: int, again: str = "", early: str = "") -> None:
         super().__init__(bench)
         rng = np.random.default_rng(bench.rng.getrandbits(32))
         self.arrays = {name: rng.integers(0, 1 << 32, threads, dtype=np.uint32)
@@ -97,7 +117,7 @@ class HostScene(TiledScene):
         self.bounds = [fabric_job(part=part, **known) for known in self.known]
         most = max(map(len, self.configurations))
         code = assembled(PROGRAM.format(table=_TABLE, jobs=len(self.layouts), words=most,
-                                        again=again), origin=entry_of(*CORE))
+                                        again=again, early=early), origin=entry_of(*CORE))
         boot = {4 * place: word for place, word in enumerate(boot_stub(*CORE))}
         found = wcet(Code({**boot, **code.words}, code.symbols, code.facts), 0, host_waits(),
                      stops=[code.symbols["after"]], from_reset=True)
@@ -107,7 +127,7 @@ class HostScene(TiledScene):
         self.ram = {**code.words, **{_TABLE + 4 * place: word
                                      for place, word in enumerate(table)}}
 
-    async def begin(self) -> None:
+    async def begin(self, maps: bool = True) -> None:
         """From reset: the arrays in DRAM, the buffer mapped, and the program in the core's RAM."""
         bench = self.bench
         await bench.reset()
@@ -116,7 +136,8 @@ class HostScene(TiledScene):
         self.size = len(content)
         self.put(_ARRAYS, content + bytes(-len(content) % BURST_BYTES))
         await self.send()
-        await self.map_core(-(-self.size // BURST_BYTES) * BURST_BYTES // 4, _ARRAYS)
+        if maps:
+            await self.map_core(-(-self.size // BURST_BYTES) * BURST_BYTES // 4, _ARRAYS)
         loads = [bench.inputs.pack({"host_load.valid": 1, **packet_said(
             "host_load.payload", RequestPacket(write=True, target=CORE, address=address,
                                                strobes=15, data=word))})
@@ -192,9 +213,32 @@ async def a_second_start(bench: Bench) -> None:
 
 
 @testbench
+async def a_start_without_a_configuration(bench: Bench) -> None:
+    """Before the first job, and after one: the program sees a fault, and nothing is started."""
+    bench.forget()
+    for again, early, done in (("", _EARLY, ()), (_LATE, "", ("z",))):
+        scene = HostScene(bench, 21, again, early)
+        await scene.begin()
+        took = await scene.run_program(1 << 17)
+        bench.compare(took.status, 1 << Status.FAULT, "the program's status")
+        scene.wanted = {name: scene.wanted[name] if name in done else scene.arrays[name]
+                        for name in scene.arrays}
+        scene.check()
+
+
+@testbench
+async def a_line_that_is_refused(bench: Bench) -> None:
+    """The core's buffer is not mapped: the program sees a fault."""
+    bench.forget()
+    scene = HostScene(bench, 20)
+    await scene.begin(maps=False)
+    took = await scene.run_program(1 << 16)
+    bench.compare(took.status, 1 << Status.FAULT, "the program's status")
+
+
+@testbench
 async def outside_of_an_array(bench: Bench) -> None:
-    """A thread names a word outside of its array: the program sees a fault when the job has
-    ended."""
+    """A thread names a word outside of its array: the program sees a fault."""
     bench.forget()
     scene = HostScene(bench, 20)
     scene.arrays["index"][7] = 20

@@ -60,7 +60,8 @@ class JobTile:
 
 
 def assembly(jobs, words, again=""):
-    return assembled(PROGRAM.format(table=TABLE, jobs=jobs, words=words, again=again),
+    return assembled(PROGRAM.format(table=TABLE, jobs=jobs, words=words, again=again,
+                                    early=""),
                      origin=entry_of(*CORE))
 
 
@@ -125,8 +126,8 @@ def test_what_the_bound_of_a_job_is_made_of():
 
 @unit
 def test_a_core_without_a_dataflow_core_is_refused():
-    with pytest.raises(ValueError, match=r"^A core starts jobs of a dataflow core: host_words "
-                                         r"needs a fabric$"):
+    with pytest.raises(ValueError, match=r"^A core starts jobs of a dataflow core: there must "
+                                         r"be a fabric for host_words 2048$"):
         TiledSystem(machine="small", part="ddr4-3200aa-x16", host_words=2048)
 
 

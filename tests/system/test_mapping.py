@@ -112,6 +112,12 @@ def test_a_circle_is_named():
         mapped({"a": [Job("a", "simd", 1, ("b",))], "b": [Job("b", "systolic", 1, ("a",))]})
 
 
+ENDLESS = """.data
+0 0 64 4
+.text
+again:
+j again
+"""
 FILE = """part = "ddr4-3200aa-x16"
 size = 4
 
@@ -173,6 +179,7 @@ def test_what_was_found_is_a_system(call, tmp_path):
     (('after = ["add"]', 'after = ["add"]\ndeadline = 10'), 1,
      "no mapping keeps all deadlines; where the greatest excess is least, second has ended by"),
     (('after = ["add"]', 'after = ["add"]\ndeadline = "soon"'), 2, "job.3.deadline must be"),
+    (('after = ["add"]', 'after = ["add"]\ndeadline = 0'), 2, "job.3.deadline must be at least 1"),
     (('after = ["add"]', 'after = ["second"]'), 2, "wait for each other in a circle: second"),
     (('after = ["add"]', 'after = ["none"]'), 2, "second comes after none, which is no job"),
     (("size = 4", "size = 4\nwindows = [740, 740, 20]"), 2, "the window of dataflow must be at"),
@@ -185,6 +192,20 @@ def test_what_a_file_must_be(call, tmp_path, change, status, says):
     (tmp_path / "mine.toml").write_text(FILE.replace(*change))
     said = call("system", "map", "mine.toml")
     assert (said.returncode, says in said.stderr.replace("\n", " ")) == (status, True), said.stderr
+
+
+def test_a_form_without_a_bound_is_left_out(call, tmp_path):
+    """And where no other is left, it says why."""
+    (tmp_path / "endless.sas").write_text(ENDLESS)
+    for endless, status in (('or = [{kernel = "endless.sas", grid = [64]}, ', 0), (None, 2)):
+        text = FILE.replace("or = [", endless) if endless else FILE.replace(
+            'dataflow = "vector_add"\nthreads = 16\naddress = 0x200000\nor = [{kernel = '
+            '"vector_add", grid = [640]}, {kernel = "vector_add", grid = [64]}]',
+            'kernel = "endless.sas"\ngrid = [64]')
+        (tmp_path / "mine.toml").write_text(text)
+        said = call("system", "map", "mine.toml")
+        assert said.returncode == status, said.stderr
+        assert ("no sicj leaves it" in said.stderr.replace("\n", " ")) == bool(status)
 
 
 @pytest.mark.parametrize(("option", "says"), [

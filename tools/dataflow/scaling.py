@@ -2,10 +2,10 @@
 
     python -m cyclebound.tools.dataflow.scaling FILE [KERNEL ...]
 
-1,920 threads (359 of ``fan1``), all of which have work, shared out evenly, on the golden processor:
-cores of 5 x 5 units with 16 entries, Table 1's first and second level, and six channels of
-DDR4-3200AA x16 (`DramProcessor`). Writes a line of CSV for each kernel and number of cores: all
-parts added up. Memory must be the interpreter's afterwards.
+1,920 threads (359 of ``fan1``), all of which have work, but 969 of ``bfs_kernel2``, shared out
+evenly, on the golden processor: cores of 5 x 5 units with 16 entries, Table 1's first and second
+level, and six channels of DDR4-3200AA x16 (`DramProcessor`). Writes a line of CSV for each kernel
+and number of cores: all parts added up. Memory must be the interpreter's afterwards.
 """
 
 import csv

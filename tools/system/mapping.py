@@ -102,14 +102,15 @@ def _late(forms: Mapping[str, Sequence[Job]], deadlines: Mapping[str, int], seco
         program.model.add(program.ends[name] - deadline <= late)
     program.model.minimize(late)
     best = program.solved(seconds, seed)
-    if best is None:
-        return NoMapping("no mapping keeps all deadlines")
+    if best is None:  # not even that was found in time
+        return NoMapping("no mapping keeps all deadlines", program.horizon)
     over = {name: best.ends[name] - deadline for name, deadline in deadlines.items()
             if best.ends[name] > deadline}
     best_ends = ", ".join(f"{name} has ended by {best.ends[name]:,} and not by {deadlines[name]:,}"
                           for name in over)
-    return NoMapping(f"no mapping keeps all deadlines; where the greatest excess is least, "
-                     f"{best_ends}", max(over.values(), default=0))
+    where = "the greatest excess is least" if best.optimal else "the least excess was found"
+    return NoMapping(f"no mapping keeps all deadlines; where {where}, {best_ends}",
+                     max(over.values(), default=0))
 
 
 class _Program:

@@ -287,6 +287,8 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
         after[name] = tuple(_texts(reader, [*path, "after"], table))
         if "deadline" in table:
             deadlines[name] = reader.number([*path, "deadline"], table)
+            if deadlines[name] < 1:
+                raise reader.refuse([*path, "deadline"], "at least 1", deadlines[name])
         one = functools.partial(_form, reader, name=name, machine=machine,
                                 fabric=fabric or FABRIC, folder=folder)
         others = (reader.tables([*path, "or"], table["or"]) if "or" in table else [])

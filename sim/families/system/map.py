@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, repeat
 from typing import Any
 
 from cyclebound.golden.bound import NotCovered
@@ -55,8 +55,7 @@ def map_jobs(file: TiledFile, *, seconds: float = 60.0, seed: int = 1,
     for one; `ValueError`, `NotCovered` and `WcetError` where no form of a job has a bound.
     """
     began = time.monotonic()
-    longest = {name: [longest_request(form, file) for form in forms]
-               for name, forms in file.forms.items()}
+    longest = {name: _requests(file, forms) for name, forms in file.forms.items()}
     sets = _sets(file, longest)
     best: Mapped | None = None
     wrong: list[ValueError | NotCovered | WcetError] = []
@@ -65,6 +64,9 @@ def map_jobs(file: TiledFile, *, seconds: float = 60.0, seed: int = 1,
     for number, allowed in enumerate(sets):
         tell("sets of longest requests", number, len(sets))
         left = (seconds - (time.monotonic() - began)) / (len(sets) - number)
+        if left <= 0 and best is not None:
+            optimal = False
+            break
         try:
             forms = _bounded(file, longest, allowed, known)
             found = mapped({name: list(ways.values()) for name, ways in forms.items()},
@@ -86,21 +88,40 @@ def map_jobs(file: TiledFile, *, seconds: float = 60.0, seed: int = 1,
     return MappedFile(chosen, planned(chosen), optimal, dict(best.chosen))
 
 
-def _sets(file: TiledFile, longest: dict[str, list[int]]) -> list[dict[str, int]]:
+def _requests(file: TiledFile, forms: tuple[Form, ...]) -> list[int | None]:
+    """The longest request of each form; None: it has no bound. Raises where none has one."""
+    found: list[int | None] = []
+    wrong: list[Exception] = []
+    for form in forms:
+        try:
+            found.append(longest_request(form, file))
+        except (ValueError, NotCovered, WcetError) as error:
+            found.append(None)
+            wrong.append(error)
+    if len(wrong) == len(forms):
+        raise wrong[0]
+    return found
+
+
+def _fits(request: int | None, form: Form, allowed: dict[str, int]) -> bool:
+    return request is not None and request <= allowed[form.tile]
+
+
+def _sets(file: TiledFile, longest: dict[str, list[int | None]]) -> list[dict[str, int]]:
     """The longest requests of all tiles that a choice of forms may lead to; the least first."""
     values: dict[str, set[int]] = {tile: set() for tile in TILES}
     for name, forms in file.forms.items():
         for form, request in zip(forms, longest[name], strict=True):
-            values[form.tile].add(request)
+            if request is not None:
+                values[form.tile].add(request)
     sets = [dict(zip(TILES, each, strict=True))
             for each in product(*(sorted({0, *values[tile]}) for tile in TILES))]
     return sorted((allowed for allowed in sets if all(
-        any(request <= allowed[form.tile] for form, request in zip(
-            forms, longest[name], strict=True))
+        any(map(_fits, longest[name], forms, repeat(allowed)))
         for name, forms in file.forms.items())), key=lambda allowed: sum(allowed.values()))
 
 
-def _bounded(file: TiledFile, longest: dict[str, list[int]], allowed: dict[str, int],
+def _bounded(file: TiledFile, longest: dict[str, list[int | None]], allowed: dict[str, int],
              known: dict[tuple, Job | Exception]) -> dict[str, dict[int, Job]]:
     """By job and form, those that ask for no more than is ``allowed``, with their bounds beside
     tiles that ask for as much. ``known`` has what was bounded before.
@@ -112,7 +133,7 @@ def _bounded(file: TiledFile, longest: dict[str, list[int]], allowed: dict[str, 
         forms[name] = {}
         wrong = []
         for number, form in enumerate(ways):
-            if longest[name][number] > allowed[form.tile]:
+            if not _fits(longest[name][number], form, allowed):
                 continue
             key = name, number, tuple(allowed[tile] for tile in TILES if tile != form.tile)
             if key not in known:
