@@ -4,7 +4,8 @@
 
 Ref: SHMAC thesis, 2.3; golden/system/core_host.py.
 
-Part of the tiled system, whose files cover it.
+Part of the tiled system, whose testbench `tb/system/tiled_host.py` covers it, with
+`tests/system/test_core_host.py`.
 """
 
 from amaranth.hdl import Module
