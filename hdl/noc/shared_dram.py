@@ -40,8 +40,8 @@ class SharedDram(wiring.Component):
         Masters with a port each, at least 1.
     rivals : int
         Other masters, 0 to 7, that are inside: each asks, while its bit of ``compete`` is set, in
-        every cycle, and each request writes another row of bank 0; or as ``own_banks`` and
-        ``reads`` say.
+        every cycle, and each request writes another row of bank 0 than those that wait or are
+        open, for which the part needs as many rows; or as ``own_banks`` and ``reads`` say.
     slot_bits : int
         Width of a master's tags.
     cap : int
@@ -83,6 +83,10 @@ class SharedDram(wiring.Component):
             for what in ("rows", "banks", "bursts_per_row"):
                 check_power_of_two(f"{what} of {self.part.name}, whose addresses are interleaved,",
                                    getattr(self.part, what), 2)
+        if rivals and (self._row_bits < 0 or 1 << self._row_bits < self._waiting):
+            raise ValueError(
+                f"rows of {self.part.name} must be at least {self._waiting << rivals.bit_length()} "
+                f"for {rivals} rivals, which write another one each time, not {self.part.rows}")
         self.beat_bits = 8 * REQUEST_BYTES // _BEATS
         self.tag_bits = tag_bits(masters=masters, rivals=rivals, slot_bits=slot_bits)
         self.request = RequestLayout(part=self.part, tag_bits=slot_bits)
@@ -94,6 +98,18 @@ class SharedDram(wiring.Component):
             "dq_in": In(self.beat_bits),
             "deliver": Out(DeliverLayout(tag_bits=self.tag_bits, beat_bits=self.beat_bits)),
         })
+
+    @property
+    def _row_bits(self):
+        """Bits of a rival's rows; those above are its number, from 1 on."""
+        return self.part.rows.bit_length() - 1 - self.rivals.bit_length()
+
+    @property
+    def _waiting(self):
+        """Rows of a rival that differ, a power of two. While one of its requests is in the queue,
+        at most cap + n - 1 enter: as many as overtake it, and fill places that were free. Two
+        more leave while its row is open."""
+        return 1 << (self.cap + _ENTRIES + 1).bit_length()
 
     @cached_property
     def parts(self):
@@ -150,14 +166,14 @@ class SharedDram(wiring.Component):
         for rival in range(self.rivals):
             asks = Signal(self.request, name=f"rival_{rival}")
             sink = front.sinks[self.masters + rival]
-            count = Signal(len(asks.row) - 3, name=f"count_{rival}")
+            count = Signal(self._row_bits, name=f"count_{rival}")
             turn = Signal.like(count, name=f"turn_{rival}")  # how often it has begun to ask
             m.d.sync += turn.eq(turn + (self.compete[rival] & ~compete[rival]))
             with m.If(self.own_banks):
                 m.d.comb += [asks.bank.eq(self.masters + rival), asks.row.eq(turn),
                              asks.column.eq(count)]
             with m.Else():
-                m.d.comb += asks.row.eq(Cat(count, Const(rival + 1, 3)))
+                m.d.comb += asks.row.eq(Cat(count, Const(rival + 1, self.rivals.bit_length())))
             m.d.comb += [
                 asks.write.eq(~self.reads[rival]),
                 sink.valid.eq(compete[rival]), sink.payload.eq(asks),

@@ -186,7 +186,8 @@ BLOCKS = (
         },
         testbenches=(
             Testbench("cycle", "cyclebound.tb.noc.end_to_end_read", quick=(), tests=(
-                "alone", "all_at_once", "without_the_rule", "right_after_reset",
+                "alone", "all_at_once", "found_by_the_search", "without_the_rule",
+                "right_after_reset",
                 "parts_of_rows_and_reads_that_are_none")),
             Testbench("sweep", "cyclebound.tb.noc.end_to_end_read", thorough=True,
                       max_cycles=50_000_000,

@@ -9,6 +9,7 @@ from cyclebound.golden.noc.end_to_end_data import REQUEST_BYTES, WORD_BYTES
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.end_to_end import keep, network_cycle
 from cyclebound.tb.noc.wide_dram import WideDram
+from cyclebound.tools.noc.read_attack import WRITER, ReadAttack, System
 
 WINDOW, PERIOD = 512, 1024  # section V.B
 _SETTLED = 40     # cycles after which all others are under way
@@ -16,6 +17,8 @@ _TOGETHER = 256   # cycles that are simulated without a look at events while not
 _FIRST_OPEN = 2   # cycles from reset, and the offset, to the first window
 _OWED = 8         # refreshes that the page controller lets come together
 _DECIDED = 6      # from a descriptor until its first command is decided on
+FOUND = {2: (0, 24_345), 3: (0, 23_861), 4: (0, 885, 22_753), 5: (0, 23_861), 8: (0, 25_003)}
+"""By N_trans: starts that the search on the models has found."""
 _ANY_START = 20_000, 30_000  # DDR cycles from reset: without a refresh, and with some
 
 
@@ -375,6 +378,26 @@ async def right_after_reset(bench: Bench) -> None:
         for start in (0, bench.rng.randrange(1, 60)):
             for masters in {1, min(3, 1 + bench.parameters["rivals"])}:
                 await measure(bench, 1, masters, offset, start, reads=(0,))
+
+
+@testbench
+async def found_by_the_search(bench: Bench) -> None:
+    """The starts that keep a read waiting longest on the models (`tools.noc.read_attack`): it takes
+    the same number of cycles here, until its last beat on DDR3's bus."""
+    p = bench.parameters
+    for competitors, starts in FOUND.items():
+        if competitors > 1 + p["rivals"]:
+            continue
+        system = System(competitors, p["nbytes"] // REQUEST_BYTES, p["cap"],
+                        part_named(p["part"]), postpone=_OWED)
+        for start in starts:
+            events = await measure(bench, 1, competitors, bench.rng.randrange(PERIOD), start,
+                                   reads=(0,))
+            data = events.whole[-1] - events.taken[-1] + 1
+            models = ReadAttack(start, (WRITER,) * (competitors - 1)).cycles(system)
+            bench.dut._log.info("N_trans %d, start %d: %d DDR cycles until the data, %d allowed",
+                                competitors, start, data, system.allowed)
+            bench.compare(data, models, f"cycles of a read among {competitors} from {start}")
 
 
 @testbench

@@ -65,20 +65,22 @@ class Master:
 
 def pins_after(masters: Sequence[Master], requests: int, start: int, write: bool,
                rng: random.Random, *, part: Part, cap: int, opens: bool = True,
-               spread: int = 1, rules: type[Rules] = Rules) -> int:
+               spread: int = 1, rules: type[Rules] = Rules, idle: bool = False,
+               postpone: int = 1) -> int:
     """DDR cycles from ``requests`` requests of port 0 on offer in cycle ``start``, to rows of
     ``spread`` banks in turn, until the last one is on the pins; its rows are not open if it
-    ``opens`` them."""
+    ``opens`` them. ``idle``: port 0 has asked for nothing before, so that ``start`` may be any from
+    1 on. ``postpone``: refreshes that may be owed."""
     ports = 1 + len(masters)
     front = MultiPortFrontEndModel(priorities=[4] * ports, limits=[0] * ports)
     reorder = ReorderCoreModel(entries=QUEUE, cap=cap, cycle=part.nRC)
     reorder.rules = rules()
-    pages = PageControllerModel(part, close=False, postpone=1)
+    pages = PageControllerModel(part, close=False, postpone=postpone)
     offers: dict[int, QueuedRequest] = {}
     left, done, now = 0, 0, 0
     # have opened rows of the banks
     before = [QueuedRequest(4, True, MINE + bank, 7 if opens else 0, 1, MINE)
-              for bank in range(spread)]
+              for bank in range(0 if idle else spread)]
     while done < requests:
         shown = reorder._shown
         taken, _, closed, _, _ = pages.step(shown)
