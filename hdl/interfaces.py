@@ -62,10 +62,14 @@ def pass_through(m, outer, inner, *names):
     Both components have members of these names and shapes, in the same direction.
     """
     for name in names:
-        member, own, its = outer.signature.members[name], getattr(outer, name), getattr(inner, name)
-        if not member.is_port:
-            wiring.connect(m, wiring.flipped(own), its)
-        elif member.flow is In:
-            m.d.comb += its.eq(own)
-        else:
-            m.d.comb += own.eq(its)
+        member = outer.signature.members[name]
+        pairs = [(getattr(outer, name), getattr(inner, name))]
+        for _ in member.dimensions:
+            pairs = [pair for arrays in pairs for pair in zip(*arrays, strict=True)]
+        for own, its in pairs:
+            if not member.is_port:
+                wiring.connect(m, wiring.flipped(own), its)
+            elif member.flow is In:
+                m.d.comb += its.eq(own)
+            else:
+                m.d.comb += own.eq(its)

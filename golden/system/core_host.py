@@ -1,27 +1,37 @@
 """A program that starts jobs by registers, and waits for each: the bound of the whole.
 
-The core is in tile (0, 0), the registers in tile (0, 1) of a network of two tiles
+The core is in tile (0, 0), the registers in other tiles of a network of four
 (`cyclebound.golden.system.job_table`), and all of it has the DRAM's clock. The program writes
-START, and then reads STATUS in a loop of LW and instructions without an access, until IDLE is 1.
+START, and later reads STATUS in a loop of LW and instructions without an access, until IDLE is 1.
 
 **A job.** Let the store of START begin in cycle s. Its request is on offer in s + 1, and taken by
 the registers within ``write`` cycles, so at s + ``write`` at the latest; the strobe is in the next
 cycle, and the tile is idle ``job`` cycles from there. Of the reads of STATUS, each round of the
 loop has one, a round takes ``poll`` cycles at most, and so reads are taken ``poll`` cycles apart at
 most: the first one that finds the tile idle is taken in the cycle after that, or less than ``poll``
-later. From there to the end of its round it takes ``poll`` at most. Together:
-write + 1 + job + 1 + 2 poll. Where the first read finds IDLE, no other is needed.
+later. From there to the end of its round it takes ``poll`` at most. Together, the loop has ended by
+s + polled, with polled = write + 1 + job + 1 + 2 poll. Where the first read finds IDLE, no other is
+needed.
 
 **The program.** An instruction takes as long as its class and its waits say, so that what is
 outside of these loops, and one round of each, takes what the analysis of the program says for loops
-of one round (`cyclebound.tools.shmac.wcet`). What later rounds take is within the job's time.
+of one round (`cyclebound.tools.shmac.wcet`): *code*. All other rounds are *more*. Of a point of the
+program, let c be the time before it that belongs to code, and x the rest. A loop that needs no
+second round leaves x as it was. Another one has ended by s + polled, where s = c(s) + x(s), and c
+never falls: x is x(s) + polled at most after it. So, over the program's starts and waits in their
+order,
+
+    x after a wait <= max(x before it, x at its START + polled)
+
+which is the sum over jobs that are waited for one by one, and the longest of jobs that are all
+started before the first wait. The program takes code + x.
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from cyclebound.golden.bound import Range, bound
-from cyclebound.golden.noc.routes import Mesh, Tile
+from cyclebound.golden.noc.routes import Mesh
 from cyclebound.golden.shmac.core_bounds import CLASSES, instruction
 from cyclebound.golden.shmac.grid_bounds import program_waits
 from cyclebound.golden.shmac.layout import Layout
@@ -29,31 +39,46 @@ from cyclebound.golden.shmac.memory_waits import MemoryWaits
 from cyclebound.golden.shmac.network_bounds import NetworkBounds, Slave
 from cyclebound.golden.shmac.traffic import MANY
 from cyclebound.golden.system.job_registers import job_end, job_start
+from cyclebound.golden.system.job_table import CORE, JOB_TILES, MESH
 
-__all__ = ["CORE", "REGISTERS", "host_waits", "jobs_of_program", "polled", "program_of_jobs"]
+__all__ = ["LAYOUT", "Start", "Wait", "host_waits", "jobs_of_program", "polled",
+           "program_of_jobs"]
 
-CORE: Tile = (0, 0)
-REGISTERS: Tile = (0, 1)
+LAYOUT = Layout(("P.", ".."))
+"""The network: registers answer as soon as a tile with nothing in it."""
 
-_LAYOUT = Layout(("P.",))  # the registers answer as soon as a tile with nothing in it
+
+class Start(NamedTuple):
+    """A program's START, on a tile of `JOB_TILES`; the job takes ``job`` cycles at most, from the
+    strobe to the first cycle in which the tile is idle."""
+
+    tile: str
+    job: int
+
+
+class Wait(NamedTuple):
+    """The loop that waits for the job on this tile."""
+
+    tile: str
 
 
 def host_waits() -> MemoryWaits:
     """What the core waits for its requests, all those of a program together."""
-    return program_waits(_LAYOUT, CORE)
+    return program_waits(LAYOUT, CORE)
 
 
-def _write() -> int:
+def _write(tile: str) -> int:
     """Cycles from a write's offer to the network until the registers take it, at most."""
-    network = NetworkBounds(Mesh(1, 2), {CORE: frozenset({REGISTERS})}, service={
-        REGISTERS: Slave(1, 1)})
-    return network.write(CORE, REGISTERS, behind=MANY)
+    places = [kept.place for kept in JOB_TILES.values()]
+    network = NetworkBounds(Mesh(*MESH), {CORE: frozenset(places)}, service=dict.fromkeys(
+        places, Slave(1, 1)))
+    return network.write(CORE, JOB_TILES[tile].place, behind=MANY)
 
 
-def polled(job: int, *, others: int) -> int:
+def polled(start: Start, *, others: int) -> int:
     """Cycles from the beginning of START's store to the end of the loop that waits for the job, at
-    most; ``others``: instructions of the loop besides the read."""
-    region = host_waits().named("tile ({}, {})".format(*REGISTERS))
+    most, if that needs a second round; ``others``: instructions of the loop besides the read."""
+    region = host_waits().named("tile ({}, {})".format(*JOB_TILES[start.tile].place))
     own = host_waits().named("tile ({}, {})".format(*CORE))
     assert region.read is not None
     assert own.fetch is not None
@@ -61,13 +86,28 @@ def polled(job: int, *, others: int) -> int:
     poll = instruction.function(core_cycles=load, fetch_wait=own.fetch,
                                 data_wait=region.read) + others * instruction.function(
         core_cycles=plain, fetch_wait=own.fetch, data_wait=0)
-    start, end = job_start.function() - 1, job_end.function() - 1
-    return _write() + start + job + end + 2 * poll
+    begins, ends = job_start.function() - 1, job_end.function() - 1
+    return _write(start.tile) + begins + start.job + ends + 2 * poll
 
 
-def jobs_of_program(jobs: Sequence[int], *, others: int) -> int:
-    """The same of several jobs, one after the other."""
-    return sum(polled(job, others=others) for job in jobs)
+def jobs_of_program(steps: Sequence[Start | Wait], *, others: int) -> int:
+    """Cycles of all rounds of loops that wait but the first ones, at most: x of the module's
+    docstring. ``steps`` are in the program's order.
+
+    Raises `ValueError` for a start while a job of that tile may be under way, and for a wait
+    without a start.
+    """
+    more, ends = 0, dict[str, int]()
+    for step in steps:
+        if isinstance(step, Start) == (step.tile in ends):
+            raise ValueError(f"a program must {'wait for' if step.tile in ends else 'start'} the "
+                             f"job on {step.tile} before it "
+                             f"{'starts the next one' if step.tile in ends else 'waits for it'}")
+        if isinstance(step, Start):
+            ends[step.tile] = more + polled(step, others=others)
+        else:
+            more = max(more, ends.pop(step.tile))
+    return more
 
 
 @bound(formula="code + jobs", source="this project; SHMAC thesis, 2.3",
@@ -75,9 +115,8 @@ def jobs_of_program(jobs: Sequence[int], *, others: int) -> int:
                    "write to a register is refused")
 def program_of_jobs(*, code: Annotated[int, Range(1, says="cycles of the program with one round of "
                                                   "each loop that waits for a job, at most")],
-                    jobs: Annotated[int, Range(1, says="cycles of all jobs from the stores that "
-                                               "start them to their being seen to have ended, at "
-                                               "most (`polled`)")]) -> int:
+                    jobs: Annotated[int, Range(1, says="cycles of all other rounds of these loops, "
+                                               "at most (`jobs_of_program`)")]) -> int:
     """Cycles from the first one in which the core may run to the one in which it has ended.
 
     Derivation: in the module's docstring.

@@ -36,7 +36,7 @@ from cyclebound.golden.dram.bounds import tile_issue_delay
 from cyclebound.golden.dram.client_bounds import FRONT, client_grant
 from cyclebound.golden.dram.request import BURST_WORDS
 from cyclebound.golden.dram.timing import Part
-from cyclebound.golden.system.tiled import sharing_of
+from cyclebound.golden.system.tiled import Before, sharing_of
 from cyclebound.golden.systolic.dram_memory import Sharing
 
 __all__ = ["FABRIC", "LineTimes", "cache_shape", "fabric_job", "fabric_times", "line_times",
@@ -128,7 +128,7 @@ def line_transfer(*, part: str, other: Other, array: Array, period: Period) -> i
                    "is empty at the start")
 def fabric_job(*, part: str, threads: Threads, entries: Depth, fill: Cycles, interval: Cycles,
                rest: Cycles, lost: Lost, flush: Flush, other: Other, array: Array,
-               period: Period) -> int:
+               period: Period, before: Before) -> int:
     """DRAM clocks from a dataflow core's start to the last in which it is not idle: all that its
     threads have stored is in DRAM.
 
@@ -140,4 +140,4 @@ def fabric_job(*, part: str, threads: Threads, entries: Depth, fill: Cycles, int
     cycles = core_completion(threads=threads, depth=entries, fill=fill, interval=interval,
                              rest=rest, lost=lost, flush=flush) + line_times(
         part, others=(other, array), period=period).turn - 1
-    return sharing.refreshed(cycles, cycles + max(longest_line(part), other, array))
+    return sharing.refreshed(cycles, cycles + max(longest_line(part), other, array, before))

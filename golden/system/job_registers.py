@@ -1,8 +1,8 @@
 """Golden model of the registers by which a core starts jobs, cycle by cycle, and their bounds.
 
 Written from the table of registers (`cyclebound.golden.system.job_table`). A request is taken if no
-response waits; what it does shows a cycle later: the response, the strobe ``start`` or ``stop``,
-the word on offer, the operand. A job is under way from the cycle of ``start`` to the one in which
+response waits; what it does shows a cycle later: the response, the strobe ``start``, the
+word on offer, the operand. A job is under way from the cycle of ``start`` to the one in which
 the tile is idle; in that of ``start`` the tile is not looked at, for it cannot know yet.
 """
 
@@ -53,8 +53,8 @@ class JobRegistersModel:
         How many the tile has.
     response : ResponsePacket or None
         On offer in this cycle.
-    start, stop : bool
-        The strobes in this cycle.
+    start : bool
+        The strobe in this cycle.
     word : int or None
         The word on offer to the tile.
     kept : list of int
@@ -67,7 +67,7 @@ class JobRegistersModel:
 
     def __post_init__(self) -> None:
         self.response: ResponsePacket | None = None
-        self.start = self.stop = self.busy = False
+        self.start = self.busy = False
         self.word: int | None = None
         self.kept = [0] * self.operands
         self._rows = {row.address: row for row in job_table(operands=self.operands).rows}
@@ -104,14 +104,13 @@ class JobRegistersModel:
         # of the job, as the cycle has found it
         if busy:
             self._cycles = min(_MOST, self._cycles + 1)
-        ends = looks and idle
         if looks and fault:
             self._marks.add(Status.FAULT)
-        self.start = self.stop = False
-        if ends:
+        self.start = False
+        if looks and idle:
             self.busy = False
         if done is not None:
-            self._carry_out(*done, ends=ends)
+            self._carry_out(*done)
         if error and request is not None and request.write:
             self._marks.add(Status.REFUSED)
 
@@ -121,10 +120,7 @@ class JobRegistersModel:
         if all(one.access == "read-only" for one in row.fields):
             return True
         if row.name == "CONTROL":
-            if data not in (1 << Control.START, 1 << Control.ABORT):
-                return True
-            aborts = data == 1 << Control.ABORT
-            return aborts != self.busy or (not aborts and self.word is not None)
+            return data != 1 << Control.START or self.busy or self.word is not None
         if row.name == "STATUS":
             return False
         return self.busy or (row.name == "WORD" and self.word is not None)
@@ -137,7 +133,7 @@ class JobRegistersModel:
             return self._cycles
         return self.kept[(address - JobRegister.OPERAND) // 4] if "OPERAND" in name else 0
 
-    def _carry_out(self, address: int, data: int, *, ends: bool) -> None:
+    def _carry_out(self, address: int, data: int) -> None:
         name = self._rows[address].name
         if name == "STATUS":
             if data >> Status.REFUSED & 1:
@@ -146,10 +142,7 @@ class JobRegistersModel:
             self.word = data
         elif name != "CONTROL":
             self.kept[(address - JobRegister.OPERAND) // 4] = data
-        elif data == 1 << Control.START:
+        else:
             self.start = self.busy = True
             self._cycles = 0
-            self._marks -= {Status.FAULT, Status.ABORTED}
-        elif not ends:  # a job that ends by itself in this cycle is not stopped
-            self.stop = True
-            self._marks.add(Status.ABORTED)
+            self._marks.discard(Status.FAULT)

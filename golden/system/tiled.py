@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cyclebound.golden.bound import Range, bound, check_count
 from cyclebound.golden.dram.timing import Part, part_named
+from cyclebound.golden.simd.machine import Machine, machine_named
 from cyclebound.golden.systolic.accelerator import Memory, transfer_cycles
 from cyclebound.golden.systolic.accelerator_layout import Operation
 from cyclebound.golden.systolic.accelerator_network import Program, product_step, program_of
@@ -26,7 +27,8 @@ from cyclebound.golden.systolic.dram_memory import DramTransfers, Sharing
 from cyclebound.golden.systolic.post_processing import Scale
 
 __all__ = ["SCALE", "Job", "array_cycles", "array_device", "array_memory", "composed",
-           "kernel_start", "product_cycles", "product_program", "request_wait", "sharing_of"]
+           "kernel_job", "kernel_start", "product_cycles", "product_program", "request_wait",
+           "sharing_of"]
 
 SCALE = Scale(3, 9)
 """Of a product's sums."""
@@ -37,18 +39,26 @@ Extent = Annotated[int, Range(1, says="rows or columns of a matrix")]
 Other = Annotated[int, Range(0, says="the other client's longest issue delay; 0: it is silent")]
 Line = Annotated[int, Range(0, says="the dataflow core's longest issue delay; 0: it is silent, or "
                             "there is none")]
+Cycles = Annotated[int, Range(1, says="compute cycles of the kernel, at most, with its requests' "
+                              "waits: `cyclebound simd wcet`")]
+Clients = Annotated[int, Range(2, says="tiles on the DRAM")]
 Period = Annotated[int, Range(0, says="cycles of all windows; 0: turns")]
+Before = Annotated[int, Range(0, says="the longest issue delay of other clients that are silent "
+                              "from the job's start on, but may have had requests before; 0: none")]
 
 
-def sharing_of(part: Part | str, others: Sequence[int], period: int = 0) -> Sharing:
+def sharing_of(part: Part | str, others: Sequence[int], period: int = 0, before: int = 0
+               ) -> Sharing:
     """How a tile shares the controller with clients whose longest requests are ``others``; 0: one
-    that is silent. ``period``: of all windows; 0: turns.
+    that is silent. ``period``: of all windows; 0: turns. ``before``: the longest request that one
+    which is silent now has had before: a refresh may have waited for its end, and be under way.
 
     Raises `NotCovered` for an impossible count, `ValueError` for an unknown part.
     """
     for other in others:
         check_count("longest request of the other client", other, least=0)
-    return Sharing(part_named(part), tuple(filter(None, others)), period or None, mappings=True)
+    return Sharing(part_named(part), tuple(filter(None, others)), period or None, mappings=True,
+                   before=before)
 
 
 def request_wait(part: Part | str, *, others: Sequence[int], period: int = 0) -> int:
@@ -77,6 +87,25 @@ def kernel_start(*, compute_ps: int, part: Part | str, others: int = 1, period: 
     return 1 + table + _TABLE + compute_ps // gcd(compute_ps, tck)
 
 
+@bound(formula="kernel_start + ceil((cycles + 1) compute_ps / tCK)", source="this project, from "
+       "Sim-D, section 5.2",
+       environment="the other clients have no longer requests, in any cycle; refreshes fall due, "
+                   "and buffers are mapped, in any cycle; no fault")
+def kernel_job(*, machine: Machine | str, part: Part | str, cycles: Cycles, clients: Clients,
+               period: Period) -> int:
+    """DRAM clocks from the start of a kernel on the SIMD accelerator to the first in which it is
+    idle.
+
+    Derivation: it begins `kernel_start` later at most; its compute cycle n begins with the first
+    DRAM clock that is not before n times that clock's period. ``cycles`` after the first one, all
+    work-groups have ended, and so have their accesses. The accelerator sees that in the last clock
+    of this cycle, and is idle in the next, which is the first of compute cycle ``cycles`` + 1.
+    """
+    clock = machine_named(machine).compute_ps
+    return kernel_start(compute_ps=clock, part=part, others=clients - 1, period=period) - (
+        -(cycles + 1) * clock // part_named(part).tck_ps)
+
+
 def array_device(*, size: int, depth: int, memory_width: int) -> Device:
     """The systolic accelerator of a `TiledSystem` with these parameters, for the planner."""
     return Device(size=size, a_depth=depth, b_depth=depth, c_depth=depth, sums_depth=depth,
@@ -84,9 +113,9 @@ def array_device(*, size: int, depth: int, memory_width: int) -> Device:
 
 
 def array_memory(part: Part | str, *, size: int, bursts: int, slots: int, others: Sequence[int],
-                 period: int = 0) -> DramTransfers:
+                 period: int = 0, before: int = 0) -> DramTransfers:
     """What its memory keeps, beside other clients; it raises what `sharing_of` does."""
-    return DramTransfers(sharing_of(part, others, period), size, bursts, slots)
+    return DramTransfers(sharing_of(part, others, period, before), size, bursts, slots)
 
 
 def product_program(name: str, a: NDArray[np.int8], b: NDArray[np.int8], *, device: Device,
@@ -118,7 +147,7 @@ def array_cycles(commands: Sequence[Mapping[str, int]], device: Device, memory: 
                    "any cycle; all buffers begin at a burst")
 def product_cycles(*, part: Part | str, size: int, depth: int, memory_width: int, bursts: int,
                    slots: int, m: Extent, k: Extent, n: Extent, other: Other, line: Line,
-                   period: Period) -> int:
+                   period: Period, before: Before) -> int:
     """DRAM clocks of a product of m x k and k x n int8, from DRAM to DRAM: from its first command
     to the last clock in which the systolic accelerator is not idle.
 
@@ -126,7 +155,7 @@ def product_cycles(*, part: Part | str, size: int, depth: int, memory_width: int
     as `golden.systolic.accelerator_network.program_of` puts them. See `array_cycles`.
     """
     memory = array_memory(part, size=size, bursts=bursts, slots=slots,
-                          others=(other, line), period=period)
+                          others=(other, line), period=period, before=before)
     device = array_device(size=size, depth=depth, memory_width=memory_width)
     operands = np.zeros((m, k), np.int8), np.zeros((k, n), np.int8)
     program = product_program("product", *operands, device=device, memory=memory)

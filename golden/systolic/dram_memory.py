@@ -89,12 +89,15 @@ class Sharing:
         Cycles of all clients' windows; None: turns.
     mappings : bool
         Whether buffers may be mapped meanwhile.
+    before : int
+        The longest request of other clients before; a refresh may have been put off for it.
     """
 
     part: Part
     others: tuple[int | None, ...] = ()
     period: int | None = None
     mappings: bool = False
+    before: int = 0
 
     @property
     def wait(self) -> int:
@@ -198,8 +201,10 @@ class DramTransfers:
         Each delays the list by nRFC at most. They fall due from the grant before its first request,
         a longest request earlier, to its end.
         """
-        longest = max([*(tile_issue_delay(part=self.sharing.part, bursts=self.bursts, write=write)
-                         for write in (0, 1)), *filter(None, self.sharing.others)])
+        sharing = self.sharing
+        own = (tile_issue_delay(part=sharing.part, bursts=self.bursts, write=write)
+               for write in (0, 1))
+        longest = max([*own, *filter(None, sharing.others), sharing.before])
         return self.sharing.refreshed(cycles, longest + cycles)
 
 

@@ -42,9 +42,10 @@ class AcceleratorHarness(wiring.Component):
     depth : int
         Records that are kept until they are taken.
     accelerator : Component or None
-        Another component with an `Accelerator`'s members, such as a system with one.
+        Another component with an `Accelerator`'s members, such as a system with one; ``start`` may
+        be absent.
     passed : sequence of str
-        More of its members that are the harness's.
+        More of its members that are the harness's, if it has them.
 
     Members
     -------
@@ -69,7 +70,8 @@ class AcceleratorHarness(wiring.Component):
         self.machine, self.part = self.accelerator.machine, self.accelerator.part
         self.dram = DramWithHost(part=self.part, slots=slots)
         self.recorder = EventRecorder(depth=depth)
-        members, self._passed = self.accelerator.signature.members, (*_PASSED, *passed)
+        members = self.accelerator.signature.members
+        self._passed = [name for name in (*_PASSED, *passed) if name in members]
         hosted = self.dram.signature.members
         super().__init__({
             **{name: members[name] for name in self._passed},

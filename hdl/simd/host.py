@@ -9,6 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from cyclebound.golden.dram.request import ADDRESS_BITS
 from cyclebound.golden.simd.host_registers import Register, Status
 from cyclebound.golden.simd.machine import machine_named
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
@@ -19,12 +20,25 @@ from cyclebound.hdl.simd.access_setup import ScratchpadBuffer
 from cyclebound.hdl.simd.interfaces import FaultLayout, KernelLayout
 from cyclebound.hdl.simd.scheduler import COMPUTE
 
-__all__ = ["AXI_LITE", "HostInterface"]
+__all__ = ["AXI_LITE", "HostInterface", "no_kernel"]
 
 _ADDRESS_BITS = 8
 AXI_LITE = AxiLiteSignature(address_width=_ADDRESS_BITS)  # ports by the prefix s_axil
 _DIMENSION_BITS, _CHIP_BITS = 20, 14
 _CHIP = 8  # bit of MAP
+_BURST_BITS = 4  # a program begins at a burst
+
+_KERNEL = (Register.PROGRAM, Register.INSTRUCTIONS, Register.GRID_X, Register.GRID_Y,
+           Register.WIDTH, Register.POLICY)
+
+
+def no_kernel(machine, program, instructions, x, y, width, policy):
+    """Whether these are no kernel that the accelerator can run: values of such registers, of any
+    number of bits."""
+    widths = [width.bit_length() - 1 for width in machine.widths]
+    return (~(x.any() & y.any() & instructions.any()) | x[_DIMENSION_BITS:].any()
+            | y[_DIMENSION_BITS:].any() | (instructions > INSTRUCTIONS) | ~width.matches(*widths)
+            | (policy > COMPUTE) | program[:_BURST_BITS].any() | program[ADDRESS_BITS:].any())
 
 
 class HostInterface(wiring.Component):
@@ -125,19 +139,12 @@ class HostInterface(wiring.Component):
         def large(register, bits):
             return kept[register][bits:].any()
 
-        empty = ~(kept[Register.GRID_X].any() & kept[Register.GRID_Y].any()
-                  & kept[Register.INSTRUCTIONS].any())
-        vast = (large(Register.GRID_X, _DIMENSION_BITS) | large(Register.GRID_Y, _DIMENSION_BITS)
-                | (kept[Register.INSTRUCTIONS] > INSTRUCTIONS))
         wide = Mux(word[_CHIP], large(Register.SIZE_X, _CHIP_BITS)
                    | large(Register.SIZE_Y, _CHIP_BITS) | large(Register.ADDRESS, _CHIP_BITS),
                    large(Register.SIZE_X, _DIMENSION_BITS) | large(Register.SIZE_Y,
                                                                    _DIMENSION_BITS))
-        widths = kept[Register.WIDTH].matches(*(width.bit_length() - 1
-                                                for width in self.machine.widths))
         bad_map = ~self.idle | wide
-        bad_start = (~self.idle | empty | vast | ~widths | (kept[Register.POLICY] > COMPUTE)
-                     | kept[Register.PROGRAM][:4].any())
+        bad_start = ~self.idle | no_kernel(self.machine, *(kept[register] for register in _KERNEL))
         return bad_map, bad_start
 
     def _drive(self, m, kept, word, *, mapping, chip, start):

@@ -33,8 +33,6 @@ class JobRegisters(wiring.Component):
         From and to the network.
     start : Out(1)
         The job begins, for one cycle.
-    stop : Out(1)
-        The tile is to stop its job as soon as it can, for one cycle; never in that of ``start``.
     idle : In(1)
         The tile has no job; looked at while one is under way, from the cycle after ``start`` on.
     fault : In(1)
@@ -52,7 +50,7 @@ class JobRegisters(wiring.Component):
     table : RegisterTable
         The registers.
     cycles, marks : Signal
-        CYCLES; FAULT, ABORTED and REFUSED of STATUS, in this order. For proofs.
+        CYCLES; FAULT and REFUSED of STATUS, in this order. For proofs.
     """
 
     def __init__(self, *, operands=0):
@@ -61,11 +59,11 @@ class JobRegisters(wiring.Component):
         super().__init__({
             "accesses": In(stream.Signature(RequestPacketLayout)),
             "answers": Out(stream.Signature(ResponsePacketLayout)),
-            "start": Out(1), "stop": Out(1), "idle": In(1), "fault": In(1), "busy": Out(1),
+            "start": Out(1), "idle": In(1), "fault": In(1), "busy": Out(1),
             "word": Out(stream.Signature(REGISTER_BITS)),
             **({"operands": Out(REGISTER_BITS).array(operands)} if operands else {}),
         })
-        self.cycles, self.marks = Signal(REGISTER_BITS), Signal(3)
+        self.cycles, self.marks = Signal(REGISTER_BITS), Signal(2)
 
     def elaborate(self, platform):
         m = Module()
@@ -73,8 +71,7 @@ class JobRegisters(wiring.Component):
         takes, posted, error = Signal(), Signal(), Signal()
         there, writable, refused, value = Signal(), Signal(), Signal(), Signal(REGISTER_BITS)
         writes, waits = Signal(), Signal()  # a write is carried out; a word is not taken
-        failed, aborted, marked = self.marks
-        control = [packet.data == 1 << bit for bit in Control]
+        failed, marked = self.marks
         m.d.comb += [
             accesses.ready.eq(~answers.valid | answers.ready),
             takes.eq(accesses.valid & accesses.ready), posted.eq(packet.write & ~packet.sync),
@@ -87,9 +84,8 @@ class JobRegisters(wiring.Component):
 
         # What each register shows, refuses and does. An operand does what all others leave.
         shown = {("STATUS", "IDLE"): ~self.busy, ("STATUS", "FAULT"): failed,
-                 ("STATUS", "ABORTED"): aborted, ("STATUS", "REFUSED"): marked,
-                 ("CYCLES", "VALUE"): self.cycles}
-        starts, aborts, clears = Signal(), Signal(), Signal()
+                 ("STATUS", "REFUSED"): marked, ("CYCLES", "VALUE"): self.cycles}
+        starts, clears = Signal(), Signal()
         operands = iter(self.operands if self.many else ())
         with m.Switch(packet.address):
             for row in self.table.rows:
@@ -98,10 +94,8 @@ class JobRegisters(wiring.Component):
                         any(one.access != "read-only" for one in row.fields))]
                     if row.name == "CONTROL":
                         m.d.comb += [
-                            refused.eq(~Mux(self.busy, control[Control.ABORT],
-                                            control[Control.START] & ~waits)),
-                            starts.eq(writes & control[Control.START]),
-                            aborts.eq(writes & control[Control.ABORT])]
+                            refused.eq(self.busy | waits | (packet.data != 1 << Control.START)),
+                            starts.eq(writes)]
                     elif row.name == "STATUS":
                         clear = self.table.field(self.table.refused)
                         m.d.comb += clears.eq(writes & packet.data[clear.low])
@@ -121,7 +115,7 @@ class JobRegisters(wiring.Component):
         # The job.
         looks, ends = Signal(), Signal()
         m.d.comb += [looks.eq(self.busy & ~self.start), ends.eq(looks & self.idle)]
-        m.d.sync += [self.start.eq(starts), self.stop.eq(aborts & ~ends)]
+        m.d.sync += self.start.eq(starts)
         with m.If(starts):
             m.d.sync += [self.busy.eq(1), self.cycles.eq(0)]
         with m.Elif(self.busy):
@@ -129,7 +123,7 @@ class JobRegisters(wiring.Component):
             with m.If(ends):
                 m.d.sync += self.busy.eq(0)
         m.d.sync += self.marks.eq(Cat(
-            ~starts & (failed | (looks & self.fault)), ~starts & (aborted | (aborts & ~ends)),
+            ~starts & (failed | (looks & self.fault)),
             (marked & ~clears) | (takes & packet.write & error)))
 
         with m.If(takes):

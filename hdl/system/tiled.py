@@ -4,20 +4,23 @@
     host --> systolic accelerator -> its memory -> client 1 ---> arbiter --> DRAM controller
     host --> dataflow core -------> its lines ---> client 2 --'
 
-The dataflow core's host may be a core of SHMAC (`CoreHost`).
+The host of all tiles may be a core of SHMAC (`CoreHost`).
 
 Ref: golden/system/tiled.py, golden/system/fabric.py.
 """
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from cyclebound.golden.dram.request import BURST_WORDS
+from cyclebound.golden.system.job_table import KernelOperand
 from cyclebound.hdl.dataflow.core import Core
 from cyclebound.hdl.dram.client_arbiter import SharedController
 from cyclebound.hdl.interfaces import pass_through
 from cyclebound.hdl.simd.accelerator import Accelerator as SimdAccelerator
+from cyclebound.hdl.simd.host import no_kernel
+from cyclebound.hdl.system.command_list import CommandList
 from cyclebound.hdl.system.core_host import CoreHost
 from cyclebound.hdl.system.line_memory import LineMemory
 from cyclebound.hdl.systolic.accelerator import Accelerator as SystolicAccelerator
@@ -29,7 +32,7 @@ _PINS = "command", "dq_in", "dq_out", "late"
 _ARBITER = "grants", "blocked"
 _MEMORY = "mapping", "mapped", "mapping_refusal", "fault"  # of the systolic accelerator's memory
 _LINES = *_MEMORY, "taken", "over"  # of the dataflow core's
-_HOST = "load", "run", "exited", "status", "busy"  # of its host, a core
+_HOST = "load", "run", "exited", "status"  # of a host that is a core
 
 
 class TiledSystem(wiring.Component):
@@ -59,7 +62,7 @@ class TiledSystem(wiring.Component):
         Parameters of the dataflow core (`dataflow.core.Core`), but for ``line``: its lines are
         bursts. None: there is none.
     host_words : int or None
-        Words of the RAM of a core of SHMAC that starts the dataflow core's jobs; None: ports do.
+        Words of the RAM of a core of SHMAC that starts the jobs of all tiles; None: ports do.
 
     Members
     -------
@@ -76,13 +79,21 @@ class TiledSystem(wiring.Component):
     systolic_mapping, systolic_mapped, systolic_mapping_refusal, systolic_fault
         As of `DramMemory`.
     dataflow_configuration, dataflow_start
-        ``configuration`` and ``start`` of the dataflow core, if there is one. With a host that is a
-        core, there is no ``dataflow_configuration``, and ``dataflow_start`` is an output.
-    host_load, host_run, host_exited, host_status, host_busy
-        ``load``, ``run``, ``exited``, ``status`` and ``busy`` of that host, if there is one. It
-        sees as a fault: a thread outside of its array; a start without a word of a configuration
-        since the last one, which starts nothing; a refused line, after which the dataflow core is
-        not idle until reset. What it stops goes on.
+        ``configuration`` and ``start`` of the dataflow core, if there is one.
+    host_load, host_run, host_exited, host_status
+        ``load``, ``run``, ``exited`` and ``status`` of a host that is a core, if there is one.
+        Instead of ``start``, ``systolic_command``, ``dataflow_configuration`` and
+        ``dataflow_start``, its registers start jobs. It sees as a fault, of the dataflow core: a
+        thread outside of its array; a start without a word of a configuration since the last one.
+        Of the systolic accelerator: a list without a command, or with one that is not whole or is
+        none (`CommandList`). Of the SIMD accelerator: a kernel's fault; operands that are no
+        kernel (`no_kernel`). Such a start starts nothing. After a tile of DRAM that is refused, the
+        systolic accelerator and the dataflow core are not idle until reset.
+    host_busy : Out(tiles)
+        With such a host: whether a job is under way, of the SIMD and the systolic accelerator, and
+        the dataflow core.
+    simd_start, systolic_start, dataflow_start : Out(1)
+        With such a host: a job begins.
     dataflow_idle : Out(1)
         No configuration was loaded, or all that its threads have stored is in DRAM.
     dataflow_cycles : Out(40)
@@ -94,13 +105,18 @@ class TiledSystem(wiring.Component):
         As of `LineMemory`.
     grants, blocked, command, dq_in, dq_out, late
         As of `SharedController`.
+    waits, served : Out(tiles)
+        Of each tile, as ``grants``: a request is kept that is not granted; one of its requests is
+        the oldest that is not completed.
 
     Attributes
     ----------
     simd, systolic, memory, shared : Component
         The tiles, the systolic accelerator's memory, and the controller.
-    core, lines, host : Component or None
-        The dataflow core, its lines in DRAM, and its host.
+    core, lines : Component or None
+        The dataflow core, and its lines in DRAM.
+    host, list : Component or None
+        A host that is a core, and its commands for the systolic accelerator.
     """
 
     def __init__(self, *, machine, part, size=8, bursts=16, slots=8, memory_width=16,
@@ -114,35 +130,46 @@ class TiledSystem(wiring.Component):
         self.core = Core(**fabric, line=BURST_WORDS) if fabric else None
         cache = self.core and self.core.cache.shape
         self.lines = cache and LineMemory(id_width=cache.id_width, line_width=cache.line_width)
-        if host_words is not None and not fabric:
-            raise ValueError("A core starts jobs of a dataflow core: there must be a fabric for "
-                             f"host_words {host_words!r}")
-        self.host = None if host_words is None else CoreHost(words=host_words)
-        self.shared = SharedController(clients=3 if fabric else 2, part=part, windows=windows)
+        self.tiles = ("simd", "systolic", "dataflow") if fabric else ("simd", "systolic")
+        self.host = self.list = None
+        if host_words is not None:
+            self.host = CoreHost(words=host_words, tiles=self.tiles)
+            self.list = CommandList(layout=self.systolic.command.payload.shape(),
+                                    depth=queue_depth)
+        self.shared = SharedController(clients=len(self.tiles), part=part, windows=windows)
         self.machine, self.part = self.simd.machine, self.simd.part
         simd, shared = self.simd.signature.members, self.shared.signature.members
         array, memory = self.systolic.signature.members, self.memory.signature.members
-        self._own = [name for name in simd if name != "dram"]
+        self._own = [name for name in simd if name != "dram" and (
+            name != "start" or self.host is None)]
         super().__init__({
             **{name: simd[name] for name in self._own},
             **{name: shared[name] for name in (*_PINS, *_ARBITER)},
-            "systolic_command": array["command"], "systolic_active": array["active"],
+            "waits": Out(len(self.tiles)), "served": Out(len(self.tiles)),
+            "systolic_active": array["active"],
             "systolic_idle": Out(1), "systolic_cycles": Out(40),
             **{f"systolic_{name}": memory[name] for name in _MEMORY},
-            **(self._dataflow() if fabric else {}),
+            **(self._dataflow() if fabric else {}), **self._starts(array),
         })
 
     def _dataflow(self):
         """Members of the dataflow core."""
-        core, lines = self.core.signature.members, self.lines.signature.members
-        starts = {"dataflow_configuration": core["configuration"], "dataflow_start": core["start"]}
-        if self.host is not None:
-            host = self.host.signature.members
-            starts = {"dataflow_start": Out(1), **{f"host_{name}": host[name] for name in _HOST}}
-        return {**starts,
-                "dataflow_idle": Out(1, init=1), "dataflow_cycles": Out(40),
+        lines = self.lines.signature.members
+        return {"dataflow_idle": Out(1, init=1), "dataflow_cycles": Out(40),
                 "dataflow_outside": Out(1),
                 **{f"dataflow_{name}": lines[name] for name in _LINES}}
+
+    def _starts(self, array):
+        """Members that start jobs, besides the SIMD accelerator's own."""
+        if self.host is None:
+            core = self.core and self.core.signature.members
+            return {"systolic_command": array["command"], **(
+                {f"dataflow_{name}": core[name] for name in ("configuration", "start")}
+                if core else {})}
+        host = self.host.signature.members
+        return {**{f"host_{name}": host[name] for name in _HOST},
+                "host_busy": Out(len(self.tiles)),
+                **{f"{tile}_start": Out(1) for tile in self.tiles}}
 
     def elaborate(self, platform):
         m = Module()
@@ -151,12 +178,14 @@ class TiledSystem(wiring.Component):
         simd, array, memory, shared = self.simd, self.systolic, self.memory, self.shared
         pass_through(m, self, simd, *self._own)
         pass_through(m, self, shared, *_PINS, *_ARBITER)
+        arbiter = shared.arbiter
+        m.d.comb += [self.waits.eq(arbiter.waits),
+                     self.served.eq(Mux(arbiter.count == 0, 0, 1 << arbiter.oldest))]
         wiring.connect(m, simd.dram, shared.client[0])
         wiring.connect(m, memory.dram, shared.client[1])
         wiring.connect(m, array.requests, memory.requests)
         wiring.connect(m, memory.read, array.read)
         wiring.connect(m, array.write, memory.write)
-        wiring.connect(m, wiring.flipped(self.systolic_command), array.command)
         wiring.connect(m, wiring.flipped(self.systolic_mapping), memory.mapping)
         m.d.comb += [
             self.systolic_idle.eq(array.idle & memory.idle), self.systolic_active.eq(array.active),
@@ -169,6 +198,14 @@ class TiledSystem(wiring.Component):
             m.d.sync += self.systolic_cycles.eq(1)
         if self.core is not None:
             self._connect_core(m)
+        if self.host is not None:
+            self._connect_host(m)
+        else:
+            wiring.connect(m, wiring.flipped(self.systolic_command), array.command)
+            if self.core is not None:
+                wiring.connect(m, wiring.flipped(self.dataflow_configuration),
+                               self.core.configuration)
+                m.d.comb += self.core.start.eq(self.dataflow_start)
         return m
 
     def _connect_core(self, m):
@@ -177,11 +214,6 @@ class TiledSystem(wiring.Component):
         wiring.connect(m, core.lines, lines.lines)
         wiring.connect(m, wiring.flipped(self.dataflow_mapping), lines.mapping)
         active, loads = Signal(), core.configuration.valid
-        if self.host is None:
-            wiring.connect(m, wiring.flipped(self.dataflow_configuration), core.configuration)
-            m.d.comb += core.start.eq(self.dataflow_start)
-        else:
-            self._connect_host(m, ~active)
         m.d.comb += [self.dataflow_idle.eq(~active),
                      *(getattr(self, f"dataflow_{name}").eq(getattr(lines, name))
                        for name in _LINES if name != "mapping")]
@@ -194,21 +226,44 @@ class TiledSystem(wiring.Component):
         with m.Elif(Cat(fault.valid for fault in core.faults).any()):
             m.d.sync += self.dataflow_outside.eq(1)
 
-    def _connect_host(self, m, idle):
-        """A core configures and starts the dataflow core."""
-        m.submodules.host = host = self.host
-        wiring.connect(m, host.word, self.core.configuration)
+    def _connect_host(self, m):
+        """A core starts the jobs. A start without what it takes is a fault of the next cycle, in
+        which the tile is idle."""
+        m.submodules.host, m.submodules.list = host, listed = self.host, self.list
         wiring.connect(m, wiring.flipped(self.host_load), host.load)
-        configured, nothing = Signal(), Signal()  # since the last job; a job without
-        m.d.sync += nothing.eq(host.start & ~configured)
-        with m.If(host.start):
-            m.d.sync += configured.eq(0)
-        with m.Elif(host.word.valid & host.word.ready):
-            m.d.sync += configured.eq(1)
-        m.d.comb += [
-            self.dataflow_start.eq(host.start & configured),
-            self.core.start.eq(self.dataflow_start), host.idle.eq(idle),
-            host.fault.eq(self.dataflow_outside | (self.lines.fault != 0) | nothing),
-            host.run.eq(self.host_run), self.host_exited.eq(host.exited),
-            self.host_status.eq(host.status), self.host_busy.eq(host.busy),
-        ]
+        m.d.comb += [host.run.eq(self.host_run), self.host_exited.eq(host.exited),
+                     self.host_status.eq(host.status)]
+        simd, fault = self.simd, {}  # fault: of a job that goes on
+
+        kernel, operands = simd.start.payload, host.simd.operands
+        starts = {"simd": ~no_kernel(simd.machine, *operands)}
+        fault["simd"] = simd.fault.valid
+        for operand, field in zip(KernelOperand, (
+                kernel.address, kernel.instructions, kernel.grid.x, kernel.grid.y,
+                kernel.grid.width, kernel.policy), strict=True):
+            m.d.comb += field.eq(operands[operand])
+        m.d.comb += [host.simd.word.ready.eq(1), simd.start.valid.eq(self.simd_start),
+                     host.simd.idle.eq(self.idle)]
+
+        wiring.connect(m, host.systolic.word, listed.word)
+        wiring.connect(m, listed.command, self.systolic.command)
+        starts["systolic"], fault["systolic"] = listed.started, self.systolic_fault != 0
+        m.d.comb += [listed.start.eq(host.systolic.start),
+                     host.systolic.idle.eq(self.systolic_idle & ~listed.busy)]
+
+        if self.core is not None:
+            wiring.connect(m, host.dataflow.word, self.core.configuration)
+            starts["dataflow"] = configured = Signal()  # since the last job
+            with m.If(host.dataflow.start):
+                m.d.sync += configured.eq(0)
+            with m.Elif(host.dataflow.word.valid & host.dataflow.word.ready):
+                m.d.sync += configured.eq(1)
+            fault["dataflow"] = self.dataflow_outside | (self.dataflow_fault != 0)
+            m.d.comb += [self.core.start.eq(self.dataflow_start),
+                         host.dataflow.idle.eq(self.dataflow_idle)]
+
+        for number, tile in enumerate(self.tiles):
+            jobs, begins, nothing = getattr(host, tile), getattr(self, f"{tile}_start"), Signal()
+            m.d.comb += [begins.eq(jobs.start & starts[tile]),
+                         jobs.fault.eq(fault[tile] | nothing), self.host_busy[number].eq(jobs.busy)]
+            m.d.sync += nothing.eq(jobs.start & ~begins)

@@ -10,10 +10,13 @@ from cyclebound.hdl.system.tiled import TiledSystem
 __all__ = ["TiledHarness"]
 
 _PASSED = ("systolic_command", "systolic_idle", "systolic_cycles", "systolic_mapping",
-           "systolic_mapped", "systolic_mapping_refusal", "systolic_fault", "grants", "blocked")
-_HOST = "host_load", "host_run", "host_exited", "host_status", "host_busy"
-_OF_A_CORE = ("dataflow_start", "dataflow_idle", "dataflow_cycles", "dataflow_outside",
-              "dataflow_mapping", "dataflow_mapped", "dataflow_mapping_refusal", "dataflow_fault")
+           "systolic_mapped", "systolic_mapping_refusal", "systolic_fault", "grants", "blocked",
+           "waits", "served")
+_HOST = ("host_load", "host_run", "host_exited", "host_status", "host_busy", "simd_start",
+         "systolic_start")
+_DATAFLOW = ("dataflow_configuration", "dataflow_start", "dataflow_idle", "dataflow_cycles",
+             "dataflow_outside", "dataflow_mapping", "dataflow_mapped", "dataflow_mapping_refusal",
+             "dataflow_fault")
 
 
 class TiledHarness(AcceleratorHarness):
@@ -30,7 +33,7 @@ class TiledHarness(AcceleratorHarness):
     Members
     -------
     All of `AcceleratorHarness`, and those of `TiledSystem` for the systolic accelerator and
-    the dataflow core, its ``grants`` and ``blocked``.
+    the dataflow core, its ``grants``, ``blocked``, ``waits`` and ``served``.
     """
 
     def __init__(self, *, machine, part, size=8, bursts=16, slots=8, memory_width=16,
@@ -41,6 +44,4 @@ class TiledHarness(AcceleratorHarness):
                                   queue_depth=queue_depth, windows=windows, fabric=fabric,
                                   host_words=host_words)
         super().__init__(machine=machine, part=part, slots=rows, accelerator=self.system,
-                         passed=(*_PASSED, *(_OF_A_CORE if fabric else ()),
-                                 *(_HOST if host_words else
-                                   ("dataflow_configuration",) if fabric else ())))
+                         passed=(*_PASSED, *_DATAFLOW, *_HOST))

@@ -4,7 +4,7 @@ from cyclebound.golden.shmac.tile_bounds import ram_access
 from cyclebound.golden.system.core_host import program_of_jobs
 from cyclebound.golden.system.fabric import FABRIC, fabric_job, line_transfer
 from cyclebound.golden.system.job_registers import job_end, job_start, register_access
-from cyclebound.golden.system.tiled import product_cycles
+from cyclebound.golden.system.tiled import kernel_job, product_cycles
 from cyclebound.hdl.system.job_registers import JobRegisters
 from cyclebound.hdl.system.tiled import TiledSystem
 from cyclebound.hdl.system.tiled_harness import TiledHarness
@@ -101,9 +101,10 @@ BLOCKS = (
         ),
         bounds=(
             BoundBinding("product", product_cycles, Probe(
-                start="past(systolic_command.valid & systolic_command.ready & systolic_idle)",
-                end="systolic_idle & past(~systolic_idle)"),
-                configurations=("turns", "windows", *_THREE)),
+                start="~systolic_idle & past(systolic_idle)",
+                end="systolic_idle & past(~systolic_idle)")),
+            BoundBinding("kernel", kernel_job, Probe(
+                start="~idle & past(idle)", end="idle & past(~idle)"), configurations=("hosted",)),
             BoundBinding("job", fabric_job, Probe(
                 start="past(dataflow_start)", end="dataflow_idle & past(~dataflow_idle)"),
                 configurations=_CORES),

@@ -8,7 +8,7 @@ from cyclebound.tb.shmac.tile import packet_said
 
 __all__ = ["play", "request_of"]
 
-_START, _ABORT = (1 << bit for bit in Control)
+_START = 1 << Control.START
 
 
 def request_of(rng, operands: int) -> RequestPacket:
@@ -20,7 +20,7 @@ def request_of(rng, operands: int) -> RequestPacket:
         address = rng.choice((rng.randrange(1 << 24), address + rng.randrange(1, 4),
                               address | 1 << rng.randrange(8, 24)))
     control = address == JobRegister.CONTROL
-    data = rng.choice((_START,) * 5 + (_ABORT,) * 3 + (0, 3, 5, 1 << 31 | 1)) if control else \
+    data = rng.choice((_START,) * 8 + (0, 2, 3, 5, 1 << 31 | 1)) if control else \
         rng.choice((rng.getrandbits(32), 0, (1 << 32) - 1, 8))
     return RequestPacket(
         write=rng.random() < (0.9 if control else 0.5),
@@ -46,8 +46,6 @@ async def play(bench: Bench, *, cycles: int, stall: int, asks: float = 0.8, job:
             left = rng.randrange(job + 1)
         elif left:
             left -= 1
-        if model.stop and rng.random() < 0.8:
-            left = 0
         idle = left == 0 if model.busy and not model.start else rng.random() < 0.5
         fault = rng.random() < 0.1
         takes = rng.random() < 0.5
@@ -57,7 +55,7 @@ async def play(bench: Bench, *, cycles: int, stall: int, asks: float = 0.8, job:
             inputs |= packet_said("accesses.payload", request)
         answer = model.response
         said = {"answers.valid": int(answer is not None), "start": int(model.start),
-                "stop": int(model.stop), "busy": int(model.busy),
+                "busy": int(model.busy),
                 "word.valid": int(model.word is not None),
                 "accesses.ready": int(model.ready(passed=passed)),
                 **{f"operands.{number}": value for number, value in enumerate(model.kept)}}

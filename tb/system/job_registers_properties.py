@@ -11,7 +11,7 @@ from cyclebound.tb.watcher import Watcher, claim_kept
 __all__ = ["JobRegistersCheck", "JobRegistersProof"]
 
 _CONTROL, _STATUS, _CYCLES, _WORD, _OPERANDS = 0, 4, 8, 12, 16
-_START, _ABORT, _CLEAR = 1, 2, 8
+_START, _CLEAR = 1, 4
 
 
 class JobRegistersCheck(Watcher):
@@ -28,7 +28,7 @@ class JobRegistersCheck(Watcher):
         A request is taken; it is a write that is not refused.
     owes : Signal
         A response is on offer.
-    failed, aborted, refused, cycles : Signal
+    failed, refused, cycles : Signal
         What STATUS and CYCLES are to show.
     """
 
@@ -36,7 +36,7 @@ class JobRegistersCheck(Watcher):
         super().__init__(target)
         self.many = target.many
         self.takes, self.carried, self.owes = Signal(), Signal(), Signal()
-        self.failed, self.aborted, self.refused = Signal(), Signal(), Signal()
+        self.failed, self.refused = Signal(), Signal()
         self.cycles = Signal(32)
 
     def elaborate(self, platform):
@@ -54,7 +54,7 @@ class JobRegistersCheck(Watcher):
         ]
         with m.If(packet.write):
             m.d.comb += good.eq(plain & (
-                ((address == _CONTROL) & Mux(busy, data == _ABORT, (data == _START) & ~waits))
+                ((address == _CONTROL) & (data == _START) & ~busy & ~waits)
                 | (address == _STATUS) | (operand & ~busy)
                 | ((address == _WORD) & ~busy & ~waits)))
         with m.Else():
@@ -65,7 +65,7 @@ class JobRegistersCheck(Watcher):
         value, expected = Signal(32), Signal(32)
         with m.Switch(address):
             with m.Case(_STATUS):
-                m.d.comb += value.eq(Cat(~busy, self.failed, self.aborted, self.refused))
+                m.d.comb += value.eq(Cat(~busy, self.failed, self.refused))
             with m.Case(_CYCLES):
                 m.d.comb += value.eq(self.cycles)
             with m.Default():
@@ -98,29 +98,24 @@ class JobRegistersCheck(Watcher):
         ]
         self._watch_job(m, address, data)
         m.d.sync += [Cover(answers.valid & answers.payload.error & answers.payload.write & busy,
-                           "a write is refused while a job is under way"),
-                     Cover(self.stop, "a job is stopped")]
+                           "a write is refused while a job is under way")]
         return m
 
     def _watch_job(self, m, address, data):
         """What the tile is told, and what it tells."""
         busy, ends = self.busy, Signal()
-        starts, aborts = Signal(), Signal()
+        starts = Signal()
         looks = busy & ~self.start
         m.d.comb += [
             ends.eq(looks & self.idle),
-            starts.eq(self.carried & (address == _CONTROL) & (data == _START)),
-            aborts.eq(self.carried & (address == _CONTROL) & (data == _ABORT) & ~ends),
+            starts.eq(self.carried & (address == _CONTROL)),
         ]
-        started, stopped, works = Signal(), Signal(), Signal()
+        started, works = Signal(), Signal()
         m.d.sync += [
-            started.eq(starts), stopped.eq(aborts), works.eq(starts | (busy & ~ends)),
+            started.eq(starts), works.eq(starts | (busy & ~ends)),
             Assert(self.start == started, "a start is lost, or there is one too many"),
-            Assert(self.stop == stopped, "an abort is lost, or there is one too many"),
-            Assert(~(self.start & self.stop), "a start and an abort at once"),
             Assert(busy == works, "a job ends early, or does not end"),
             self.failed.eq(~starts & (self.failed | (looks & self.fault))),
-            self.aborted.eq(~starts & (self.aborted | aborts)),
             self.cycles.eq(Mux(starts, 0, Mux(busy & ~self.cycles.all(), self.cycles + 1,
                                               self.cycles))),
         ]
@@ -152,7 +147,7 @@ class JobRegistersProof(JobRegistersCheck):
     def elaborate(self, platform):
         m = super().elaborate(platform)
         m.d.sync += [
-            Assert(self._target.marks == Cat(self.failed, self.aborted, self.refused),
+            Assert(self._target.marks == Cat(self.failed, self.refused),
                    "invariant: marks"),
             Assert(self._target.cycles == self.cycles, "invariant: cycles"),
         ]

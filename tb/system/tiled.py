@@ -56,10 +56,10 @@ SUMS = """
     stglin  v1, 1
     exit
 """
-_ARRAY = 0x80000  # bytes: where the systolic accelerator's buffer begins
-_ARRAY_WORDS = 1 << 14
-_CORE = 0xC0000  # where the dataflow core's begins
-_POLICY = Policy.ACCESS
+ARRAY_AT = 0x80000  # bytes: where the systolic accelerator's buffer begins
+ARRAY_WORDS = 1 << 14
+CORE_AT = 0xC0000  # where the dataflow core's begins
+POLICY = Policy.ACCESS
 _SHAPE = ("part", "size", "depth", "memory_width", "bursts", "slots")
 
 
@@ -88,10 +88,12 @@ def gather(tid, x: Ints, index: Ints, z: Ints):
 class CoreJob:
     """A gather on a dataflow core: what it is given, and what it has to make of it."""
 
-    def __init__(self, fabric: Mapping, threads: int, rng: np.random.Generator) -> None:
+    def __init__(self, fabric: Mapping, threads: int, rng: np.random.Generator,
+                 elements: int | None = None) -> None:
+        elements = threads if elements is None else elements
         self.threads, self._fabric = threads, fabric
-        self.arrays = {"x": rng.integers(0, 1 << 32, threads, dtype=np.uint32),
-                       "index": rng.integers(0, threads, threads).astype(np.uint32),
+        self.arrays = {"x": rng.integers(0, 1 << 32, elements, dtype=np.uint32),
+                       "index": rng.integers(0, elements, threads).astype(np.uint32),
                        "z": rng.integers(0, 1 << 32, threads, dtype=np.uint32)}
         self.wanted = self.arrays["x"][self.arrays["index"]]
         self.layout = Layout.of(self.arrays)
@@ -132,11 +134,13 @@ class TiledScene(HarnessScene):
         return max(tile_issue_delay(part=self.part, bursts=self.shape["bursts"], write=write)
                    for write in (0, 1))
 
-    def analysis(self, program: Program, grid: Grid, others: Sequence[int]) -> Analysis:
-        """Of a kernel beside clients with such requests."""
+    def analysis(self, program: Program, grid: Grid, others: Sequence[int], before: int = 0
+                 ) -> Analysis:
+        """Of a kernel beside clients with such requests, after those of silent ones."""
         built = replace(grid, machine=as_built(grid.machine))
         return Analysis(program, built, self.part,
-                        wait=request_wait(self.part, others=others, period=self.period))
+                        wait=request_wait(self.part, others=others, period=self.period),
+                        late=before)
 
     def kernel_longest(self, program: Program, grid: Grid) -> int:
         """The kernel's longest request: an access, or its program."""
@@ -146,31 +150,48 @@ class TiledScene(HarnessScene):
         return max(load, *(cost.delay for cost in Analysis(
             program, built, self.part).costs.values() if cost.resource == "dram"))
 
-    def product(self, m: int, k: int, n: int, other: int) -> ArrayProgram:
-        """A product of random matrices, planned beside such a kernel and the dataflow core."""
+    def product(self, m: int, k: int, n: int, other: int, line: int | None = None) -> ArrayProgram:
+        """A product of random matrices, planned beside such a kernel and the dataflow core, or
+        lines of such a delay."""
         rng = np.random.default_rng(self.bench.rng.getrandbits(32))
         a, b = (rng.integers(-128, 128, shape, dtype=np.int8) for shape in ((m, k), (k, n)))
         shape = self.shape
         memory = array_memory(shape["part"], size=shape["size"], bursts=shape["bursts"],
-                              slots=shape["slots"], others=(other, self.fabric_longest),
-                              period=self.period)
+                              slots=shape["slots"], period=self.period,
+                              others=(other, self.fabric_longest if line is None else line))
         device = array_device(size=shape["size"], depth=shape["depth"],
                               memory_width=shape["memory_width"])
         return product_program("product", a, b, device=device, memory=memory)
 
+    def check_core(self) -> None:
+        """The arrays of the dataflow core's job are numpy's."""
+        assert self.core is not None
+        words = np.frombuffer(self.get(CORE_AT, len(self.core.content())), "<u4").tolist()
+        arrays = self.core.layout.arrays(words)
+        for name, wanted in (self.core.arrays | {"z": self.core.wanted}).items():
+            self.bench.compare(arrays[name], wanted, f"the gather's {name}", count=wanted.size)
+
+    def check_product(self) -> None:
+        """The product is numpy's."""
+        assert self.array is not None
+        beats = np.frombuffer(self.get(ARRAY_AT, self.array.memory.size), np.int8).reshape(
+            self.array.memory.shape)
+        wanted = self.array.steps[0].expected
+        self.bench.compare(self.array.result(0, beats), wanted, "the product", count=wanted.size)
+
     def put_kernel(self, program: Program, memory: Memory, **more) -> int:
         address = super().put_kernel(program, memory, **more)
         if self.array is not None:
-            self.put(_ARRAY, self.array.memory.astype(np.int8).tobytes())
+            self.put(ARRAY_AT, self.array.memory.astype(np.int8).tobytes())
         if self.core is not None:
-            self.put(_CORE, self.core.content())
+            self.put(CORE_AT, self.core.content())
         return address
 
-    async def map_array(self, words: int = _ARRAY_WORDS, address: int = _ARRAY) -> None:
+    async def map_array(self, words: int = ARRAY_WORDS, address: int = ARRAY_AT) -> None:
         """Map the systolic accelerator's buffer."""
         await self._map("systolic", words, address)
 
-    async def map_core(self, words: int | None = None, address: int = _CORE) -> None:
+    async def map_core(self, words: int | None = None, address: int = CORE_AT) -> None:
         """Map the dataflow core's buffer: the words of its job, or so many."""
         if words is None:
             assert self.core is not None
@@ -210,7 +231,7 @@ class TiledScene(HarnessScene):
             "start.payload.instructions": len(program.instructions),
             "start.payload.grid.x": grid.x, "start.payload.grid.y": grid.y,
             "start.payload.grid.width": grid.width.bit_length() - 1,
-            "start.payload.policy": CODES.index(_POLICY)})
+            "start.payload.policy": CODES.index(POLICY)})
 
     async def array_done(self, most: int) -> int:
         """Wait until the systolic accelerator is idle; the clocks that it took."""
@@ -291,7 +312,7 @@ class Case:
         if chained:
             place = self.array.places[0].result * scene.shape["size"]
             program = replace(program, buffers={
-                **program.buffers, 0: replace(program.buffers[0], address=_ARRAY + place)})
+                **program.buffers, 0: replace(program.buffers[0], address=ARRAY_AT + place)})
         self.program, self.memory = program, memory_of(program)
         if not chained:
             rng = np.random.default_rng(scene.bench.rng.getrandbits(32))
@@ -305,8 +326,8 @@ class Case:
                                                      scene.fabric_longest)
         return Took(
             product_cycles(**scene.shape, **self.extents, other=simd, line=core,
-                           period=scene.period),
-            scene.analysis(self.program, self.grid, (array, core)).wcet(_POLICY).cycles,
+                           period=scene.period, before=0),
+            scene.analysis(self.program, self.grid, (array, core)).wcet(POLICY).cycles,
             0 if self.core is None else fabric_job(**self.core_parameters(simd, array)))
 
     def core_parameters(self, other: int, array: int) -> dict:
@@ -314,7 +335,7 @@ class Case:
         assert self.core is not None
         part, period = self.scene.shape["part"], self.scene.period
         return {"part": part, **self.core.times(part, (other, array), period), "other": other,
-                "array": array, "period": period}
+                "array": array, "period": period, "before": 0}
 
     async def run(self, *, product: bool = True, kernel: bool = True, core: bool | None = None,
                   begin: int = 0) -> Took:
@@ -325,7 +346,7 @@ class Case:
         given = memory[0].copy()
         if product:
             bench.declare("product", **self.extents, other=self.other,
-                          line=scene.fabric_longest, period=scene.period)
+                          line=scene.fabric_longest, period=scene.period, before=0)
         if core:
             known = self.core_parameters(self.other, scene.array_longest)
             known.pop("part")
@@ -336,18 +357,10 @@ class Case:
         for what in ("product", "job", "line")[:1 + 2 * core]:
             bench.undeclare(what)
         if core:
-            assert self.core is not None
-            words = np.frombuffer(scene.get(_CORE, len(self.core.content())), "<u4").tolist()
-            arrays = self.core.layout.arrays(words)
-            for name, wanted in (self.core.arrays | {"z": self.core.wanted}).items():
-                bench.compare(arrays[name], wanted, f"the gather's {name}", count=wanted.size)
+            scene.check_core()
             assert took.core <= self.bound.core, f"{took.core} > {self.bound.core}"
         if product:
-            beats = np.frombuffer(scene.get(_ARRAY, self.array.memory.size), np.int8).reshape(
-                self.array.memory.shape)
-            step = self.array.steps[0]
-            bench.compare(self.array.result(0, beats), step.expected, "the product",
-                          count=step.expected.size)
+            scene.check_product()
             assert took.product <= self.bound.product, f"{took.product} > {self.bound.product}"
         if kernel:
             words = memory[0].ravel() if self.chained else given.ravel()

@@ -64,7 +64,7 @@ def took(job, others):
     wanted = job.layout.arrays(words)
     assert (wanted["z"] == job.wanted).all()
     return cycles, fabric_job(part=PART, other=others[0], array=others[1],
-                              period=0, **job.times(PART, others, 0))
+                              period=0, before=0, **job.times(PART, others, 0))
 
 
 @pytest.mark.parametrize(("threads", "others"), [
@@ -78,7 +78,7 @@ def test_a_bound_that_forgets_the_other_clients_is_exceeded():
     job = CoreJob(FABRIC, 77, np.random.default_rng(1))
     cycles, most = took(job, OTHERS)
     assert 0.8 * most < cycles
-    assert cycles > fabric_job(part=PART, other=0, array=0, period=0,
+    assert cycles > fabric_job(part=PART, other=0, array=0, period=0, before=0,
                                **job.times(PART, (0, 0), 0))
 
 

@@ -31,11 +31,11 @@ MUTANTS = (
     Mutant(BLOCK, "a word is overwritten", "refused.eq(self.busy | waits)",
            "refused.eq(self.busy)"),
     Mutant(BLOCK, "a job starts before its last word is taken",
-           "control[Control.START] & ~waits)", "control[Control.START])"),
+           "self.busy | waits | (packet", "self.busy | (packet"),
+    Mutant(BLOCK, "any write of CONTROL starts a job", "(packet.data != 1 << Control.START)",
+           "(packet.data == 0)"),
     Mutant(BLOCK, "the tile is looked at in the cycle of its start",
            "looks.eq(self.busy & ~self.start)", "looks.eq(self.busy)"),
-    Mutant(BLOCK, "a job that has ended is stopped", "self.stop.eq(aborts & ~ends)",
-           "self.stop.eq(aborts)"),
     Mutant(BLOCK, "the response is overtaken", "accesses.ready.eq(~answers.valid | answers.ready)",
            "accesses.ready.eq(1)"),
     Mutant(BLOCK, "a fault stays", "~starts & (failed |", "(failed |"),
@@ -67,7 +67,7 @@ def test_no_table_has_so_many():
 @unit
 def test_the_page_has_the_table():
     rows = list(page_rows(job_table(operands=2)))
-    assert len(rows) == 2 + 10
+    assert len(rows) == 2 + 8
     assert "\n".join(rows) in Page("system.md").text
 
 
@@ -76,11 +76,11 @@ class Tile:
 
     def __init__(self, operands=2, takes=True):
         self.model, self.takes = JobRegistersModel(operands), takes
-        self.shown = []  # of each cycle: start, abort, busy
+        self.shown = []  # of each cycle: start, busy
 
     def cycle(self, request=None, *, idle=False, fault=False):
         """A cycle; the response in the next one, as (error, data)."""
-        self.shown.append((self.model.start, self.model.stop, self.model.busy))
+        self.shown.append((self.model.start, self.model.busy))
         self.model.step(request, passed=True, idle=idle, fault=fault,
                         takes=self.takes and self.model.word is not None)
         response = self.model.response
@@ -93,7 +93,7 @@ class Tile:
         return self.cycle(RequestPacket(address=address, strobes=15), **more)
 
 
-START, ABORT = (1 << bit for bit in Control)
+START = 1 << Control.START
 REFUSED = (True, 0)
 
 
@@ -112,14 +112,14 @@ def test_a_job():
     assert tile.read(4, idle=True) == (False, 0)  # the cycle in which it ends
     assert tile.read(4) == (False, 1 << Status.IDLE)
     assert tile.read(8) == (False, 3)
-    assert tile.shown[4:] == [(True, False, True), (False, False, True), (False, False, True),
-                              (False, False, False), (False, False, False)]
+    assert tile.shown[4:] == [(True, True), (False, True), (False, True), (False, False),
+                              (False, False)]
 
 
 @unit
 @pytest.mark.parametrize(("address", "data"), [
-    (0x00, START), (0x00, START | ABORT), (0x00, 0), (0x0C, 1), (0x10, 1), (0x14, 1), (0x08, 0),
-    (0x18, 1), (0xFFFFFC, 1)])
+    (0x00, START), (0x00, START | 2), (0x00, 2), (0x00, 0), (0x0C, 1), (0x10, 1), (0x14, 1),
+    (0x08, 0), (0x18, 1), (0xFFFFFC, 1)])
 def test_what_is_refused_beside_a_job(address, data):
     tile = Tile()
     tile.write(0, START)
@@ -130,7 +130,7 @@ def test_what_is_refused_beside_a_job(address, data):
     assert tile.read(4) == (False, 1 << Status.REFUSED)
     assert tile.write(4, 1 << Status.REFUSED) is None
     assert tile.read(4, idle=True) == (False, 0)
-    assert sum(start for start, _, _ in tile.shown) == 1
+    assert sum(start for start, _ in tile.shown) == 1
     assert tile.model.kept == [0, 0]
 
 
@@ -155,34 +155,14 @@ def test_a_start_in_the_cycle_of_the_end_is_refused_and_one_after_it_is_not():
     tile.cycle()
     assert tile.write(0, START, idle=True) == REFUSED
     assert tile.write(0, START, idle=True) is None
-    assert [start for start, _, _ in tile.shown] == [False, True, False, False]
+    assert [start for start, _ in tile.shown] == [False, True, False, False]
     assert tile.model.start
 
 
 @unit
-@pytest.mark.parametrize("after", range(5))
-def test_an_abort_in_each_cycle_of_a_job_of_three(after):
-    tile = Tile()
-    tile.write(0, START)
-    for cycle in range(4):
-        idle = cycle == 2
-        if cycle == after:
-            said = tile.write(0, ABORT, idle=idle)
-            assert said == (REFUSED if cycle == 3 else None)
-        else:
-            tile.cycle(idle=idle)
-    stopped = [number for number, (_, abort, _) in enumerate(tile.shown) if abort]
-    assert stopped == ([after + 2] if after < 2 else [])  # in its last cycle it ends by itself
-    aborted = (after < 2) << Status.ABORTED
-    assert tile.read(4) == (False, 1 | aborted | (after == 3) << Status.REFUSED)
-    tile.write(0, START)
-    assert tile.read(4)[1] & ~(1 << Status.REFUSED) == 0
-
-
-@unit
-def test_an_abort_without_a_job_and_a_start_before_the_word_is_taken():
+def test_a_start_before_the_word_is_taken():
     tile = Tile(takes=False)
-    assert tile.write(0, ABORT) == REFUSED
+    assert tile.write(0, 2) == REFUSED
     assert tile.write(0x0C, 1) is None
     assert tile.write(0x0C, 2) == REFUSED
     assert tile.write(0, START) == REFUSED
@@ -233,7 +213,6 @@ FAULTS = {
     "a response is lost": [READ, {**READ, "answers.valid": 1, "answers.payload.data": 1}],
     "a request waits without a reason": [{}],
     "a start is lost, or there is one too many": [said(0, START), BUSY],
-    "an abort is lost, or there is one too many": [TAKES, {**TAKES, "stop": 1}],
     "a job ends early, or does not end": [said(0, START), {**TAKES, "start": 1}],
     "operand 1 has changed": [said(0x10, 3), {**TAKES, "operands.0": 3, "operands.1": 3}],
     "words: offer withdrawn or changed": [said(0x0C, 3),
@@ -254,7 +233,7 @@ def test_checker_fires(message):
 @pytest.mark.proof
 @pytest.mark.thorough
 @pytest.mark.parametrize(("old", "new"), [
-    ("starts.eq(writes & control[Control.START])", "starts.eq(takes & control[Control.START])"),
+    ("starts.eq(writes)", "starts.eq(takes)"),
     ("self.start.eq(starts)", "self.start.eq(starts & ~self.fault)"),
     ("m.d.comb += refused.eq(self.busy)", "m.d.comb += refused.eq(0)"),
     ("looks.eq(self.busy & ~self.start)", "looks.eq(self.busy)"),

@@ -185,7 +185,7 @@ def test_what_was_found_is_a_system(call, tmp_path):
     (("size = 4", "size = 4\nwindows = [740, 740, 20]"), 2, "the window of dataflow must be at"),
     (('name = "second"\nproduct = [8, 8, 8]\naddress = 0x180000',
       'name = "second"\nkernel = "vector_add"\ngrid = [64]\nbuffers = {0 = "add.z"}'), 2,
-     "a buffer of second is the result of add.z: a job of several forms has its results in"),
+     "line 20: job.3.buffers.0 must be the result of a job of one form, since others have theirs"),
 ])
 def test_what_a_file_must_be(call, tmp_path, change, status, says):
     assert change[0] in FILE

@@ -21,6 +21,7 @@ from cyclebound.sim.families.system.jobs import SYSTEM_EXAMPLE, parse_tiled, pla
 from cyclebound.sim.run.job import Job as SimulationJob
 from cyclebound.sim.run.job import simulate
 from cyclebound.tb.system.tiled import SUMS
+from cyclebound.tools.gpu.toml_text import Reader
 from kit.pages import Page
 
 pytestmark = pytest.mark.unit
@@ -74,7 +75,8 @@ def test_in_windows_a_request_waits_for_its_own_and_a_refresh():
 
 def test_a_product_takes_longer_beside_another_client():
     def cycles(other, line=0, period=0):
-        return product_cycles(**SHAPE, other=other, line=line, period=period)
+        return product_cycles(**SHAPE, other=other, line=line, period=period,
+                              before=0)
 
     assert cycles(0) < cycles(158) < cycles(158, line=88)
     assert cycles(158) < cycles(158, period=1480)
@@ -252,6 +254,7 @@ def test_a_word_outside_of_its_array_ends_a_run(monkeypatch):
 
 @pytest.mark.parametrize(("change", "says"), [
     (("threads = 33", "threads = 0"), "line 5: threads must be from 1 to 256, .*, not 0"),
+    (("threads = 33", "threads = -3"), "line 5: threads must be from 1 to 256, .*, not -3"),
     (("threads = 33", "threads = 33\narrays = {q = 5}"),
      "line 6: job.1.arrays.q must be one of x, y, z, not 'q'"),
     (("threads = 33", "threads = 33\narrays = {x = -1}"),
@@ -275,6 +278,13 @@ def test_what_threads_must_be(tmp_path, change, says):
     assert change[0] in THREADS
     with pytest.raises((ValueError, UserError), match=f"^{says}$"):
         planned(parse_tiled(THREADS.replace(*change), tmp_path))
+
+
+def test_a_table_that_has_no_names():
+    """As the arrays of a kernel without any."""
+    with pytest.raises(ValueError, match=r"^line 1: a must be a table without entries, not {'x': "
+                                         r"1}$"):
+        Reader("a = {x = 1}").table(["a"], {"x": 1}, ())
 
 
 def test_a_fault_ends_a_run(monkeypatch):

@@ -113,6 +113,8 @@ class Reader:
             raise self.refuse(path, "a table", value)
         for name in value:
             if name not in names:
+                if not names:
+                    raise self.refuse(path, "a table without entries", value)
                 raise self.refuse([*path, name], f"one of {', '.join(names)}", name)
         return value
 

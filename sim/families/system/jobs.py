@@ -294,11 +294,14 @@ def parse_tiled(text: str, folder: Path) -> TiledFile:
         others = (reader.tables([*path, "or"], table["or"]) if "or" in table else [])
         forms[name] = (one(path, table, also=_ANY), *(
             one([*path, "or", other], form) for other, form in enumerate(others)))
-    for name, ways in forms.items():
-        for source in {source for form in ways for source in form.results.values()}:
-            if len(forms.get(source.partition(".")[0], ())) > 1:
-                raise ValueError(f"a buffer of {name} is the result of {source}: a job of several "
-                                 "forms has its results in several places")
+    for number, ways in enumerate(forms.values()):
+        for way, form in enumerate(ways):
+            for buffer, source in form.results.items():
+                if len(forms.get(source.partition(".")[0], ())) > 1:
+                    raise reader.refuse(
+                        ["job", number, *(["or", way - 1] if way else []), "buffers", str(buffer)],
+                        "the result of a job of one form, since others have theirs in several "
+                        "places", source)
     return TiledFile(part, part_name, machine, sizes, None if windows is None else tuple(windows),
                      fabric, forms, after, deadlines)
 
@@ -371,6 +374,9 @@ def _threads(reader: Reader, path: list, table: Mapping, fabric: Mapping[str, An
     else:
         raise reader.refuse([*path, "dataflow"], f"a file, or one of {', '.join(INSTALLED)}", file)
     count = reader.number([*path, "threads"], table)
+    runs = functools.partial(check_run, threads=count, **{
+        name: fabric[name] for name in ("depth", "tid_width", "address_width")})
+    reader.at([*path, "threads"], runs)
     constants = table.get("constants", {})
     if not isinstance(constants, dict):
         raise reader.refuse([*path, "constants"], "a table", constants)
@@ -386,9 +392,7 @@ def _threads(reader: Reader, path: list, table: Mapping, fabric: Mapping[str, An
             raise reader.refuse([*path, "arrays", name], "a file, or a number of elements", value)
     mapped = reader.at([*path, "dataflow"], _mapped, kernel, constants, fabric)
     job = Threads(kernel, mapped, count, arrays, _address(reader, path, table))
-    reader.at([*path, "threads"], check_run, threads=count, depth=fabric["depth"],
-              words=job.layout.size, tid_width=fabric["tid_width"],
-              address_width=fabric["address_width"])
+    reader.at([*path, "threads"], runs, words=job.layout.size)
     reader.at([*path, "arrays"], job.words, np.random.default_rng(1))  # or it says what is wrong
     return job
 
@@ -549,7 +553,8 @@ class Planner:
         other, array = longest["simd"], longest["systolic"]
         known = fabric_times(job.mapped, job.layout, threads=job.threads, part=file.part,
                              others=(other, array), period=file.period, **file.fabric)
-        clocks = fabric_job(part=file.part, **known, other=other, array=array, period=file.period)
+        clocks = fabric_job(part=file.part, **known, other=other, array=array, period=file.period,
+                            before=0)
         first = job.address // WORD_BYTES
         return Job(name, "dataflow", len(configuration_of(job, file)) + clocks, file.after[name],
                    (range(first, first + job.span),))

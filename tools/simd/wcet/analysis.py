@@ -53,6 +53,9 @@ class Analysis:
     wait : int
         Clocks that each request waits at most for other clients of the controller, of which none
         may have a refresh put off for longer (`golden.dram.client_bounds.client_grant`).
+    late : int
+        Clocks before the start at which a refresh may have fallen due that was put off until then,
+        if these are more: the longest request of clients that are silent now.
 
     Raises
     ------
@@ -61,8 +64,8 @@ class Analysis:
     """
 
     def __init__(self, program: Program, grid: Grid, part: Part, start: str = "idle",
-                 most_words: int = MOST_WORDS, wait: int = 0) -> None:
-        self._most_words, self.wait = most_words, wait
+                 most_words: int = MOST_WORDS, wait: int = 0, late: int = 0) -> None:
+        self._most_words, self.wait, self.late = most_words, wait, max(wait, late)
         self.program, self.grid, self.part, self.start = program, grid, part, start
         if grid.machine.one_clock and grid.machine.compute_ps < part.tck_ps:
             raise WcetError(f"a compute clock of {grid.machine.compute_ps} ps is faster than "
@@ -227,7 +230,7 @@ class Analysis:
             pairs = Chain(self.blocks, lambda before, pair: self.pair_graphs(policy, before, pair),
                           self.load * self.clocks.compute)
             chained = chain(pairs, self.clocks, self.part, start=self.start,
-                            longest_access=longest, late=self.wait)
+                            longest_access=longest, late=self.late)
             # of short kernels, whose work-groups hardly overlap, what holds for any policy is less:
             # it rounds up to an edge of a clock once for each access
             self._chained[policy] = min(chained, self.serial, key=lambda found: found.cycles)
@@ -236,7 +239,7 @@ class Analysis:
     @cached_property
     def _scratchpad_as_compute(self) -> "Analysis":
         return _ScratchpadAsCompute(self.program, self.grid, self.part, self.start,
-                                    self._most_words, self.wait)
+                                    self._most_words, self.wait, self.late)
 
     # -- what a reader wants to know ---------------------------------------------------------------
 
@@ -265,7 +268,7 @@ class Analysis:
         # each refresh delays a request of its own, which ends at an edge of the compute clock
         delay = -(-part.nRFC * clocks.dram // clocks.compute)
         lasting = bare * clocks.compute + clocks.dram * (
-            more * part.nREFI + (part.nRFC + self.wait if more else 0))
+            more * part.nREFI + (part.nRFC + self.late if more else 0))
         refreshes = lasting // max(1, part.nREFI * clocks.dram - delay * clocks.compute)
         return Chained(bare + refreshes * delay, bare, refreshes)
 
@@ -301,8 +304,8 @@ class _ScratchpadAsCompute(Analysis):
     """
 
     def __init__(self, program: Program, grid: Grid, part: Part, start: str,
-                 most_words: int, wait: int) -> None:
-        super().__init__(program, grid, part, start, most_words, wait)
+                 most_words: int, wait: int, late: int) -> None:
+        super().__init__(program, grid, part, start, most_words, wait, late)
         held = {node: self.clocks.access_time(cost) // grid.machine.compute_ps
                 for node, cost in self.costs.items() if cost.resource == "scratchpad"}
         self.phases = PhaseGraph(self.loops, self.edge_costs, held)
