@@ -3,7 +3,7 @@
 `StreamsCheck` is about offers; the others count the rows that leave an array, too.
 """
 
-from amaranth.hdl import Assert, Cover, Module, Signal
+from amaranth.hdl import Assert, Const, Cover, Module, Signal
 from amaranth.lib.wiring import Out
 
 from cyclebound.tb.watcher import Watcher, claim_kept
@@ -22,16 +22,22 @@ class StreamsCheck(Watcher):
     Members
     -------
     All ports of the target, as inputs.
+
+    Attributes
+    ----------
+    unless : Value
+        A cycle in which offers may go.
     """
 
     def __init__(self, target):
         super().__init__(target)
+        self.unless = Const(0)
         self._offers = list(_offers(target.signature, self))
 
     def elaborate(self, platform):
         m = Module()
         for name, port in self._offers:
-            claim_kept(m, name, port, Assert)
+            claim_kept(m, name, port, Assert, unless=self.unless)
             m.d.sync += Cover(port.valid & port.ready, f"{name}: an item is taken")
         return m
 

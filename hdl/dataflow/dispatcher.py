@@ -49,12 +49,15 @@ class Dispatcher(wiring.Component):
         words = stream.Signature(unsigned(WORD))
         super().__init__({"configuration": In(words), "start": In(1), "threads": In(WORD),
                           "share": In(tid_width + 1), "cores": Out(words).array(cores)})
+        # the state; a proof has to speak of it
+        last = UNIT_WORDS * len(grid.units) + len(grid.switches) - 1
+        self.left = Signal(range(last + 1), init=last)  # the register that the word is for
+        self.numbered = Signal()  # a source's third word, which comes first, asks for numbers
 
     def elaborate(self, platform):
         m = Module()
         grid, bits, source = self.grid, self.tid_width + 1, self.configuration
-        last = UNIT_WORDS * len(grid.units) + len(grid.switches) - 1
-        left = Signal(range(last + 1), init=last)  # the register that the word is for
+        left, numbered, last = self.left, self.numbered, self.left.init
         with m.If(self.start):
             m.d.sync += left.eq(last)
         with m.Elif(source.valid):
@@ -66,9 +69,9 @@ class Dispatcher(wiring.Component):
         low, high = (Cat(left == at + word for at in places[Kind.SOURCE]).any() for word in (1, 2))
         sink = Cat(left == at + 1 for at in places[Kind.SINK]).any()
         rest = WORD - bits  # bits of a source's value that are in its second word
-        word, numbers, numbered = source.payload, Signal(), Signal()
+        word, numbers = source.payload, Signal()
         m.d.comb += [source.ready.eq(1), numbers.eq(word[WORD - rest])]
-        with m.If(source.valid & high):  # it comes before the second
+        with m.If(source.valid & high):
             m.d.sync += numbered.eq(numbers)
 
         for number, core in enumerate(self.cores):

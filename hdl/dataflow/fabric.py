@@ -72,6 +72,7 @@ class Fabric(wiring.Component):
             "done": Out(1),
             "memory": Out(memory).array(len(self.grid.of_kind(Kind.LOAD_STORE))),
         })
+        self.started = Signal()  # since the last word; a proof has to speak of it
 
     @cached_property
     def places(self):  # made late: a fabric that is only asked for its ports has none
@@ -88,7 +89,7 @@ class Fabric(wiring.Component):
         grid = self.grid
 
         # The chain of words; all that it configures is reset.
-        clear, started = Signal(), Signal()
+        clear, started = Signal(), self.started
         words = [Signal(WORD, name=f"word_{k}", reset_less=True)
                  for k in range(UNIT_WORDS * len(grid.units) + len(grid.switches))]
         m.d.comb += [self.configuration.ready.eq(1), clear.eq(self.configuration.valid)]

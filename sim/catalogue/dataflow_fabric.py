@@ -45,8 +45,15 @@ from cyclebound.sim.describe.block import (
 from cyclebound.tb.dataflow.cache_banks_properties import CacheBanksCheck, CacheBanksProof
 from cyclebound.tb.dataflow.cache_environment import CacheEnvironment
 from cyclebound.tb.dataflow.cache_properties import CacheWordsProof, LineCacheWordsProof
+from cyclebound.tb.dataflow.core_properties import (
+    CoreLinesProof,
+    LinesCheck,
+    ProcessorLinesProof,
+    ThreadsProof,
+)
 from cyclebound.tb.dataflow.diamond_properties import DiamondCheck
 from cyclebound.tb.dataflow.fabric_environment import EXPLORED, FabricEnvironment, completion_of
+from cyclebound.tb.dataflow.fabric_properties import FabricCheck, FabricProof
 from cyclebound.tb.dataflow.l2_environment import L2Environment
 from cyclebound.tb.dataflow.special_unit_properties import SpecialUnitFirings
 from cyclebound.tb.dataflow.switch_properties import SwitchCheck, SwitchProof
@@ -104,6 +111,13 @@ _read = functools.partial(
 _EXPLORED = {
     "copy": {"rows": ("SL", "LT"), "depth": 2, "tid_width": 5, "address_width": 6},
     "sum": {"rows": ("SLT", "LCL"), "depth": 2, "tid_width": 3, "address_width": 4}}
+
+# of proofs
+_TINY_FABRIC = {"rows": ("SL", "LT"), "depth": 2, "tid_width": 3, "address_width": 3}
+_TINY_LINES = {"size": 4, "line": 2, "banks": 1, "ways": 1, "misses": 1, "targets": 1,
+               "policy": "write-back", "replacement": "lru"}
+_TINY_PROCESSOR = {**_TINY_FABRIC, **_TINY_LINES, "cores": 2, "l2_size": 4, "l2_banks": 2,
+                   "l2_ways": 1, "l2_misses": 1, "l2_targets": 1, "channels": 2}
 
 
 def _all_of(threads: int, instance: Mapping[str, Any]) -> dict[str, int | None]:
@@ -512,7 +526,18 @@ BLOCKS = (
                                             longest=longest),
             _completion(kernel, threads, longest), (_EXPLORED[kernel],))
             for kernel, runs in EXPLORED.items() for threads, longest in runs),
-        checker=StreamsCheck,
+        properties=(Property(
+            name="ends",
+            quick=0,
+            says="each unit and switch has the words that were loaded for it; done is set from the "
+                 "start on, while each operand that a sink needs has had as many tokens as there "
+                 "are threads; a memory request stays until it is taken or a word is loaded",
+            checker=FabricProof,
+            instances=(_TINY_FABRIC,),
+            depth=20,  # a configuration of 16 words, and a thread
+            induction=2,
+        ),),
+        checker=FabricCheck,
         fpga=FpgaTarget("five_by_five"),
         pictures=tuple(Picture(
             kernel, f"Kernel {kernel} on the 5 x 5 grid, mapped, placed and routed: what each unit "
@@ -576,7 +601,21 @@ BLOCKS = (
                       tests=("a_word_that_all_threads_load",), configurations=("small", "through")),
         ),
         bounds=(BoundBinding("completion", fabric_bounds.core_completion, _RUN),),
-        checker=StreamsCheck,
+        properties=(Property(
+            name="lines",
+            quick=0,
+            says="whatever the fabric does that keeps the rules of its ports: each access is "
+                 "answered once, at the port that it came from; reads of lines that are under way "
+                 "have ids of their own; done is set only while the fabric is, and no line is on "
+                 "offer or under way",
+            checker=CoreLinesProof,
+            instances=({**_TINY_FABRIC, **_TINY_LINES},),
+            depth=14,
+            induction=None,
+            flat=True,
+            free=("fabric",),
+        ),),
+        checker=LinesCheck,
         fpga=None,
         signals=("top.dut.start", "top.dut.done", "top.dut.lines__request__valid",
                  "top.dut.lines__response__valid"),
@@ -607,7 +646,34 @@ BLOCKS = (
                              "one_word_from_two_cores")),
         ),
         bounds=(BoundBinding("completion", fabric_bounds.processor_completion, _RUN),),
-        checker=StreamsCheck,
+        properties=(
+            Property(
+                name="threads",
+                quick=0,
+                says="each thread runs on one core: sources and sinks of a core count those that "
+                     "are left after the cores before it, its share at most, and its numbers go "
+                     "on where theirs end; all other words come to each core as they are",
+                checker=ThreadsProof,
+                instances=(_TINY_PROCESSOR,),
+                depth=18,  # a configuration of 16 words
+                induction=2,
+                free=("core_0", "core_1", "l2"),
+            ),
+            Property(
+                name="lines",
+                quick=0,
+                says="whatever cores do that keep the rules of their ports: each read of a line is "
+                     "answered once, to the core that asked; reads below have ids of their own; "
+                     "done is set only while all cores are, and no line is on offer or under way",
+                checker=ProcessorLinesProof,
+                instances=(_TINY_PROCESSOR,),
+                depth=14,
+                induction=None,
+                flat=True,
+                free=("core_0", "core_1"),
+            ),
+        ),
+        checker=LinesCheck,
         fpga=None,
         signals=("top.dut.start", "top.dut.done", "top.dut.lines__0__request__valid",
                  "top.dut.lines__0__response__valid"),

@@ -22,7 +22,7 @@ from cyclebound.sim.describe.block import (
     Testbench,
 )
 from cyclebound.tb.noc.grid_environment import SharingEnvironment
-from cyclebound.tb.noc.grid_properties import TileGridCheck
+from cyclebound.tb.noc.grid_properties import TileGridCheck, TileGridProof
 from cyclebound.tb.noc.handshake_router_properties import (
     HandshakeFairProof,
     HandshakeKeptProof,
@@ -102,6 +102,21 @@ def _shared(what: str, mix: str, groups: tuple[tuple[int, ...], ...],
 def _kind_at(kinds: Mapping[int, Mapping[str, int]], parameters: Mapping[str, object],
              index: Mapping[str, int]) -> Mapping[str, int] | None:
     return kinds.get(index["n"])
+
+
+def _operations(depth: int) -> Property:
+    """The property of a grid that its packets arrive and its operations are asked for."""
+    return Property(
+        name="operations",
+        quick=0,
+        says="whatever kernels run, for tiles that are there: no packet is dropped; no core's "
+             "operation ends that it has not asked for; no write lands that no core has begun",
+        checker=TileGridProof,
+        instances=({"rows": 1, "columns": 2, "words": 2, "to_memory_cycles": 1, "memory_cycles": 2,
+                    "to_core_cycles": 1},),
+        induction=None,
+        depth=depth,
+        flat=True)
 
 
 BLOCKS = (
@@ -203,6 +218,7 @@ BLOCKS = (
                 ("mixed_write", "any", (_ONE, _BESIDE), (_ACCEPTED, _ROW)),
                 ("mixed_write", "any", (_ALONG,), (_ROW,)))
             for exploration in _shared(what, mix, groups, instances)),
+        properties=(_operations(28),),  # a read of the own tile takes 25 cycles
         checker=TileGridCheck,
         signals=_TILES,
     ),
@@ -272,6 +288,7 @@ BLOCKS = (
             # of a write beside another core's, over 30 million states
             *_shared("mixed_write", "any", (_ONE,), (_PAIR,)),
         ),
+        properties=(_operations(16),),  # 11 cycles
         checker=TileGridCheck,
         signals=_TILES,
     ),

@@ -60,7 +60,7 @@ from cyclebound.tb.simd.special_functions_properties import (
     SpecialFunctionsCheck,
     SpecialFunctionsRangeCheck,
 )
-from cyclebound.tb.simd.transfer_unit_properties import TransferUnitCheck
+from cyclebound.tb.simd.transfer_unit_properties import TransferUnitCheck, TransferUnitProof
 from cyclebound.tools.simd.kernels import KERNELS
 
 # Of a unit that takes an operation in every cycle; of long streams, single results are not printed.
@@ -441,6 +441,20 @@ BLOCKS = (
             BoundBinding("resume", transfer_unit_bounds.resume, probe=Probe(
                 start=f"completed.valid & {_OVER}", end=f"{_OVER} & ~stall", classed=True)),
         ),
+        properties=(Property(
+            name="order",
+            quick=0,
+            says="whatever jobs and scratchpads move: words go to registers of a slot only while "
+                 "it transfers, never for a store, those of DRAM when it delivers them and to one "
+                 "slot; an access is completed once; requests come only in their slot's turn, and "
+                 "none is under way when the unit is quiet",
+            checker=TransferUnitProof,
+            instances=({"machine": _TINIEST_WHOLE, "words": 4},),
+            depth=11,
+            induction=None,
+            flat=True,
+            free=("setup", "scratchpad_0", "scratchpad_1"),
+        ),),
         checker=TransferUnitCheck,
         fpga=FpgaTarget("small"),
         # of targets, which have as many bits as an index of a register for a vector of four

@@ -20,10 +20,13 @@ from cyclebound.sim.describe.block import (
 )
 from cyclebound.tb.probe import Probe, offered, taken
 from cyclebound.tb.system.job_registers_properties import JobRegistersCheck, JobRegistersProof
+from cyclebound.tb.system.tiled_properties import TiledIsolation
 
 _SMALL = {"machine": "small", "part": "ddr4-3200aa-x16", "size": 4, "depth": 256, "bursts": 16,
           "slots": 8, "memory_width": 16, "queue_depth": 32}
 
+_TINIEST = ("small lanes=4 items=4 special_units=1 decode_stages=1 execute_stages=1 "
+            "divider_cycles=1")
 _THREE = "three", "three_windows"
 _CORES = *_THREE, "hosted"
 
@@ -114,6 +117,20 @@ BLOCKS = (
                 start="host_run & ~past(host_run)", end="host_exited & ~past(host_exited)"),
                 configurations=("hosted",)),
         ),
+        properties=(Property(
+            name="isolation",
+            quick=0,
+            says="whatever tiles do: each request of a tile reaches the controller once, as it was "
+                 "made, with a buffer of that tile's; its start, completion and words go to that "
+                 "tile and to no other",
+            checker=TiledIsolation,
+            instances=({**_SMALL, "machine": _TINIEST, "depth": 16, "bursts": 2, "slots": 4,
+                        "memory_width": 8, "queue_depth": 2,
+                        "fabric": {**FABRIC, "rows": ("SL", "LT")}},),
+            depth=8,
+            induction=2,
+            free=("simd", "systolic", "memory", "core", "lines", "shared.controller"),
+        ),),
         signals=("top.system.systolic_idle", "top.system.idle", "top.system.grants"),
     ),
 )

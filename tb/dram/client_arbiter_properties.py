@@ -56,8 +56,16 @@ class ClientArbiterCheck(Watcher):
         self.first, self.last, self.runner, self.mapper = (
             Signal(range(clients), name=name) for name in ("first", "last", "runner", "mapper"))
 
+    def _ensure(self, fact, says):
+        """Claim something of the arbiter."""
+        return Assert(fact, says)
+
+    def _assume(self, m, rules):
+        """What the controller keeps to: facts with their names."""
+        m.d.sync += [owes(fact, says) for fact, says in rules]
+
     def elaborate(self, platform):
-        m = Module()
+        m, ensure = Module(), self._ensure
         dram, clients = self.dram, self.client
         given, done, started = dram.request.valid, dram.completion.valid, dram.started
         whose = Signal(range(self.clients))
@@ -65,25 +73,25 @@ class ClientArbiterCheck(Watcher):
         left = Signal(range(4))
         m.d.comb += left.eq(self.count - done)
 
-        m.d.sync += [
-            owes(~done | (self.count != 0), "a completion without a request"),
-            owes(~started | self.fresh, "the start of no request"),
-            owes(~(started & done) | (self.count == 2), "a start and its own completion at once"),
-            owes(~self.free | (~self.fresh & (self.count <= 1)), "free with a request in the way"),
-        ]
+        self._assume(m, [
+            (~done | (self.count != 0), "a completion without a request"),
+            (~started | self.fresh, "the start of no request"),
+            (~(started & done) | (self.count == 2), "a start and its own completion at once"),
+            (~self.free | (~self.fresh & (self.count <= 1)), "free with a request in the way"),
+        ])
 
         # -- requests: one that a client has made, of that client's buffers, once ----------------
         kept = Array(self.asked)[whose]
         m.d.sync += [
-            Assert(~given | self.held.bit_select(whose, 1),
+            ensure(~given | self.held.bit_select(whose, 1),
                    "a request is given that its client has not made"),
-            Assert(~given | ((dram.request.payload.buffer[:_BUFFER_BITS] == kept.buffer)
+            ensure(~given | ((dram.request.payload.buffer[:_BUFFER_BITS] == kept.buffer)
                              & Cat(dram.request.payload[name] == kept[name]
                                    for name, _ in self.asked[0].shape() if name != "buffer").all()),
                    "another request is given than the client has made"),
-            Assert(~given | (left == 0) | (self.free & (left == 1)),
+            ensure(~given | (left == 0) | (self.free & (left == 1)),
                    "a request is given before the controller can take it"),
-            Assert(self.grants == Mux(given, 1 << whose, 0), "the grant is another one"),
+            ensure(self.grants == Mux(given, 1 << whose, 0), "the grant is another one"),
         ]
         taken, settles = Signal(self.clients), Signal(self.clients)
         m.d.comb += [
@@ -93,7 +101,7 @@ class ClientArbiterCheck(Watcher):
         for number, client in enumerate(clients):
             with m.If(taken[number]):
                 m.d.sync += self.asked[number].eq(client.request.payload)
-            m.d.sync += Assert(client.request.ready == ~self.open_ones[number],
+            m.d.sync += ensure(client.request.ready == ~self.open_ones[number],
                                "a client's next request is not taken when it should be")
         m.d.sync += [
             self.held.eq(self.held & ~self.grants | taken),
@@ -115,19 +123,19 @@ class ClientArbiterCheck(Watcher):
             for name in ("completion", "deliver", "fetch"):
                 there, here = getattr(dram, name), getattr(client, name)
                 m.d.sync += [
-                    Assert(~here.valid | owns | (self.count == 0),
+                    ensure(~here.valid | owns | (self.count == 0),
                            f"another client's {name} is shown"),
-                    Assert(~(there.valid & owns) | (here.valid & (here.payload == there.payload)),
+                    ensure(~(there.valid & owns) | (here.valid & (here.payload == there.payload)),
                            f"a client's own {name} is not shown")]
             m.d.sync += [
-                Assert(~owns | (dram.store == client.store), "another client's words are stored"),
-                Assert(client.started == (started & (self.last == number)),
+                ensure(~owns | (dram.store == client.store), "another client's words are stored"),
+                ensure(client.started == (started & (self.last == number)),
                        "a start is shown to another client"),
-                Assert(client.mapped == (dram.mapped & (self.mapper == number)),
+                ensure(client.mapped == (dram.mapped & (self.mapper == number)),
                        "a mapping is reported to another client"),
-                Assert(client.indexes.ready == (dram.indexes.ready & (self.runner == number)),
+                ensure(client.indexes.ready == (dram.indexes.ready & (self.runner == number)),
                        "another client's index is taken"),
-                Assert((self.runner != number) | (
+                ensure((self.runner != number) | (
                     (dram.indexes.valid == client.indexes.valid)
                     & (dram.indexes.payload == client.indexes.payload)),
                     "another client's index is given"),
@@ -139,14 +147,14 @@ class ClientArbiterCheck(Watcher):
         m.d.comb += mapper.eq(maps.buffer[_BUFFER_BITS:])
         ready = Cat(client.mapping.ready for client in clients)
         m.d.sync += [
-            Assert(ready == Mux(dram.mapping.valid, 1 << mapper, 0),
+            ensure(ready == Mux(dram.mapping.valid, 1 << mapper, 0),
                    "a mapping is taken from another client"),
-            Assert(~dram.mapping.valid | (dram.mapping.ready & ~given),
+            ensure(~dram.mapping.valid | (dram.mapping.ready & ~given),
                    "a mapping is offered that is not taken"),
         ]
         for number, client in enumerate(clients):
             wanted = client.mapping.payload
-            m.d.sync += Assert(~ready[number] | (
+            m.d.sync += ensure(~ready[number] | (
                 client.mapping.valid & (maps.buffer[:_BUFFER_BITS] == wanted.buffer)
                 & Cat(maps[name] == wanted[name] for name, _ in wanted.shape()
                       if name != "buffer").all()), "another mapping is given")
@@ -167,25 +175,25 @@ class ClientArbiterProof(ClientArbiterCheck):
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        target = self._target
+        target, ensure = self._target, self._ensure
         m.d.sync += [
-            Assert(self.held == target.waits, "invariant: waits"),
-            Assert(self.open_ones == target.busy, "invariant: busy"),
-            Assert((self.held & ~self.open_ones) == 0, "invariant: what waits is busy"),
-            Assert(self.count == target.count, "invariant: count"),
-            Assert(self.count <= 2, "invariant: two requests at most"),
-            Assert(~self.fresh | (self.count != 0), "invariant: the newest is there"),
-            Assert(~self.fresh | (self.open_ones & ~self.held).bit_select(self.last, 1),
+            ensure(self.held == target.waits, "invariant: waits"),
+            ensure(self.open_ones == target.busy, "invariant: busy"),
+            ensure((self.held & ~self.open_ones) == 0, "invariant: what waits is busy"),
+            ensure(self.count == target.count, "invariant: count"),
+            ensure(self.count <= 2, "invariant: two requests at most"),
+            ensure(~self.fresh | (self.count != 0), "invariant: the newest is there"),
+            ensure(~self.fresh | (self.open_ones & ~self.held).bit_select(self.last, 1),
                    "invariant: the newest is busy and does not wait"),
-            Assert((self.open_ones & ~self.held) == Mux(self.fresh, 1 << self.last, 0),
+            ensure((self.open_ones & ~self.held) == Mux(self.fresh, 1 << self.last, 0),
                    "invariant: what is busy waits, or is the newest"),
-            Assert(self.fresh == target.asked, "invariant: asked"),
-            Assert(self.first == target.oldest, "invariant: oldest"),
-            Assert(self.last == target.newest, "invariant: newest"),
-            Assert((self.count != 1) | (self.first == self.last), "invariant: one is both"),
-            Assert(self.runner == target.runner, "invariant: runner"),
-            Assert(self.mapper == target.mapper, "invariant: mapper"),
-            *(Assert(asked == kept, f"invariant: kept {number}") for number, (asked, kept)
+            ensure(self.fresh == target.asked, "invariant: asked"),
+            ensure(self.first == target.oldest, "invariant: oldest"),
+            ensure(self.last == target.newest, "invariant: newest"),
+            ensure((self.count != 1) | (self.first == self.last), "invariant: one is both"),
+            ensure(self.runner == target.runner, "invariant: runner"),
+            ensure(self.mapper == target.mapper, "invariant: mapper"),
+            *(ensure(asked == kept, f"invariant: kept {number}") for number, (asked, kept)
               in enumerate(zip(self.asked, target.kept, strict=True))),
         ]
         return m

@@ -3,12 +3,12 @@
 What is inside is not followed: routers and interfaces have checkers and proofs of their own.
 """
 
-from amaranth.hdl import Assert, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 
 from cyclebound.tb.assumed import fixed, stays
 from cyclebound.tb.watcher import Watcher, claim_kept
 
-__all__ = ["InterfacedMeshCheck", "MeshCheck", "TileGridCheck", "conserve"]
+__all__ = ["InterfacedMeshCheck", "MeshCheck", "TileGridCheck", "TileGridProof", "conserve"]
 
 _COUNT = 24  # bits of what is inside
 
@@ -130,4 +130,32 @@ class TileGridCheck(Watcher):
             ]
         for number, (lost, broken) in enumerate(zip(self.unroutable, self.malformed, strict=True)):
             m.d.sync += Assert((lost == 0) & (broken == 0), f"tile {number}: a packet is dropped")
+        return m
+
+
+class TileGridProof(TileGridCheck):
+    """`TileGridCheck` of any kernels.
+
+    Assumes that each is for a tile that is there.
+
+    Parameters
+    ----------
+    target : HandshakeMesh
+        The grid.
+
+    Members
+    -------
+    All ports of the target, as inputs.
+    """
+
+    def __init__(self, target):
+        super().__init__(target)
+        self._shape = target.shape
+
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
+        for kernel in self.kernels:
+            m.d.sync += Assume((kernel.target.row < self._shape.rows)
+                               & (kernel.target.column < self._shape.columns),
+                               "a kernel for a tile that is not there")
         return m
