@@ -15,7 +15,7 @@ from cyclebound.golden.noc.shmac_packet import (
     ShmacPort,
 )
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.noc.router_scene import RouterScene
+from cyclebound.tb.noc.router_scene import RouterScene, beside, places
 
 PLACE: Tile = (1, 2)  # of the router: there is something on every side
 _AWAY = {ShmacPort.NORTH: (0, 2), ShmacPort.EAST: (2, 3), ShmacPort.SOUTH: (3, 2),
@@ -54,19 +54,32 @@ def any_packet(rng: random.Random) -> ShmacPacket:
                        rng.getrandbits(ADDRESS_BITS), rng.getrandbits(DATA_BITS))
 
 
-class Scene(RouterScene[ShmacPacket]):
-    """The router and its model, at `PLACE`."""
+def packet_near(place: Tile, entrance: int, rng: random.Random) -> ShmacPacket:
+    """A packet for a router at that place, of tiles that `beside` finds, as the input takes it."""
+    ends = beside(place, rng), beside(place, rng)
+    response, write, interrupt, sync = (rng.random() < 0.5 for _ in range(4))
+    if entrance == MASTER:
+        response, ends = False, (place, ends[1])
+    if entrance == SLAVE:
+        response = True
+    return ShmacPacket(response, write, interrupt, sync | (response and write), *ends,
+                       rng.getrandbits(ADDRESS_BITS), rng.getrandbits(DATA_BITS))
 
-    def __init__(self, bench: Bench, *, connected: int = 63) -> None:
+
+class Scene(RouterScene[ShmacPacket]):
+    """The router and its model, at `PLACE` or another one."""
+
+    def __init__(self, bench: Bench, *, connected: int = 63, place: Tile = PLACE) -> None:
         self.bench = bench
         super().__init__(
-            bench, self.make_model(connected), ports=len(ShmacPort),
+            bench, self.make_model(connected, place), ports=len(ShmacPort),
             counters=("unroutable", "malformed"),
-            constant={"connected": connected, "position": PLACE[1] | PLACE[0] << COORDINATE_BITS})
+            constant={"connected": connected, "position": place[1] | place[0] << COORDINATE_BITS})
 
-    def make_model(self, connected: int) -> HandshakeRouterModel | PipelinedRouterModel:
+    def make_model(self, connected: int, place: Tile
+                   ) -> HandshakeRouterModel | PipelinedRouterModel:
         """The model of the router."""
-        return HandshakeRouterModel(position=PLACE, connected=connected,
+        return HandshakeRouterModel(position=place, connected=connected,
                                     slave_acknowledge=self.bench.parameters["slave_acknowledge"])
 
 
@@ -183,6 +196,16 @@ async def to_one_output(scene_of: Callable[..., Scene], bench: Bench) -> None:
         assert scene.model.malformed == scene.model.unroutable == 0
 
 
+async def at_places(scene_of: Callable[..., Scene], bench: Bench) -> None:
+    """Packets between tiles beside the router's, at any place of the greatest grid."""
+    for place in places(bench.rng):
+        scene = scene_of(bench, place=place)
+        await bench.reset()
+        for entrance, sender in zip(ShmacPort, scene.senders, strict=True):
+            sender.waiting.extend(packet_near(place, entrance, bench.rng) for _ in range(24))
+        await scene.finish()
+
+
 @testbench
 async def every_way_alone(bench: Bench) -> None:
     await ways_alone(Scene(bench))
@@ -201,6 +224,11 @@ async def crowds(bench: Bench) -> None:
 @testbench
 async def random_traffic(bench: Bench) -> None:
     await at_random(Scene, bench)
+
+
+@testbench
+async def anywhere(bench: Bench) -> None:
+    await at_places(Scene, bench)
 
 
 reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)

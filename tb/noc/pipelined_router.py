@@ -1,10 +1,11 @@
 """Testbench of the pipelined successor of SHMAC's router: that of the old one, with its model."""
 
 from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
+from cyclebound.golden.noc.routes import Tile
 from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.noc.handshake_router import (
-    PLACE,
     Scene,
+    at_places,
     at_random,
     contend,
     to_one_output,
@@ -15,9 +16,9 @@ from cyclebound.tb.noc.handshake_router import (
 class PipelinedScene(Scene):
     """The pipelined router, its model, and senders."""
 
-    def make_model(self, connected: int) -> PipelinedRouterModel:
+    def make_model(self, connected: int, place: Tile) -> PipelinedRouterModel:
         """The model of the router."""
-        return PipelinedRouterModel(position=PLACE, connected=connected)
+        return PipelinedRouterModel(position=place, connected=connected)
 
 
 @testbench
@@ -38,6 +39,11 @@ async def crowds(bench: Bench) -> None:
 @testbench
 async def random_traffic(bench: Bench) -> None:
     await at_random(PipelinedScene, bench)
+
+
+@testbench
+async def anywhere(bench: Bench) -> None:
+    await at_places(PipelinedScene, bench)
 
 
 reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)

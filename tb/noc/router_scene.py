@@ -1,19 +1,35 @@
 """One of SHMAC's routers beside its model, with a sender at every input."""
 
+import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from cyclebound.golden.noc.packet import COORDINATE_BITS
+from cyclebound.golden.noc.routes import Tile
 from cyclebound.tb.bench import Bench
 from cyclebound.tb.noc.flits import Sender
 from cyclebound.tb.noc.shmac_packets import PacketPort
 
-__all__ = ["RouterScene"]
+__all__ = ["RouterScene", "beside", "places"]
 
 _DELAY = 3  # cycles that the counters come later
 _QUIET = 2  # that a router takes from its last packet's end until it is idle
 
 Packet = TypeVar("Packet")
+
+
+def places(rng: random.Random) -> list[Tile]:
+    """Places of a router: the corners of the greatest grid, and others."""
+    last = (1 << COORDINATE_BITS) - 1
+    return [(0, 0), (last, last), *((rng.randint(0, last), rng.randint(0, last))
+                                    for _ in range(10))]
+
+
+def beside(place: Tile, rng: random.Random) -> Tile:
+    """That place, or one of which a coordinate differs in a bit, or in both coordinates."""
+    row, column = (at ^ rng.choice((0, 1 << rng.randrange(COORDINATE_BITS))) for at in place)
+    return row, column
 
 
 class RouterScene(Generic[Packet]):

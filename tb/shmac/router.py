@@ -11,7 +11,7 @@ from cyclebound.golden.shmac.core_port import DATA_BITS, STROBE_BITS
 from cyclebound.golden.shmac.packet import Packet, RequestPacket, ResponsePacket
 from cyclebound.golden.shmac.router import RouterModel, reach
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.noc.router_scene import RouterScene
+from cyclebound.tb.noc.router_scene import RouterScene, beside, places
 
 __all__ = ["AWAY", "PLACE", "ChannelScene", "leading", "packet_to"]
 
@@ -40,14 +40,14 @@ def leading(output: int) -> list[Port]:
 
 
 class ChannelScene(RouterScene[Packet]):
-    """The router and its model, at `PLACE`."""
+    """The router and its model, at `PLACE` or another one."""
 
-    def __init__(self, bench: Bench, *, connected: int = 31) -> None:
+    def __init__(self, bench: Bench, *, connected: int = 31, place: Tile = PLACE) -> None:
         self.channel: str = bench.parameters["channel"]
         super().__init__(
-            bench, RouterModel(position=PLACE, connected=connected), ports=len(Port),
+            bench, RouterModel(position=place, connected=connected), ports=len(Port),
             counters=("unroutable",),
-            constant={"connected": connected, "position": PLACE[1] | PLACE[0] << COORDINATE_BITS})
+            constant={"connected": connected, "position": place[1] | place[0] << COORDINATE_BITS})
 
     def send(self, entrance: int, output: int) -> None:
         """A packet from that input to that output."""
@@ -126,6 +126,19 @@ async def random_traffic(bench: Bench) -> None:
         assert (dropped == 0) == (nonsense == 0)
         lost += dropped
     assert lost, "nothing was dropped"
+
+
+@testbench
+async def anywhere(bench: Bench) -> None:
+    """Packets to tiles beside the router's, at any place of the greatest grid."""
+    bench.undeclare("hop")
+    for place in places(bench.rng):
+        scene = ChannelScene(bench, place=place)
+        await bench.reset()
+        for entrance, sender in zip(Port, scene.senders, strict=True):
+            sender.waiting.extend(packet_to(scene.channel, beside(place, bench.rng), entrance,
+                                            bench.rng) for _ in range(24))
+        await scene.finish()
 
 
 reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)

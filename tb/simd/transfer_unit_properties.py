@@ -47,7 +47,6 @@ class TransferUnitCheck(MachineWatcher):
         m.d.sync += [busy.eq(Mux(self.stall, now, now & ~done)), of_chip.eq(chip_now),
                      stores.eq(stores_now)]
 
-        self._tiles(m)
         written, scalars, captured = Signal(SLOTS), Signal(SLOTS), Signal(SLOTS)
         asked = Signal(SLOTS)  # of items, for words with their indexes
         waits = Signal(SLOTS)
@@ -83,6 +82,7 @@ class TransferUnitCheck(MachineWatcher):
             *([Cover(captured.any(), "words pass the registers")] if self.machine.snoopy else []),
             Cover(self.request.valid & (now == 3) & ~chip_now.any(), "two accesses to DRAM"),
         ]
+        self._tiles(m)
         return m
 
     def _tiles(self, m):

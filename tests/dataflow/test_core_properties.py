@@ -129,7 +129,7 @@ def test_faults_of_the_processor_are_found(old, new, says):
     ("self.threads > first, self.threads - first", "self.threads > first, self.share",
      "a sink's threads"),
     ("Cat(count, Mux(numbered, first[:rest]", "Cat(count, Mux(numbered, word[bits:]",
-     "core 1: a source's first number"),
+     "a source's first number"),
 ])
 def test_faults_of_the_dispatcher_are_found(old, new, says, monkeypatch):
     made = edited("cyclebound.hdl.dataflow.dispatcher", (old, new))

@@ -9,12 +9,11 @@ pytestmark = [pytest.mark.proof, pytest.mark.thorough]
 
 
 def test_a_tile_at_another_ones_port_is_found():
-    says = refuted("system.tiled", "isolation",
+    assert refuted("system.tiled", "isolation",
                    ("wiring.connect(m, simd.dram, shared.client[0])",
                     "wiring.connect(m, simd.dram, shared.client[1])"),
                    ("wiring.connect(m, memory.dram, shared.client[1])",
                     "wiring.connect(m, memory.dram, shared.client[0])"))
-    assert "another request is given" in says or "not made" in says or "not taken" in says
 
 
 @pytest.mark.parametrize(("old", "new", "says"), [
