@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-__all__ = ["MemoryPort", "MemoryRequest", "Strobe", "pass_through"]
+__all__ = ["MemoryPort", "MemoryRequest", "Strobe", "drive", "pass_through"]
 
 
 class Strobe(wiring.Signature):
@@ -54,6 +54,15 @@ class MemoryPort(wiring.Signature):
             "request": Out(stream.Signature(MemoryRequest(words=words, word_bytes=word_bytes))),
             "response": In(wiring.Signature({"valid": Out(1), "data": Out(8 * word_bytes)})),
         })
+
+
+def drive(m, port, value):
+    """Drive a port with a value, or an array of ports with as many."""
+    if isinstance(port, list):
+        for one, its in zip(port, value, strict=True):
+            drive(m, one, its)
+    else:
+        m.d.comb += port.eq(value)
 
 
 def pass_through(m, outer, inner, *names):

@@ -153,6 +153,8 @@ def job_environment(job: Task, folder: Path, module: str,
         # value is not the one expected.
         "COCOTB_RESOLVE_X": "random",
         "COCOTB_ANSI_OUTPUT": "0",
+        # cocotb has pytest say what an assertion compared; plugins of pytest's have no part in it.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
         "PYGPI_PYTHON_BIN": sys.executable,
         "GPI_USERS": f"{find_libpython.find_libpython()};{cocotb_tools.config.pygpi_entry_point()}",

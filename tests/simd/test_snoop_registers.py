@@ -8,16 +8,13 @@ import random
 from types import SimpleNamespace
 
 import pytest
-from amaranth.hdl import Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In
 
 from cyclebound.golden.dram.request import TARGET_BITS
 from cyclebound.golden.simd.machine import machine_named
-from cyclebound.hdl.simd.compute_unit import ComputeUnit
-from cyclebound.hdl.simd.interfaces import MEM_IDX, REGISTER_BANKS, Transfer
+from cyclebound.hdl.simd.interfaces import MEM_IDX, REGISTER_BANKS
 from cyclebound.hdl.simd.register_file import LaneRegisters
 from cyclebound.hdl.simd.snoop_registers import SnoopRegisters
+from cyclebound.hdl.simd.work_group_registers import WorkGroupRegisters
 from kit.run_bench import run_bench
 
 from ..sim.mutants import Mutant, component_of
@@ -93,58 +90,33 @@ def test_faults_are_found(says, old, new):
         play(faulty(machine=MACHINE))
 
 
-class Items(wiring.Component):
-    """The registers of a slot's items, without the rest of the compute unit."""
-
-    def __init__(self, unit):
-        self.unit = unit
-        self.lanes = [LaneRegisters(machine=MACHINE) for _ in range(MACHINE.lanes)]
-        super().__init__({"transfer": In(Transfer(machine=MACHINE, words=MACHINE.lanes)),
-                          "active": In(MACHINE.items)})
-
-    def elaborate(self, platform):
-        m = Module()
-        inputs = {name: Signal.like(getattr(self.lanes[0], name), name=f"lanes_{name}")
-                  for name in ("snoop", "passed", "loads")}
-        for number, lane in enumerate(self.lanes):
-            m.submodules[f"lane_{number}"] = lane
-            m.d.comb += [lane.transfers.eq(1), *(getattr(lane, name).eq(value)
-                                                 for name, value in inputs.items())]
-            for number, words in enumerate(lane.special[0]):
-                m.d.comb += lane.chosen[0][number].eq(words.as_value().word_select(
-                    lane.asked[0][number].warp, 32))
-        self.unit._snoop(SimpleNamespace(machine=MACHINE, active=[self.active], _lanes=self.lanes,
-                                         _inputs=inputs, _free=m), m, 0, self.transfer)
-        return m
-
-
 def play_all(dut, rounds=100):
-    """The same of all items of a slot. Raises `AssertionError`."""
+    """The same of all items of a slot, whose access is under way. Raises `AssertionError`."""
     rng, lanes = random.Random(6), MACHINE.lanes
-    row = MEM_IDX // REGISTER_BANKS
+    row, transfer = MEM_IDX // REGISTER_BANKS, dut.transfer[0]
 
     async def bench(ctx):
         hits = several = 0
+        ctx.set(dut.accessing, 1)
         for _ in range(rounds):
             index = [rng.choice(NEAR) for _ in range(MACHINE.items)]
             words = [rng.getrandbits(32) for _ in index]
             for warp in range(MACHINE.warps):
-                for (number, lane), bank in itertools.product(enumerate(dut.lanes), range(2)):
-                    value = (index, words)[bank][warp * lanes + number]
-                    ctx.set(lane.moved[0][bank],
-                            {"enable": 1, "row": row, "warp": warp})
-                    ctx.set(lane.words[0][bank], value)
+                for lane, bank in itertools.product(range(lanes), range(2)):
+                    value = (index, words)[bank][warp * lanes + lane]
+                    ctx.set(transfer.write[bank][lane],
+                            {"enable": 1, "row": row, "group": warp, "data": value})
                 await ctx.tick()
-            for lane, bank in itertools.product(dut.lanes, range(2)):
-                ctx.set(lane.moved[0][bank].enable, 0)
+            for lane, bank in itertools.product(range(lanes), range(2)):
+                ctx.set(transfer.write[bank][lane].enable, 0)
             active, enable, load = (rng.getrandbits(bits) for bits in (MACHINE.items, 4, 1))
             first = rng.choice((0, LAST, LAST - 1))
             passing = [rng.getrandbits(32) for _ in range(4)]
-            ctx.set(dut.active, active)
-            ctx.set(dut.transfer.snoop, {"load": load, "enable": enable, "index": first,
+            ctx.set(dut.active[0], active)
+            ctx.set(transfer.snoop, {"load": load, "enable": enable, "index": first,
                                          "words": passing})
             await ctx.tick()
-            ctx.set(dut.transfer.snoop.enable, 0)
+            ctx.set(transfer.snoop.enable, 0)
             found = [[item for item, own in enumerate(index) if enable >> word & 1
                       and active >> item & 1 and own == (first + word) % (LAST + 1)]
                      for word in range(4)]
@@ -156,7 +128,7 @@ def play_all(dut, rounds=100):
                     for item in those:
                         words[item] = passing[word]
             else:
-                held = dut.transfer.held
+                held = transfer.held
                 for word, those in enumerate(found):
                     assert ctx.get(held.enable) >> word & 1 == bool(those), "an answer"
                     if those:
@@ -164,9 +136,9 @@ def play_all(dut, rounds=100):
             for item, value in enumerate(words):
                 warp, number = divmod(item, lanes)
                 for bank in range(2):
-                    ctx.set(dut.lanes[number].asked[0][bank], {"row": row, "warp": warp})
+                    ctx.set(transfer.read[bank][number], {"row": row, "group": warp})
                 await ctx.tick()
-                answer = [ctx.get(dut.lanes[number].answer[0][bank]) for bank in range(2)]
+                answer = [ctx.get(transfer.answer[bank][number]) for bank in range(2)]
                 assert answer == [index[item], value], "registers"
         assert hits > 50
         assert several > 10
@@ -175,20 +147,21 @@ def play_all(dut, rounds=100):
 
 
 def test_the_lowest_item_of_all_lanes_answers():
-    play_all(Items(ComputeUnit))
+    play_all(WorkGroupRegisters(machine=MACHINE, words=MACHINE.lanes))
 
 
 @pytest.mark.parametrize(("says", "old", "new"), [
     ("the lowest", "lower = lower | of_warp", "lower = of_warp"),
     ("the lowest", "own.eq(has & ~before)", "own.eq(has)"),
-    ("an answer|registers", "registers.active[slot].eq(active)", "registers.active[slot].eq(-1)"),
+    ("an answer|registers", "lane.active[slot].eq(active)", "lane.active[slot].eq(-1)"),
     ("an answer", "port.held.enable.eq(lower)", "port.held.enable.eq(matched[0])"),
 ], ids=["all warps", "all lanes", "masked", "one warp"])
 def test_faults_of_all_lanes_are_found(says, old, new):
-    faulty = component_of(SimpleNamespace(name="simd.compute_unit", component=ComputeUnit),
-                          Mutant("simd.compute_unit", says, old, new))
+    faulty = component_of(
+        SimpleNamespace(name="simd.work_group_registers", component=WorkGroupRegisters),
+        Mutant("simd.work_group_registers", says, old, new))
     with pytest.raises(AssertionError, match=f"^({says})"):
-        play_all(Items(faulty))
+        play_all(faulty(machine=MACHINE, words=MACHINE.lanes))
 
 
 def test_the_pipeline_writes_and_reads_them_as_registers():
