@@ -2,6 +2,7 @@
 """A core that starts jobs: the bound of its program, and what a bound that forgets a part says."""
 
 import dataclasses
+import functools
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,7 @@ from cyclebound.golden.system.job_table import CORE, JOB_TILES, Status, map_rows
 from cyclebound.golden.system.job_words import command_words
 from cyclebound.golden.system.tiled import array_memory
 from cyclebound.hdl.system.command_list import CommandList
+from cyclebound.hdl.system.tiled import TiledSystem
 from cyclebound.hdl.systolic.accelerator import Accelerator
 from cyclebound.sim import catalogue
 from cyclebound.sim.judge.verdict import judge
@@ -366,18 +368,40 @@ def test_a_list_whose_last_command_is_not_whole_is_a_fault(count):
 
 @pytest.mark.cosim
 @pytest.mark.thorough
-def test_on_the_rtl_a_bound_without_the_jobs_is_exceeded(tmp_path):
+def test_on_the_rtl_bounds_that_forget_a_part_are_exceeded(tmp_path):
     block = catalogue.load().find("system.tiled")
     done = simulate(block, Job(block.name, "hosted", "hosted", 1, str(tmp_path),
                                wall_limit=1200))
     assert done.reason == ""
 
-    def verdicts(block):
-        return {row.what: row.verdict for row in judge(block, "hosted", [
-            (done.name, group) for group in done.groups])}
+    def verdict(what, forgets):
+        """Of a bound whose result or parameters are changed."""
+        def changed(**known):
+            return forgets(right, known)
 
-    assert verdicts(block)["program"] == "held"
-    forgets = dataclasses.replace(block, bounds=tuple(dataclasses.replace(
-        binding, bound=dataclasses.replace(binding.bound, function=lambda *, code, jobs: code))
-        if binding.what == "program" else binding for binding in block.bounds))
-    assert verdicts(forgets)["program"] == "violated"
+        [binding] = [binding for binding in block.bounds if binding.what == what]
+        right = binding.bound.function
+        bound = dataclasses.replace(binding.bound, function=functools.wraps(right)(changed))
+        [found] = judge(dataclasses.replace(block, bounds=(dataclasses.replace(
+            binding, bound=bound),)), "hosted", [
+            (done.name, group) for group in done.groups if group.what == what])
+        return found.verdict
+
+    for what in ("program", "product", "kernel", "job"):
+        assert verdict(what, lambda right, known: right(**known)) == "held"
+    assert verdict("program", lambda right, known: known["code"]) == "violated"
+    # the other jobs that are under way at once
+    assert verdict("product", lambda right, known: right(
+        **known | {"other": 0, "line": 0})) == "violated"
+    assert verdict("job", lambda right, known: right(
+        **known | {"other": 0, "array": 0}) // 2) == "violated"
+    assert verdict("kernel", lambda right, known: right(
+        **known | {"cycles": known["cycles"] // 2})) == "violated"
+
+
+@unit
+def test_a_system_without_a_dataflow_core_may_have_a_core_in_charge():
+    system = TiledSystem(machine="small", part="ddr4-3200aa-x16", size=4, host_words=2048)
+    assert set(system.host.jobs) == {"simd", "systolic"}
+    assert {"simd_start", "systolic_start"} < set(system.signature.members)
+    assert not {"start", "systolic_command", "dataflow_start"} & set(system.signature.members)
