@@ -251,7 +251,8 @@ BLOCKS = (
                       configurations=("paper",), max_cycles=50_000_000, tests=("composable",)),
             Testbench("applications", "cyclebound.tb.noc.many_core", thorough=True,
                       configurations=("small", "paper"),
-                      max_cycles=50_000_000, tests=("many_tables", "from_two_to_eight")),
+                      max_cycles=50_000_000,
+                      tests=("many_tables", "from_two_to_eight", "random_banks")),
         ),
         bounds=(
             BoundBinding("scheduled_write", scheduled.scheduled_write, probe=Probe(

@@ -187,10 +187,16 @@ def _how(bench: Bench) -> dict[str, Any]:
 
 
 async def without_table(bench: Bench, flows: Sequence[Flow], *, own_banks: bool, requesters: int,
-                        nbytes: int, times: int) -> Took:
+                        nbytes: int, times: int, any_banks: bool = False) -> Took:
     """All of them, each a few times, from starts near each other; ``requesters`` at each writing
-    bank of local memory, which ask in every cycle."""
-    banks = range(len(flows)) if own_banks else [0] * len(flows)
+    bank of local memory, which ask in every cycle.
+
+    ``any_banks``: each flow has any bank of DDR3, and each other requester asks for any bank of
+    local memory; what may be taken is the same, since it is not known which.
+    """
+    rng = bench.rng
+    banks = range(len(flows)) if own_banks else [
+        rng.randrange(bench.parameters["banks"]) * any_banks for _ in flows]
     system, allocation = one_each(bench, flows, nbytes, banks=banks)
     spread = system.hardware.period
     transactions, sharing = [], {}
@@ -198,7 +204,9 @@ async def without_table(bench: Bench, flows: Sequence[Flow], *, own_banks: bool,
                        own_banks=own_banks, **_how(bench)):
         if one.write and requesters > 1:
             one = replace(one, claim={**one.claim, "requesters": requesters})
-            sharing[one.tile, one.local] = requesters
+            sharing[one.tile, one.local] = requesters if not any_banks else 1 + sum(
+                rng.randrange(bench.parameters["banks"]) == one.local
+                for _ in range(requesters - 1))
         transactions.append(one)
     where = system.hardware
     longest = network_cycle(max(bound(one, where) for one in transactions), where.quarters)
@@ -206,8 +214,8 @@ async def without_table(bench: Bench, flows: Sequence[Flow], *, own_banks: bool,
     transactions = [replace(one, period=period) for one in transactions]
     took = await play(bench, transactions, windows(system, allocation), spread,
                       until=times * period, hammered=sharing)
-    keep("interleaved" if bench.parameters["interleaved"] else
-         "own banks" if own_banks else "one bank", requesters, transactions, took, where)
+    keep("interleaved" if bench.parameters["interleaved"] else "own banks" if own_banks else
+         "random banks" if any_banks else "one bank", requesters, transactions, took, where)
     return took
 
 
@@ -248,6 +256,15 @@ async def from_two_to_eight(bench: Bench) -> None:
         assert allocation is not None
         took = await allocated(bench, system, allocation, 4 << 16)
         keep("table", 1, asked(system, allocation), took, system.hardware)
+
+
+@testbench
+async def random_banks(bench: Bench) -> None:
+    """No one gives banks out, neither of DDR3 nor of local memory."""
+    most, nbytes = bench.parameters["requesters"] - 1, min(4096, hardware(bench).bank_bytes)
+    for count in (2, 4, 6, 8):
+        await without_table(bench, flows_of(bench, count), own_banks=False, requesters=most,
+                            nbytes=nbytes, times=4, any_banks=True)
 
 
 @testbench
