@@ -536,6 +536,7 @@ BLOCKS = (
             instances=(_TINY_FABRIC,),
             depth=20,  # a configuration of 16 words, and a thread
             induction=2,
+            flat=True,
         ),),
         checker=FabricCheck,
         fpga=FpgaTarget("five_by_five"),
