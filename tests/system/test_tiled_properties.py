@@ -19,7 +19,8 @@ def test_a_tile_at_another_ones_port_is_found():
 @pytest.mark.parametrize(("old", "new", "says"), [
     ('"deliver": self.oldest', '"deliver": self.newest', "another client's deliver is shown"),
     ("Cat(payload.buffer, Const(number, CLIENTS.bit_length()))",
-     "Cat(payload.buffer, Const(number >> 1, CLIENTS.bit_length()))", "that its client has not"),
+     "Cat(payload.buffer, Const(number >> 1, CLIENTS.bit_length()))",
+     "a mapping is taken from another client"),
 ])
 def test_faults_of_the_arbiter_are_found(old, new, says, monkeypatch):
     made = edited("cyclebound.hdl.dram.client_arbiter", (old, new))
