@@ -11,11 +11,12 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.simd.isa import File
-from cyclebound.golden.simd.machine import SCALARS, SLOTS
+from cyclebound.golden.simd.machine import SLOTS
 from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.decoder import Source
 from cyclebound.hdl.simd.interfaces import MEM_IDX, IndexWriteLayout
-from cyclebound.hdl.simd.operand_stages import SD
+from cyclebound.hdl.simd.operand_stages import SD, PredicateWrite
+from cyclebound.hdl.simd.register_file import RegisterAddress, ScalarWrite
 from cyclebound.hdl.simd.token import INDEX_BITS, TokenLayout
 
 __all__ = ["CommitLayout", "CommitStage"]
@@ -50,39 +51,41 @@ class CommitStage(wiring.Component):
 
     Members
     -------
-    slot : In
+    slot : In(1)
         The slot that computes.
     token : In(TokenLayout), commits : In(1), wrong : In(1)
         In the last stage; whether it commits, and whether it stops the kernel.
     row : In(lanes)
         Active lanes of its warp.
-    result, value, predicate, both
-        Of `ExecuteStages` and `OperandStages`.
-    changed, mask, after
+    result : In(lanes times 32), value : In(32)
+        Of `ExecuteStages`.
+    predicate, both : In(lanes)
+        Of `OperandStages`.
+    changed : In(1), mask : In(2), after : In(lanes)
         Of `ControlMasks`, for ``commit``.
-    write, words_written, scalar_write, predicate_write
-        The other side of `WorkGroupRegisters` and `OperandStages`.
+    write : Out, words_written : Out(lanes times 32), scalar_write : Out(ScalarWrite)
+        Those of `WorkGroupRegisters`.
+    predicate_write : Out(PredicateWrite)
+        That of `OperandStages`.
     sd_write : Out(3)
         The special scalars that take ``value``.
-    index_write, commit
+    index_write : Out(Strobe(IndexWriteLayout)), commit : Out(Strobe(CommitLayout))
         Those of the compute unit.
     """
 
     def __init__(self, *, machine):
         self.machine = machine
         lanes = machine.lanes
-        address = data.StructLayout({"warp": ceil_log2(machine.warps),
-                                     "register": MEM_IDX.bit_length()})
         super().__init__({
             "slot": In(range(SLOTS)), "token": In(TokenLayout(machine=machine)),
             "commits": In(1), "wrong": In(1), "row": In(lanes),
             "result": In(32).array(lanes), "value": In(32), "predicate": In(lanes),
             "both": In(lanes), "changed": In(1), "mask": In(2), "after": In(lanes),
-            "write": Out(data.StructLayout({"lanes": lanes, "address": address})),
+            "write": Out(data.StructLayout({"lanes": lanes,
+                                            "address": RegisterAddress(machine=machine)})),
             "words_written": Out(32).array(lanes),
-            "scalar_write": Out(data.StructLayout({"enable": 1, "register": ceil_log2(SCALARS),
-                                                   "data": 32})),
-            "predicate_write": Out(data.StructLayout({"enable": 1, "bits": lanes})),
+            "scalar_write": Out(ScalarWrite()),
+            "predicate_write": Out(PredicateWrite(machine=machine)),
             "sd_write": Out(3),
             "index_write": Out(Strobe(IndexWriteLayout(machine=machine))),
             "commit": Out(Strobe(CommitLayout(machine=machine))),

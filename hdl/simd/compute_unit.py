@@ -43,8 +43,9 @@ from cyclebound.hdl.simd.interfaces import (
     ProgramWriteLayout,
     Transfer,
 )
-from cyclebound.hdl.simd.issue_stage import IssueStage, ProgramMemory
+from cyclebound.hdl.simd.issue_stage import IssueStage
 from cyclebound.hdl.simd.operand_stages import SD, OperandStages
+from cyclebound.hdl.simd.program_memory import ProgramMemory
 from cyclebound.hdl.simd.token import INDEX_BITS, TokenLayout, fetch_stage
 from cyclebound.hdl.simd.turns import Turns
 from cyclebound.hdl.simd.work_group_registers import WorkGroupRegisters

@@ -37,9 +37,9 @@ class ControlMasks(wiring.Component):
     -------
     launch : In(Strobe(LaunchLayout)), grid : In(GridLayout)
         A new work-group: lanes whose items lie outside the grid are off.
-    slot : In
+    slot : In(1)
         The slot that computes.
-    warp : In, read_rows : Out(4 times lanes)
+    warp : In(bits of a warp's number), read_rows : Out(4 times lanes)
         Each of its masks, of any warp.
     token : In(TokenLayout)
         In the last stage of the pipeline,

@@ -5,58 +5,18 @@ Part of the compute unit, whose model, testbench and tests cover it.
 Ref: Sim-D, section 3.1.
 """
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
-from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import OPCODES
-from cyclebound.golden.simd.program import INSTRUCTIONS
-from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.simd.decoder import Decoder
-from cyclebound.hdl.simd.interfaces import ProgramWriteLayout
 from cyclebound.hdl.simd.scoreboard import Scoreboard
 from cyclebound.hdl.simd.token import INDEX_BITS, TokenLayout, most_passes
 
-__all__ = ["IssueStage", "ProgramMemory"]
-
-
-class ProgramMemory(wiring.Component):
-    """The program: pairs of instructions, of which one is fetched.
-
-    Latency: 1 cycle to ``word``, which stays until the next fetch.
-
-    Members
-    -------
-    program : In(Strobe(ProgramWriteLayout))
-        Written, stall or not.
-    stall : In(1)
-        Nothing is fetched.
-    fetch : In(1), index : In(12)
-        The instruction to fetch.
-    word : Out(64)
-        The one that was.
-    """
-
-    def __init__(self):
-        super().__init__({"program": In(Strobe(ProgramWriteLayout())), "stall": In(1),
-                          "fetch": In(1), "index": In(INDEX_BITS + 1), "word": Out(64)})
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.memory = memory = Memory(
-            shape=data.ArrayLayout(unsigned(64), 2), depth=INSTRUCTIONS // 2, init=[])
-        write, fetch = memory.write_port(granularity=1), memory.read_port()
-        program, odd = self.program.payload, Signal()
-        m.d.comb += [write.addr.eq(program.index), write.data.eq(program.words),
-                     write.en.eq(Mux(self.program.valid, program.enable, 0)),
-                     fetch.en.eq(self.fetch & ~self.stall), fetch.addr.eq(self.index[1:]),
-                     self.word.eq(fetch.data[odd])]
-        with m.If(fetch.en):
-            m.d.sync += odd.eq(self.index[0])
-        return m
+__all__ = ["IssueStage"]
 
 
 class _Held:

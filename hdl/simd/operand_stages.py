@@ -15,13 +15,21 @@ from cyclebound.golden.simd.isa import SCALAR_SPECIAL, File
 from cyclebound.golden.simd.machine import SCALARS, SLOTS
 from cyclebound.hdl.simd.decoder import MASKS
 from cyclebound.hdl.simd.interfaces import GRID_BITS, MEM_IDX, BufferQuery, GridLayout
+from cyclebound.hdl.simd.register_file import RegisterAddress
 from cyclebound.hdl.simd.token import TokenLayout, delayed, fetch_stage
 
-__all__ = ["SD", "OperandStages"]
+__all__ = ["SD", "OperandStages", "PredicateWrite"]
 
 SD = SCALAR_SPECIAL.index("sd_words")
 """Place of the first of the three special scalars that an instruction writes."""
 _PREDICATES = 4
+
+
+class PredicateWrite(data.StructLayout):
+    """A warp's row of the predicate that the committing token writes is to be ``bits``."""
+
+    def __init__(self, *, machine):
+        super().__init__({"enable": 1, "bits": machine.lanes})
 
 
 class OperandStages(wiring.Component):
@@ -40,7 +48,7 @@ class OperandStages(wiring.Component):
     -------
     tokens : In(TokenLayout) times stages + 1
         Of each stage of the pipeline, the one that issues first, the one that commits last.
-    slot : In
+    slot : In(1)
         The slot that computes; and of its work-group
     x, y : In(20), sd : In(3 times 32)
         the place in the grid, the three special scalars that an instruction writes,
@@ -50,8 +58,12 @@ class OperandStages(wiring.Component):
         Of the kernel.
     buffer_query : Out(BufferQuery)
         See `cyclebound.hdl.simd.interfaces`.
-    read, vector, special, scalar_read, scalar
-        The other side of `WorkGroupRegisters`.
+    read : Out(3 times `RegisterAddress`), vector : In(lanes times 3 times 32)
+        ``read`` and ``operand`` of `WorkGroupRegisters`.
+    special : In(lanes times 2 times 32)
+        Its ``special``, if the machine has snoopy accesses.
+    scalar_read : Out(3 times 5), scalar : In(3 times 32)
+        Its ports of these names.
     operand : Out(lanes times 3 times 32)
         Of the token that begins to execute.
     offset_x, offset_y : Out(32)
@@ -64,21 +76,19 @@ class OperandStages(wiring.Component):
         Two predicates combined.
     predicate : Out(lanes)
         The row of the predicate that the committing token writes, as it is.
-    predicate_write : In
-        ``enable`` and ``bits``: what it is to be.
+    predicate_write : In(PredicateWrite)
+        What it is to be.
     """
 
     def __init__(self, *, machine):
         self.machine = machine
         self.depth = machine.decode_stages + machine.execute_stages
-        warp = ceil_log2(machine.warps)
-        address = data.StructLayout({"warp": warp, "register": MEM_IDX.bit_length()})
         super().__init__({
             "tokens": In(TokenLayout(machine=machine)).array(self.depth + 1),
             "slot": In(range(SLOTS)), "x": In(GRID_BITS), "y": In(GRID_BITS),
             "sd": In(32).array(3), "mask_rows": In(machine.lanes).array(len(MASKS)),
             "grid": In(GridLayout(machine=machine)), "buffer_query": Out(BufferQuery()),
-            "read": Out(data.ArrayLayout(address, 3)),
+            "read": Out(data.ArrayLayout(RegisterAddress(machine=machine), 3)),
             "vector": In(32).array(machine.lanes, 3),
             "scalar_read": Out(data.ArrayLayout(unsigned(ceil_log2(SCALARS)), 3)),
             "scalar": In(32).array(3),
@@ -87,7 +97,7 @@ class OperandStages(wiring.Component):
             "offset_x": Out(32), "offset_y": Out(32), "holds": Out(1),
             "chosen": Out(machine.lanes), "both": Out(machine.lanes),
             "predicate": Out(machine.lanes),
-            "predicate_write": In(data.StructLayout({"enable": 1, "bits": machine.lanes})),
+            "predicate_write": In(PredicateWrite(machine=machine)),
         })
 
     def elaborate(self, platform):

@@ -22,11 +22,25 @@ from cyclebound.hdl.simd.interfaces import (
 )
 from cyclebound.hdl.simd.snoop_registers import SnoopRegisters
 
-__all__ = ["LaneRegisters", "ScalarRegisters"]
+__all__ = ["LaneRegisters", "RegisterAddress", "ScalarRegisters", "ScalarWrite"]
 
 _SPECIAL = (MEM_IDX, MEM_DATA)
 _BANK_BITS = ceil_log2(REGISTER_BANKS)
 _ROWS = VECTORS // REGISTER_BANKS  # registers of a bank, at most; the next row: special ones
+
+
+class RegisterAddress(data.StructLayout):
+    """A vector register of a warp; `mem_idx` and `mem_data` come after the ordinary ones."""
+
+    def __init__(self, *, machine):
+        super().__init__({"warp": ceil_log2(machine.warps), "register": ceil_log2(MEM_DATA + 1)})
+
+
+class ScalarWrite(data.StructLayout):
+    """The pipeline writes ``data`` into a scalar register, if ``enable`` is set."""
+
+    def __init__(self):
+        super().__init__({"enable": 1, "register": ceil_log2(SCALARS), "data": 32})
 
 
 class LaneRegisters(wiring.Component):
@@ -55,8 +69,8 @@ class LaneRegisters(wiring.Component):
         The slot whose registers the pipeline reads and writes.
     transfers : In(2)
         For each slot, whether its memory is the transfer unit's.
-    read : In(3 times address)
-        Register and warp of the three operands.
+    read : In(3 times `RegisterAddress`)
+        Of the three operands.
     operand : Out(3 times 32)
         What was at ``read`` in the cycle before.
     write : In
@@ -80,8 +94,8 @@ class LaneRegisters(wiring.Component):
     def __init__(self, *, machine):
         self.machine = machine
         warp = ceil_log2(machine.warps)
-        self.address = data.StructLayout({"warp": warp, "register": ceil_log2(MEM_DATA + 1)})
-        write = data.StructLayout({"enable": 1, "address": self.address, "data": 32})
+        address = RegisterAddress(machine=machine)
+        write = data.StructLayout({"enable": 1, "address": address, "data": 32})
         place = {"warp": warp, "row": ceil_log2(_ROWS + 1)}
 
         def by_slot(shape):
@@ -101,7 +115,7 @@ class LaneRegisters(wiring.Component):
 
         super().__init__({
             "stall": In(1), "slot": In(range(SLOTS)), "transfers": In(SLOTS),
-            "read": In(data.ArrayLayout(self.address, 3)),
+            "read": In(data.ArrayLayout(address, 3)),
             "operand": Out(32).array(3), "write": In(write),
             "moved": In(data.StructLayout({"enable": 1, **place})).array(SLOTS, REGISTER_BANKS),
             "words": In(32).array(SLOTS, REGISTER_BANKS),
@@ -228,8 +242,8 @@ class ScalarRegisters(wiring.Component):
         Numbers.
     value : Out(3 times 32)
         Contents.
-    write : In
-        ``enable``, ``register`` and ``data`` of the pipeline.
+    write : In(ScalarWrite)
+        Of the pipeline.
     moved : In(banks times `ScalarTransfer`)
         Of the transfer unit, while it has the slot.
     stall : In(1)
@@ -239,10 +253,9 @@ class ScalarRegisters(wiring.Component):
     def __init__(self, *, machine):
         self.machine = machine
         number = ceil_log2(SCALARS)
-        write = data.StructLayout({"enable": 1, "register": number, "data": 32})
         super().__init__({
             "read": In(data.ArrayLayout(unsigned(number), 3)),
-            "value": Out(data.ArrayLayout(unsigned(32), 3)), "write": In(write),
+            "value": Out(data.ArrayLayout(unsigned(32), 3)), "write": In(ScalarWrite()),
             "moved": In(data.ArrayLayout(ScalarTransfer(machine=machine), machine.scalar_banks)),
             "stall": In(1),
         })

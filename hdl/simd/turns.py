@@ -22,8 +22,10 @@ class Turns(wiring.Component):
 
     Members
     -------
-    exclusive, hold, start, launch, completion
+    exclusive, hold, start : In(1), launch : In(Strobe(LaunchLayout))
         Those of the compute unit.
+    completion : In(Strobe(CompletionLayout)) times 2
+        For each slot.
     over : In(1)
         The work-group that computes has ended.
     access : In(1)
@@ -34,7 +36,7 @@ class Turns(wiring.Component):
         the last thing that it does.
     wrong : In(1)
         It commits an instruction that stops the kernel.
-    slot : Out, running : Out(1)
+    slot : Out(1), running : Out(1)
         The slot that computes, or did so last; and whether it does.
     occupied, accessing : Out(2)
         Slots with a work-group; with one whose access is under way.
@@ -47,8 +49,8 @@ class Turns(wiring.Component):
         After a fault, until ``start``.
     stops : Out(1)
         Nothing issues or goes on from this cycle on.
-    chooses : Out(1), chosen : Out, fresh : Out(1)
-        A slot gets its turn in the next cycle; it was launched in this one.
+    chooses : Out(1), chosen : Out(1), fresh : Out(1)
+        The slot ``chosen`` gets its turn in the next cycle; it was launched in this one.
     """
 
     def __init__(self):

@@ -15,7 +15,12 @@ from cyclebound.golden.simd.machine import SCALARS, SLOTS
 from cyclebound.hdl.selection import Selection
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.simd.interfaces import REGISTER_BANKS, PassedLayout, Transfer
-from cyclebound.hdl.simd.register_file import LaneRegisters, ScalarRegisters
+from cyclebound.hdl.simd.register_file import (
+    LaneRegisters,
+    RegisterAddress,
+    ScalarRegisters,
+    ScalarWrite,
+)
 
 __all__ = ["WorkGroupRegisters"]
 
@@ -54,7 +59,7 @@ class WorkGroupRegisters(wiring.Component):
     -------
     stall : In(1)
         The pipeline stands still.
-    slot : In
+    slot : In(1)
         The slot that computes.
     accessing : In(2)
         Slots whose access is under way.
@@ -63,41 +68,43 @@ class WorkGroupRegisters(wiring.Component):
         transfer unit's.
     transfer : In(Transfer) times 2
         For each slot.
-    active : In(items) times 2
-        Active lanes of each slot, warp by warp.
-    read : In(3 times)
-        ``warp`` and ``register`` that all lanes read.
+    read : In(3 times `RegisterAddress`)
+        What all lanes read.
     operand : Out(lanes times 3 times 32)
         What they have read.
-    special_warp : In, special : Out(lanes times 2 times 32)
-        With snoopy accesses: `mem_idx` and `mem_data` of a warp of the slot that computes.
     write : In
-        ``lanes`` write ``register`` of ``warp``;
+        ``lanes`` (a bit each) that write the register at ``address``.
     words_written : In(lanes times 32)
-        a word each.
+        A word each.
     scalar_read : In(3 times 5), scalar : Out(3 times 32)
         Scalars of the slot that computes.
-    scalar_write : In
-        ``enable``, ``register`` and ``data`` of the pipeline.
+    scalar_write : In(ScalarWrite)
+        Into one of them.
+    active : In(items) times 2
+        (*) Active lanes of each slot, warp by warp.
+    special_warp : In(bits of a warp's number), special : Out(lanes times 2 times 32)
+        (*) `mem_idx` and `mem_data` of a warp of the slot that computes.
+
+    Members marked (*) are there if the machine has snoopy accesses.
     """
 
     def __init__(self, *, machine, words):
         self.machine, self.words = machine, words
         self._lanes = [LaneRegisters(machine=machine) for _ in range(machine.lanes)]
         self._given = self._lanes[0].signature.members  # the ports of each
-        warp = ceil_log2(machine.warps)
-        scalar = ceil_log2(SCALARS)
-        snooping = {"active": In(machine.items).array(SLOTS), "special_warp": In(warp),
+        snooping = {"active": In(machine.items).array(SLOTS),
+                    "special_warp": In(ceil_log2(machine.warps)),
                     "special": Out(32).array(machine.lanes, 2)}
         super().__init__({
             "stall": In(1), "slot": In(range(SLOTS)), "accessing": In(SLOTS), "released": In(SLOTS),
             "transfer": In(Transfer(machine=machine, words=words)).array(SLOTS),
-            "read": In(self._given["read"].shape), "operand": Out(32).array(machine.lanes, 3),
+            "read": In(data.ArrayLayout(RegisterAddress(machine=machine), 3)),
+            "operand": Out(32).array(machine.lanes, 3),
             "write": In(data.StructLayout({"lanes": machine.lanes,
-                                           "address": self._lanes[0].address})),
+                                           "address": RegisterAddress(machine=machine)})),
             "words_written": In(32).array(machine.lanes),
-            "scalar_read": In(data.ArrayLayout(unsigned(scalar), 3)), "scalar": Out(32).array(3),
-            "scalar_write": In(data.StructLayout({"enable": 1, "register": scalar, "data": 32})),
+            "scalar_read": In(data.ArrayLayout(unsigned(ceil_log2(SCALARS)), 3)),
+            "scalar": Out(32).array(3), "scalar_write": In(ScalarWrite()),
             **(snooping if machine.snoopy else {}),
         })
 

@@ -606,9 +606,9 @@ BLOCKS = (
             name="lines",
             quick=0,
             says="whatever the fabric does that keeps the rules of its ports: each access is "
-                 "answered once, at the port that it came from; reads of lines that are under way "
-                 "have ids of their own; done is set only while the fabric is, and no line is on "
-                 "offer or under way",
+                 "answered at most once, at the port that it came from; reads of lines that are "
+                 "under way have ids of their own; done is set only while the fabric is, and no "
+                 "line is on offer or under way",
             checker=CoreLinesProof,
             instances=({**_TINY_FABRIC, **_TINY_LINES},),
             depth=14,
@@ -664,7 +664,8 @@ BLOCKS = (
                 name="lines",
                 quick=0,
                 says="whatever cores do that keep the rules of their ports: each read of a line is "
-                     "answered once, to the core that asked; reads below have ids of their own; "
+                     "answered at most once, to the core that asked; reads below have ids of their "
+                     "own; "
                      "done is set only while all cores are, and no line is on offer or under way",
                 checker=ProcessorLinesProof,
                 instances=(_TINY_PROCESSOR,),

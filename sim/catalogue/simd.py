@@ -444,10 +444,11 @@ BLOCKS = (
         properties=(Property(
             name="order",
             quick=0,
-            says="whatever jobs and scratchpads move: words go to registers of a slot only while "
-                 "it transfers, never for a store, those of DRAM when it delivers them and to one "
-                 "slot; an access is completed once; requests come only in their slot's turn, and "
-                 "none is under way when the unit is quiet",
+            says="while setup, scratchpads and controller keep the rules of their ports: words go "
+                 "to registers of a slot only while it transfers, never for a store, those of DRAM "
+                 "when it delivers them and to one slot; an access is completed at most once; "
+                 "requests come only in their slot's turn, and none is under way when the unit is "
+                 "quiet",
             checker=TransferUnitProof,
             instances=({"machine": _TINIEST_WHOLE, "words": 4},),
             depth=11,
