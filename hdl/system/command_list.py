@@ -78,4 +78,6 @@ class CommandList(wiring.Component):
             m.d.sync += wrong.eq(1)
         with m.If(self.start):
             m.d.sync += [place.eq(0), wrong.eq(0), going.eq(self.started)]
+        with m.Elif(~kept.r_rdy):  # none is left; a word that comes now is the next list's
+            m.d.sync += going.eq(0)
         return m

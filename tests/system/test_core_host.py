@@ -306,33 +306,42 @@ COMMAND = {name: 0 for name, _ in LIST} | {"operation": 2, "memory": 0xBEEF, "co
                                            "pad": -3, "high": 127}
 
 
-def listed(words, depth=3, ready=lambda cycle: True):
-    """What a list makes of these words and a start: commands, whether it was a fault, and how many
-    words it has taken."""
-    dut, seen, shown = CommandList(layout=LIST, depth=depth), [], {"taken": 0}
+def listed(*lists, depth=3, ready=lambda cycle: True):
+    """What a list makes of these words and a start, for each of some lists that follow each other
+    at once: commands, whether it was a fault, and how many words it has taken."""
+    dut, shown = CommandList(layout=LIST, depth=depth), []
 
     async def bench(ctx):
-        for word in words:
-            ctx.set(dut.word.valid, 1)
-            ctx.set(dut.word.payload, word)
-            shown["taken"] += ctx.get(dut.word.ready)
-            await ctx.tick()
-        ctx.set(dut.word.valid, 0)
-        await ctx.tick()
-        assert not ctx.get(dut.command.valid)
-        ctx.set(dut.start, 1)
-        shown["fault"] = ctx.get(dut.fault)
-        assert ctx.get(dut.started) == ctx.get(dut.busy) == (not shown["fault"])
-        for cycle in range(3 * depth + 2):
-            ctx.set(dut.command.ready, ready(cycle))
-            if ctx.get(dut.command.valid) and ready(cycle):
-                seen.append({name: ctx.get(dut.command.payload[name]) for name in COMMAND})
-            await ctx.tick()
-            ctx.set(dut.start, 0)
-        assert not ctx.get(dut.busy)
+        cycle = 0
+        for words in lists:
+            seen, taken = [], 0
+            for word in (*words, None):
+                ctx.set(dut.word.valid, word is not None)
+                ctx.set(dut.word.payload, word or 0)
+                taken += word is not None and ctx.get(dut.word.ready)
+                ctx.set(dut.command.ready, ready(cycle))
+                assert not ctx.get(dut.command.valid), "a command before its start"
+                assert not ctx.get(dut.busy)
+                await ctx.tick()
+                cycle += 1
+            ctx.set(dut.start, 1)
+            fault = ctx.get(dut.fault)
+            assert ctx.get(dut.started) == ctx.get(dut.busy) == (not fault)
+            while ctx.get(dut.busy):
+                ctx.set(dut.command.ready, ready(cycle))
+                assert ctx.get(dut.command.valid)
+                if ready(cycle):
+                    seen.append({name: ctx.get(dut.command.payload[name]) for name in COMMAND})
+                await ctx.tick()
+                cycle += 1
+                ctx.set(dut.start, 0)
+            if fault:
+                await ctx.tick()
+                ctx.set(dut.start, 0)
+            shown.append((seen, fault, taken))
 
     run_bench(dut, bench)
-    return seen, shown["fault"], shown["taken"]
+    return shown
 
 
 WORDS = 16  # of a command
@@ -346,8 +355,26 @@ def test_words_become_commands(ready):
     assert len(words) == 3 * WORDS
     assert words[:WORDS] == [LIST.const(COMMAND).as_value().value >> bit & 0xFFFF_FFFF
                              for bit in range(0, 32 * WORDS, 32)]
-    assert listed(words, ready=ready) == (commands, 0, 3 * WORDS)
-    assert listed([*words, 1, 2], ready=ready) == (commands, 0, 3 * WORDS)  # there is no room
+    assert listed(words, ready=ready) == [(commands, 0, 3 * WORDS)]
+    assert listed([*words, 1, 2], ready=ready) == [(commands, 0, 3 * WORDS)]  # there is no room
+
+
+@unit
+@pytest.mark.parametrize("ready", [lambda cycle: True, lambda cycle: cycle % 3 == 1])
+@pytest.mark.parametrize("lengths", [(2, 2), (1, 1), (3, 3), (1, 3, 2), (3, 1, 1, 3), (2, 0, 2),
+                                     (1, 0, 0, 3)])
+def test_each_list_is_kept_until_its_own_start(lengths, ready):
+    """The first word comes in the first cycle in which the list before is done; one without a
+    command, and one with another operation, are dropped, and the next one is kept as well."""
+    lists = [[COMMAND | {"memory": 16 * number + place, "operation": place % 3}
+              for place in range(length)] for number, length in enumerate(lengths)]
+    words = [command_words(commands, memory_width=16) for commands in lists]
+    assert listed(*words, ready=ready) == [
+        (commands, not commands, len(commands) * WORDS) for commands in lists]
+    wrong = command_words([COMMAND, COMMAND | {"operation": 3}], memory_width=16)
+    between = [given for one in words for given in (one, wrong, one[:-1])]
+    assert listed(*between, ready=ready)[::3] == listed(*words, ready=ready)
+    assert listed(*between, ready=ready)[1::3] == [([], 1, 2 * WORDS)] * len(words)
 
 
 @unit
@@ -356,14 +383,14 @@ def test_words_become_commands(ready):
     [COMMAND | {"operation": 0, "count": 0}, COMMAND]])
 def test_what_is_no_list_of_commands_is_a_fault(wrong):
     words = command_words(wrong, memory_width=16)
-    assert listed(words) == ([], 1, len(words))
+    assert listed(words) == [([], 1, len(words))]
 
 
 @unit
 @pytest.mark.parametrize("count", [1, WORDS - 1, WORDS + 1, 3 * WORDS - 1])
 def test_a_list_whose_last_command_is_not_whole_is_a_fault(count):
     words = command_words([COMMAND] * 3, memory_width=16)[:count]
-    assert listed(words) == ([], 1, count)
+    assert listed(words) == [([], 1, count)]
 
 
 @pytest.mark.cosim
