@@ -4,6 +4,9 @@ import contextlib
 import dataclasses
 import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -166,6 +169,21 @@ def test_no_variable_of_the_users_leaves_out_tests(tmp_path, monkeypatch):
     one = Job("noc.arbiter", "four", "cycle", 1, str(tmp_path))
     environment = job_environment(one, tmp_path, "some.module")
     assert not {"COCOTB_TEST_FILTER", "COCOTB_TESTCASE"} & {*environment}
+
+
+def test_what_assertions_compared_is_said_without_pytest_s_plugins(tmp_path):
+    """cocotb has pytest rewrite assertions, and so read the project's own options."""
+    one = Job("noc.arbiter", "four", "cycle", 1, str(tmp_path))
+    script = """
+import sys
+from cocotb.regression import RegressionManager
+RegressionManager.setup_pytest_assertion_rewriting()
+print(sorted({"amaranth", "hypothesis", "xdist"} & {*sys.modules}))
+"""
+    found = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parent,
+                           env=job_environment(one, tmp_path, "some.module"),
+                           capture_output=True, text=True, check=False)
+    assert found.stdout == "[]\n", found.stderr
 
 
 @pytest.mark.parametrize(("test", "tests", "runs"), [
