@@ -13,6 +13,12 @@ or less. The analysis adds up such times and counts of accesses, lines and threa
 stretch of time changes; so it holds by this clock, and all refreshes of a job cost nRFC each. In
 windows, the wait has room for a refresh.
 
+How many: one that falls due after the grant of the request before the job may wait for that one's
+end, FRONT and its issue delay L later, at the job's start. One that falls due after the grant of
+the job's own last request waits for the end of that one, which is FRONT and its issue delay before
+the job's at least, and costs the job nothing. So those that cost it fall due in a stretch of time
+that is longer than the job by L at most: FRONT is in it at one end and not at the other.
+
 Ref: SGMF, section 5, for the core; this project for the bound.
 """
 

@@ -26,9 +26,9 @@ from cyclebound.golden.systolic.accelerator_plan import Device, program_cycles
 from cyclebound.golden.systolic.dram_memory import DramTransfers, Sharing
 from cyclebound.golden.systolic.post_processing import Scale
 
-__all__ = ["SCALE", "Job", "array_cycles", "array_device", "array_memory", "composed",
-           "kernel_job", "kernel_start", "product_cycles", "product_program", "request_wait",
-           "sharing_of"]
+__all__ = ["SCALE", "Job", "array_cycles", "array_device", "array_memory", "check_product",
+           "composed", "kernel_job", "kernel_start", "product_cycles", "product_program",
+           "request_wait", "sharing_of"]
 
 SCALE = Scale(3, 9)
 """Of a product's sums."""
@@ -118,6 +118,16 @@ def array_memory(part: Part | str, *, size: int, bursts: int, slots: int, others
     return DramTransfers(sharing_of(part, others, period, before), size, bursts, slots)
 
 
+def check_product(m: int, k: int, n: int, device: Device) -> None:
+    """Raises `ValueError` unless the matrices of a product of m x k and k x n have room in the
+    accelerator's memory."""
+    room, needed = device.size << device.memory_width, m * k + k * n + m * n
+    if needed > room:
+        raise ValueError(f"matrices of {m} x {k} and {k} x {n} and their product must have "
+                         f"{room:,} bytes at most, which the systolic accelerator can address, "
+                         f"not {needed:,}")
+
+
 def product_program(name: str, a: NDArray[np.int8], b: NDArray[np.int8], *, device: Device,
                     memory: DramTransfers) -> Program:
     """A product's commands, operands and result, by the planner, which is told that each transfer
@@ -157,6 +167,7 @@ def product_cycles(*, part: Part | str, size: int, depth: int, memory_width: int
     memory = array_memory(part, size=size, bursts=bursts, slots=slots,
                           others=(other, line), period=period, before=before)
     device = array_device(size=size, depth=depth, memory_width=memory_width)
+    check_product(m, k, n, device)
     operands = np.zeros((m, k), np.int8), np.zeros((k, n), np.int8)
     program = product_program("product", *operands, device=device, memory=memory)
     return array_cycles(program.commands, device, memory)

@@ -116,7 +116,11 @@ class Sharing:
         return client_turn(part=self.part, others=self.others, own=own, mappings=self.mappings)
 
     def refreshed(self, cycles: int, window: int) -> int:
-        """``cycles`` with the refreshes that may fall due in a window, which they make longer."""
+        """``cycles`` with the refreshes that may fall due in a window, which they make longer.
+
+        The window of a job: its own cycles, and the longest request before it; why no more, see
+        `golden.system.fabric`.
+        """
         if self.period is not None:
             return cycles
         left = self.part.nREFI - self.part.nRFC

@@ -27,7 +27,7 @@ class CommandList(wiring.Component):
     layout : StructLayout
         Of a command.
     depth : int
-        Commands that are kept; the next one's words are not taken.
+        Commands that are kept; a list of more is a fault.
 
     Members
     -------
@@ -61,7 +61,7 @@ class CommandList(wiring.Component):
         before, place = Signal(REGISTER_BITS * (words - 1)), Signal(range(words))
         made, wrong, going = Signal(self.layout), Signal(), Signal()
         m.d.comb += [
-            self.word.ready.eq(kept.w_rdy), taken.eq(self.word.valid & kept.w_rdy),
+            self.word.ready.eq(1), taken.eq(self.word.valid),
             whole.eq(taken & (place == words - 1)), kept.w_en.eq(whole),
             made.as_value().eq(Cat(before, self.word.payload)), kept.w_data.eq(made),
             self.started.eq(self.start & kept.r_rdy & (place == 0) & ~wrong),
@@ -73,8 +73,9 @@ class CommandList(wiring.Component):
         with m.If(taken):
             m.d.sync += [before.eq(Cat(before, self.word.payload)[REGISTER_BITS:]),
                          place.eq(Mux(whole, 0, place + 1))]
-        with m.If(whole & Mux(made.operation == Operation.COMPUTE, 0,
-                              (made.operation > Operation.STORE) | (made.count == 0))):
+        with m.If(whole & (~kept.w_rdy | Mux(
+                made.operation == Operation.COMPUTE, 0,
+                (made.operation > Operation.STORE) | (made.count == 0)))):
             m.d.sync += wrong.eq(1)
         with m.If(self.start):
             m.d.sync += [place.eq(0), wrong.eq(0), going.eq(self.started)]

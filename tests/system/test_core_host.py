@@ -356,7 +356,6 @@ def test_words_become_commands(ready):
     assert words[:WORDS] == [LIST.const(COMMAND).as_value().value >> bit & 0xFFFF_FFFF
                              for bit in range(0, 32 * WORDS, 32)]
     assert listed(words, ready=ready) == [(commands, 0, 3 * WORDS)]
-    assert listed([*words, 1, 2], ready=ready) == [(commands, 0, 3 * WORDS)]  # there is no room
 
 
 @unit
@@ -384,6 +383,15 @@ def test_each_list_is_kept_until_its_own_start(lengths, ready):
 def test_what_is_no_list_of_commands_is_a_fault(wrong):
     words = command_words(wrong, memory_width=16)
     assert listed(words) == [([], 1, len(words))]
+
+
+@unit
+@pytest.mark.parametrize("more", [1, WORDS - 1, WORDS, WORDS + 1, 3 * WORDS])
+def test_a_list_for_which_there_is_no_room_is_a_fault(more):
+    """All of its words are taken: one that stayed on offer would refuse each START."""
+    words = command_words([COMMAND] * 6, memory_width=16)
+    assert listed(words[:3 * WORDS + more], words[:WORDS]) == [
+        ([], 1, 3 * WORDS + more), ([COMMAND], 0, WORDS)]
 
 
 @unit

@@ -146,6 +146,8 @@ def test_the_example_is_bounded(call):
      "second comes after ad, which is no job; there are product, add, second"),
     (("0x100000", "0x4000000000"),
      "what product uses must end within the DRAM's [0-9,]+ bytes, not at 274,877,9.*"),
+    (("[48, 24, 16]", "[48, 24, 1048576]"),
+     "matrices of 48 x 24 and 24 x 1048576 and their product must have 262,144 bytes at most, .*"),
     (('name = "second"', 'name = "add.z"'),
      "line .*: job.3.name must be a name without a point, .*"),
     (('"vector_add"', '"vector_ad"'), ".*vector_ad.*"),

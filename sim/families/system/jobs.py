@@ -57,6 +57,7 @@ from cyclebound.golden.system.tiled import (
     array_cycles,
     array_device,
     array_memory,
+    check_product,
     composed,
     kernel_start,
     product_program,
@@ -535,6 +536,7 @@ class Planner:
     def _program(self, product: Product) -> ArrayProgram:
         """A product's commands, made once: its operands may be random."""
         if product.name not in self.products:
+            check_product(product.m, product.k, product.n, self._device)
             self.products[product.name] = product_program(
                 product.name, self._operands((product.m, product.k)),
                 self._operands((product.k, product.n)), device=self._device, memory=self._memory)
