@@ -26,6 +26,7 @@ __all__ = [
     "PACKET_FLITS",
     "RECEIVED",
     "REGISTERS",
+    "WRITERS",
     "arrivals",
     "contents",
     "fill",
@@ -54,6 +55,10 @@ ASKED = 1       # from a request's last word until it is on offer to the front e
 REGISTERS = 4   # from there to the page controller
 LOOKS = 2       # from there to the pins
 GRANTED = 2     # from a departure of the reorder core to the first offer that it is too early for
+WRITERS = ("every other master of the DRAM asks in each cycle, and writes another row of the same "
+           "bank every time; masters that open rows of other banks, for which nFAW may cost more, "
+           "are not covered")
+"""The environment of bounds among other masters."""
 
 
 def contents(nbytes: int) -> bytes:
@@ -287,8 +292,7 @@ def stages(path: Transaction, ready: int, *, quarters: int, cap: int,
                "(N_trans - 1)), cap + 1 - n), r the most with (r - 1) (nREFI - nRFC) <= W + "
                "min(r, hits) (t_conflict - nCCD)",
        source="this project, from memory-composition, V",
-       environment="all requesters ask for the same bank; every other master of the DRAM asks in "
-                   "each cycle, and writes another row of the same bank every time")
+       environment=f"all requesters ask for the same bank; {WRITERS}")
 def total(*, requesters: int, competitors: Competitors, nbytes: int, delta: int, window: Length,
           period: Period, quarters: int, cap: int, part: Part | str, opened: Opened = 0) -> int:
     """From the core's first word on offer to the last beat on DDR3's bus, both included.

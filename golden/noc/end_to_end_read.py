@@ -21,6 +21,7 @@ from cyclebound.golden.noc.end_to_end import (
     GRANTED,
     LOOKS,
     REGISTERS,
+    WRITERS,
     Competitors,
     Length,
     Period,
@@ -146,8 +147,7 @@ def _bursts(nbytes: int) -> int:
                "(N - 2) nCCD + nCAS + nBURST; else (N N_trans + cap + n + 1) t_conflict - "
                "(N - 1) (t_conflict - t_read) + nCAS + nBURST + r nRFC",
        source="this project, from memory-composition, IV.D",
-       environment="the DMA is idle before; every other master of the DRAM asks in each cycle, and "
-                   "writes another row of the same bank every time")
+       environment=f"the DMA is idle before; {WRITERS}")
 def read_data(*, competitors: Competitors, nbytes: int, cap: int, part: Part | str) -> int:
     """From a read's descriptor to the last beat of its last burst on DDR3's bus, both included.
 
@@ -439,9 +439,7 @@ def read_stored(*, requesters: int, nbytes: int, delta: int, window: Length, per
 @bound(formula="max over the places in the period, the descriptor's phase and refreshes of the "
                "last word's grant",
        source="this project, golden/noc/end_to_end_read.py",
-       environment="all requesters ask for the same bank; every other master of the DRAM asks in "
-                   "each cycle, and writes another row of the same bank every time; the DMA is "
-                   "idle before")
+       environment=f"all requesters ask for the same bank; the DMA is idle before; {WRITERS}")
 def read_total(*, requesters: int, competitors: Competitors, nbytes: int, delta: int,
                window: Length, period: Period, quarters: int, packets: Packets, cap: int,
                part: Part | str, opened: Opened = 0) -> int:

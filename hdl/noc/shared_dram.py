@@ -41,7 +41,8 @@ class SharedDram(wiring.Component):
     rivals : int
         Other masters, 0 to 7, that are inside: each asks, while its bit of ``compete`` is set, in
         every cycle, and each request writes another row of bank 0 than those that wait or are
-        open, for which the part needs as many rows; or as ``own_banks`` and ``reads`` say.
+        open; or as ``own_banks`` and ``reads`` say. The part needs at least 2^a 2^b rows: 2^a is
+        the least power of two above ``cap`` + 9, 2^b the least above ``rivals``.
     slot_bits : int
         Width of a master's tags.
     cap : int

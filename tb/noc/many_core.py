@@ -260,7 +260,7 @@ async def from_two_to_eight(bench: Bench) -> None:
 
 @testbench
 async def random_banks(bench: Bench) -> None:
-    """No one gives banks out, neither of DDR3 nor of local memory."""
+    """Banks that are not allocated, neither of DDR3 nor of local memory."""
     most, nbytes = bench.parameters["requesters"] - 1, min(4096, hardware(bench).bank_bytes)
     for count in (2, 4, 6, 8):
         await without_table(bench, flows_of(bench, count), own_banks=False, requesters=most,

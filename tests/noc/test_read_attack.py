@@ -72,14 +72,14 @@ def test_the_search_finds_a_cap_that_is_not_kept(writers):
 def test_the_search_finds_that_the_withdrawn_bound_does_not_hold():
     """It allowed 1,612 cycles for eight bursts, N_trans = 3 and a cap of 40: the count of
     departures from a full queue. Right after reset the queue is empty."""
-    found = search(System(3, 8, cap=40), 40, random.Random(3), writers=True)
+    found = search(System(3, 8, cap=40, postpone=1), 80, random.Random(3), writers=True)
     assert found.value > 1612
     assert found.candidate.start < 500
 
 
 @unit
 def test_an_attack_by_hand():
-    """Nobody else asks: the bound of a read alone, without a refresh and with no row open."""
+    """No other master asks: the bound of a read alone, without a refresh and with no row open."""
     part = DDR3_1600_MODULE
     idle = ReadAttack(100, (replace(WRITER, asks=0),))
     assert idle.cycles(System(2, 2)) == 7 + part.nRCD + part.nCCD_S + part.nCAS + part.nBURST

@@ -12,6 +12,7 @@ longest, and prints what was found beside the bound. Kinds of others:
 """
 
 import argparse
+import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from cyclebound.tools.noc.ddr3_attack import MINE, Master, pins_after
 __all__ = ["WRITER", "Other", "ReadAttack", "System", "search"]
 
 _ROWS = 1 << 12  # a master's rows, so that no two have the same
-_PATIENCE = 10   # tries without a longer read after which the search begins anew
+_PATIENCE = 5    # tries without a longer read after which the search begins anew
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class System:
     reads: int
     cap: int = 9
     part: Part = DDR3_1600_MODULE
-    postpone: int = 1
+    postpone: int = 8
 
     @property
     def allowed(self) -> int:
@@ -71,7 +72,7 @@ class System:
 
     @property
     def last(self) -> int:
-        """The last start: two refreshes have been done."""
+        """The last start: as many refreshes have come together as may, and two have been done."""
         return (self.postpone + 2) * self.part.nREFI
 
 
@@ -91,11 +92,11 @@ class ReadAttack:
         return 1 + pins + system.part.nCAS + system.part.nBURST
 
 
-def fresh(system: System, rng: random.Random, *, writers: bool) -> ReadAttack:
-    """Any start: right after reset, soon after, or among refreshes."""
+def fresh(system: System, rng: random.Random, *, writers: bool, late: bool) -> ReadAttack:
+    """Any start: among refreshes, or right or soon after reset."""
     soon = row_change(system.part) * system.masters
-    start = rng.choice((0, rng.randrange(soon),
-                        rng.randrange(system.last - 3 * system.part.nREFI, system.last)))
+    start = (rng.randrange(system.last - 3 * system.part.nREFI, system.last) if late
+             else rng.choice((0, rng.randrange(soon))))
     return ReadAttack(start, tuple(WRITER if writers or rng.random() < 0.3 else _other(system, rng)
                                    for _ in range(system.masters - 1)))
 
@@ -124,7 +125,8 @@ def changed(attack: ReadAttack, system: System, rng: random.Random, *,
 def search(system: System, tries: int, rng: random.Random, *, writers: bool,
            cycles: Callable[[ReadAttack], int | None] | None = None) -> Found[ReadAttack]:
     """The longest read that is found. ``cycles`` stands for the models' (`ReadAttack.cycles`)."""
-    return climbed(climb(lambda: fresh(system, rng, writers=writers),
+    late = itertools.cycle((True, False))
+    return climbed(climb(lambda: fresh(system, rng, writers=writers, late=next(late)),
                          lambda attack: changed(attack, system, rng, writers=writers),
                          tries=tries, patience=_PATIENCE),
                    cycles or (lambda attack: attack.cycles(system)))
@@ -135,13 +137,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tries", type=int, default=120)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--postpone", type=int, default=System.postpone, choices=range(1, 9),
+                        help="refreshes that the page controller lets come together")
+    parser.add_argument("--masters", type=int, nargs="+", default=list(range(2, 9)),
+                        choices=range(2, 9), metavar="N_trans", help="rows of the table: 2 to 8")
     arguments = parser.parse_args()
-    for masters in range(2, 9):
+    for masters in arguments.masters:
         for reads in (1, 8, 32):
-            system, row = System(masters, reads), []
+            system, row = System(masters, reads, postpone=arguments.postpone), []
             for writers in (True, False):
-                found = search(system, max(1, arguments.tries * 8 // (8 + reads)),
-                               random.Random(arguments.seed), writers=writers)
+                found = search(system, arguments.tries, random.Random(arguments.seed),
+                               writers=writers)
                 assert found.candidate is not None
                 row += [found.value, found.candidate.start]
             print(masters, reads, system.allowed, *row, flush=True)
