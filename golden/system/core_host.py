@@ -15,16 +15,16 @@ needed.
 
 **The program.** An instruction takes as long as its class and its waits say, so that what is
 outside of these loops, and one round of each, takes what the analysis of the program says for loops
-of one round (`cyclebound.tools.shmac.wcet`): *code*. All other rounds are *more*. Of a point of the
-program, let c be the time before it that belongs to code, and x the rest. A loop that needs no
-second round leaves x as it was. Another one has ended by s + polled, where s = c(s) + x(s), and c
-never falls: x is x(s) + polled at most after it. So, over the program's starts and waits in their
+of one round (`cyclebound.tools.shmac.wcet`): *code*. All other rounds are *rest*. Of a point of the
+program, let c be the time before it that belongs to code, and r that of the rest. A loop that needs
+no second round leaves r as it was. Another one has ended by s + polled, where s = c(s) + r(s), and
+c never falls: r is r(s) + polled at most after it. So, over the program's starts and waits in their
 order,
 
-    x after a wait <= max(x before it, x at its START + polled)
+    rest after a wait <= max(rest before it, rest at its START + polled)
 
 which is the sum over jobs that are waited for one by one, and the longest of jobs that are all
-started before the first wait. The program takes code + x.
+started before the first wait. The program takes code + rest.
 """
 
 from collections.abc import Sequence
@@ -97,28 +97,28 @@ def jobs_of_program(steps: Sequence[Start | Wait], *, others: int) -> int:
     Raises `ValueError` for a start while a job of that tile may be under way, and for a wait
     without a start.
     """
-    more, ends = 0, dict[str, int]()
+    rest, ends = 0, dict[str, int]()
     for step in steps:
         if isinstance(step, Start) == (step.tile in ends):
             raise ValueError(f"a program must {'wait for' if step.tile in ends else 'start'} the "
                              f"job on {step.tile} before it "
                              f"{'starts the next one' if step.tile in ends else 'waits for it'}")
         if isinstance(step, Start):
-            ends[step.tile] = more + polled(step, others=others)
+            ends[step.tile] = rest + polled(step, others=others)
         else:
-            more = max(more, ends.pop(step.tile))
-    return more
+            rest = max(rest, ends.pop(step.tile))
+    return rest
 
 
-@bound(formula="code + jobs", source="this project; SHMAC thesis, 2.3",
+@bound(formula="code + rest", source="this project; SHMAC thesis, 2.3",
        environment="each job takes no longer than its own bound, whatever the other tiles do; no "
                    "write to a register is refused")
 def program_of_jobs(*, code: Annotated[int, Range(1, says="cycles of the program with one round of "
                                                   "each loop that waits for a job, at most")],
-                    jobs: Annotated[int, Range(1, says="cycles of all other rounds of these loops, "
+                    rest: Annotated[int, Range(1, says="cycles of all other rounds of these loops, "
                                                "at most (`jobs_of_program`)")]) -> int:
     """Cycles from the first one in which the core may run to the one in which it has ended.
 
     Derivation: in the module's docstring.
     """
-    return code + jobs
+    return code + rest

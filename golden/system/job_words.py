@@ -12,16 +12,14 @@ from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.scheduler import CODES, Policy
 from cyclebound.golden.system.job_table import KernelOperand
 from cyclebound.golden.systolic.accelerator_layout import command_fields
+from cyclebound.golden.systolic.accelerator_plan import Device
 
-__all__ = ["ADDRESS_WIDTH", "command_words", "kernel_operands"]
-
-ADDRESS_WIDTH = 12
-"""Bits of an address in the systolic accelerator's scratchpads."""
+__all__ = ["command_words", "kernel_operands"]
 
 
-def command_words(commands: Iterable[Mapping[str, int]], *, memory_width: int) -> list[int]:
-    """The words of these commands, one after the other."""
-    fields, words = command_fields(ADDRESS_WIDTH, memory_width), list[int]()
+def command_words(commands: Iterable[Mapping[str, int]], device: Device) -> list[int]:
+    """The words of these commands of a systolic accelerator, one after the other."""
+    fields, words = command_fields(device.address_width, device.memory_width), list[int]()
     for command in commands:
         packed = at = 0
         for name, (width, _) in fields.items():

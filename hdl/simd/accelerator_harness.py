@@ -45,7 +45,7 @@ class AcceleratorHarness(wiring.Component):
         Another component with an `Accelerator`'s members, such as a system with one; ``start`` may
         be absent.
     passed : sequence of str
-        More of its members that are the harness's, if it has them.
+        More of its members that are the harness's.
 
     Members
     -------
@@ -71,7 +71,9 @@ class AcceleratorHarness(wiring.Component):
         self.dram = DramWithHost(part=self.part, slots=slots)
         self.recorder = EventRecorder(depth=depth)
         members = self.accelerator.signature.members
-        self._passed = [name for name in (*_PASSED, *passed) if name in members]
+        if unknown := [name for name in passed if name not in members]:
+            raise ValueError(f"the accelerator has no members {', '.join(unknown)}")
+        self._passed = [*(name for name in _PASSED if name in members or name != "start"), *passed]
         hosted = self.dram.signature.members
         super().__init__({
             **{name: members[name] for name in self._passed},

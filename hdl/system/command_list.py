@@ -2,7 +2,8 @@
 
 Ref: golden/system/job_words.py.
 
-Part of the tiled system, whose testbench `tb/system/tiled_host.py` covers it.
+Part of the tiled system, whose testbench `tb/system/tiled_host.py` covers it, with
+`tests/system/test_core_host.py`.
 """
 
 from amaranth.hdl import Cat, Module, Mux, ResetInserter, Signal
@@ -27,7 +28,7 @@ class CommandList(wiring.Component):
     layout : StructLayout
         Of a command.
     depth : int
-        Commands that are kept; a list of more is a fault.
+        Commands of a list, at most.
 
     Members
     -------
@@ -36,9 +37,8 @@ class CommandList(wiring.Component):
     start : In(1)
         The list is released.
     started, fault : Out(1)
-        In the cycle of ``start``: it is a list of whole commands that there are, or it is not, and
-        is dropped. A command there is no such is one with another operation, and a transfer of no
-        beats.
+        In the cycle of ``start``: it is a list of 1 to ``depth`` whole commands, or it is not, and
+        is dropped. Not a command: another operation, or a transfer of no beats.
     busy : Out(1)
         Commands of a list that was released are here.
     command : Out(stream of ``layout``)
@@ -54,15 +54,15 @@ class CommandList(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        drops, taken, whole = Signal(), Signal(), Signal()
+        drops, whole = Signal(), Signal()
         m.submodules.kept = kept = ResetInserter(drops)(
             SyncFIFO(width=self.layout.size, depth=self.depth))
         words = -(-self.layout.size // REGISTER_BITS)
         before, place = Signal(REGISTER_BITS * (words - 1)), Signal(range(words))
         made, wrong, going = Signal(self.layout), Signal(), Signal()
         m.d.comb += [
-            self.word.ready.eq(1), taken.eq(self.word.valid),
-            whole.eq(taken & (place == words - 1)), kept.w_en.eq(whole),
+            self.word.ready.eq(1), whole.eq(self.word.valid & (place == words - 1)),
+            kept.w_en.eq(whole),
             made.as_value().eq(Cat(before, self.word.payload)), kept.w_data.eq(made),
             self.started.eq(self.start & kept.r_rdy & (place == 0) & ~wrong),
             self.fault.eq(self.start & ~self.started), drops.eq(self.fault),
@@ -70,7 +70,7 @@ class CommandList(wiring.Component):
             self.command.valid.eq(self.busy), self.command.payload.eq(kept.r_data),
             kept.r_en.eq(self.busy & self.command.ready),
         ]
-        with m.If(taken):
+        with m.If(self.word.valid):
             m.d.sync += [before.eq(Cat(before, self.word.payload)[REGISTER_BITS:]),
                          place.eq(Mux(whole, 0, place + 1))]
         with m.If(whole & (~kept.w_rdy | Mux(

@@ -79,16 +79,17 @@ class TiledSystem(wiring.Component):
     systolic_mapping, systolic_mapped, systolic_mapping_refusal, systolic_fault
         As of `DramMemory`.
     dataflow_configuration, dataflow_start
-        ``configuration`` and ``start`` of the dataflow core, if there is one.
+        ``configuration`` and ``start`` of the dataflow core, if there is one. With a host that is a
+        core they are not ports, and ``dataflow_start`` is an output, see below.
     host_load, host_run, host_exited, host_status
         ``load``, ``run``, ``exited`` and ``status`` of a host that is a core, if there is one.
         Instead of ``start``, ``systolic_command``, ``dataflow_configuration`` and
         ``dataflow_start``, its registers start jobs. It sees as a fault, of the dataflow core: a
-        thread outside of its array; a start without a word of a configuration since the last one.
-        Of the systolic accelerator: a list without a command, or with one that is not whole or is
-        none (`CommandList`). Of the SIMD accelerator: a kernel's fault; operands that are no
-        kernel (`no_kernel`). Such a start starts nothing. After a tile of DRAM that is refused, the
-        systolic accelerator and the dataflow core are not idle until reset.
+        thread outside of its array; a line that is refused; a start without a word of a
+        configuration since the last one. Of the systolic accelerator: a tile of DRAM that is
+        refused; a list that is none (`CommandList`). Of the SIMD accelerator: a kernel's fault;
+        operands that are no kernel (`no_kernel`). A start that is a fault starts nothing. After
+        what is refused, the systolic accelerator or the dataflow core is not idle until reset.
     host_busy : Out(tiles)
         With such a host: whether a job is under way, of the SIMD and the systolic accelerator, and
         the dataflow core.

@@ -9,14 +9,12 @@ from cyclebound.hdl.system.tiled import TiledSystem
 
 __all__ = ["TiledHarness"]
 
-_PASSED = ("systolic_command", "systolic_idle", "systolic_cycles", "systolic_mapping",
-           "systolic_mapped", "systolic_mapping_refusal", "systolic_fault", "grants", "blocked",
-           "waits", "served")
+_PASSED = ("systolic_idle", "systolic_cycles", "systolic_mapping", "systolic_mapped",
+           "systolic_mapping_refusal", "systolic_fault", "grants", "blocked", "waits", "served")
 _HOST = ("host_load", "host_run", "host_exited", "host_status", "host_busy", "simd_start",
          "systolic_start")
-_DATAFLOW = ("dataflow_configuration", "dataflow_start", "dataflow_idle", "dataflow_cycles",
-             "dataflow_outside", "dataflow_mapping", "dataflow_mapped", "dataflow_mapping_refusal",
-             "dataflow_fault")
+_DATAFLOW = ("dataflow_start", "dataflow_idle", "dataflow_cycles", "dataflow_outside",
+             "dataflow_mapping", "dataflow_mapped", "dataflow_mapping_refusal", "dataflow_fault")
 
 
 class TiledHarness(AcceleratorHarness):
@@ -43,5 +41,7 @@ class TiledHarness(AcceleratorHarness):
                                   slots=slots, memory_width=memory_width, depth=depth,
                                   queue_depth=queue_depth, windows=windows, fabric=fabric,
                                   host_words=host_words)
+        starts = _HOST if host_words is not None else (
+            "systolic_command", *(["dataflow_configuration"] if fabric else []))
         super().__init__(machine=machine, part=part, slots=rows, accelerator=self.system,
-                         passed=(*_PASSED, *_DATAFLOW, *_HOST))
+                         passed=(*_PASSED, *(_DATAFLOW if fabric else ()), *starts))

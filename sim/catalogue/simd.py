@@ -156,7 +156,7 @@ _MACHINES = {
 
 _TINIEST = ("small lanes=2 items=4 special_units=1 decode_stages=1 execute_stages=1 "
             "divider_cycles=1")
-_TINIEST_WHOLE = _TINIEST.replace("lanes=2", "lanes=4")  # its transfer unit moves four words
+TINIEST_WHOLE = _TINIEST.replace("lanes=2", "lanes=4")  # its transfer unit moves four words
 _TINY_MACHINE = "small lanes=4 items=4 special_units=1"
 _TINY = tuple({"machine": f"small lanes=2 items={items} special_units=1"} for items in (2, 4))
 # tiny ones first; "short" has the stack of "small"
@@ -450,7 +450,7 @@ BLOCKS = (
                  "requests come only in their slot's turn, and none is under way when the unit is "
                  "quiet",
             checker=TransferUnitProof,
-            instances=({"machine": _TINIEST_WHOLE, "words": 4},),
+            instances=({"machine": TINIEST_WHOLE, "words": 4},),
             depth=11,
             induction=None,
             flat=True,
@@ -661,7 +661,7 @@ BLOCKS = (
                          probe=_access("scratchpad"), configurations=_SNOOPY),
         ),
         properties=(distances(Accelerator, "controller.arbiter",
-                              free=("compute", "transfers"), machine=_TINIEST_WHOLE),),
+                              free=("compute", "transfers"), machine=TINIEST_WHOLE),),
         checker=_pins,
         pictures=(Picture(
             "occupation", "Which slot occupies compute unit, DRAM and scratchpads when (Sim-D, "
@@ -695,7 +695,7 @@ BLOCKS = (
         ),
         properties=(distances(
             HostedAccelerator, "accelerator.controller.arbiter",
-            free=("accelerator.compute", "accelerator.transfers"), machine=_TINIEST_WHOLE),),
+            free=("accelerator.compute", "accelerator.transfers"), machine=TINIEST_WHOLE),),
         checker=_pins,
         signals=("top.dut.s_axil_awvalid", "top.dut.s_axil_arvalid", "top.dut.done",
                  "top.command.op"),

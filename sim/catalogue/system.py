@@ -9,6 +9,7 @@ from cyclebound.hdl.system.job_registers import JobRegisters
 from cyclebound.hdl.system.tiled import TiledSystem
 from cyclebound.hdl.system.tiled_harness import TiledHarness
 from cyclebound.sim.catalogue.dram import pins
+from cyclebound.sim.catalogue.simd import TINIEST_WHOLE
 from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
@@ -25,8 +26,6 @@ from cyclebound.tb.system.tiled_properties import TiledIsolation
 _SMALL = {"machine": "small", "part": "ddr4-3200aa-x16", "size": 4, "depth": 256, "bursts": 16,
           "slots": 8, "memory_width": 16, "queue_depth": 32}
 
-_TINIEST = ("small lanes=4 items=4 special_units=1 decode_stages=1 execute_stages=1 "
-            "divider_cycles=1")
 _THREE = "three", "three_windows"
 _CORES = *_THREE, "hosted"
 
@@ -120,11 +119,11 @@ BLOCKS = (
         properties=(Property(
             name="isolation",
             quick=0,
-            says="whatever tiles do: each request of a tile reaches the controller once, as it was "
-                 "made, with a buffer of that tile's; its start, completion and words go to that "
-                 "tile and to no other",
+            says="whatever tiles do, and a controller that keeps its rules: each request of a tile "
+                 "reaches the controller at most once, as it was made, with a buffer of that "
+                 "tile's; its start, completion and words go to that tile and to no other",
             checker=TiledIsolation,
-            instances=({**_SMALL, "machine": _TINIEST, "depth": 16, "bursts": 2, "slots": 4,
+            instances=({**_SMALL, "machine": TINIEST_WHOLE, "depth": 16, "bursts": 2, "slots": 4,
                         "memory_width": 8, "queue_depth": 2,
                         "fabric": {**FABRIC, "rows": ("SL", "LT")}},),
             depth=8,

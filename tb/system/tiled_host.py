@@ -12,11 +12,12 @@ import numpy as np
 
 from cyclebound.golden.dataflow.grid import Grid
 from cyclebound.golden.dataflow.run import Layout
-from cyclebound.golden.dram.request import BURST_BYTES, WORD_BYTES
+from cyclebound.golden.dram.request import BURST_BYTES, BURST_WORDS, WORD_BYTES
 from cyclebound.golden.shmac.address_map import boot_stub, entry_of, tile_base
 from cyclebound.golden.shmac.packet import RequestPacket
 from cyclebound.golden.simd.machine import Grid as KernelGrid
 from cyclebound.golden.simd.machine import name_of
+from cyclebound.golden.simd.program import INSTRUCTIONS
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.golden.system.core_host import (
     Start,
@@ -44,7 +45,8 @@ from cyclebound.tools.shmac.wcet.analysis import wcet
 from cyclebound.tools.shmac.wcet.code import Code, assembled
 from cyclebound.tools.simd.assembler import assemble
 
-__all__ = ["OTHERS", "TABLE", "HostJob", "chain", "host_program", "host_table"]
+__all__ = ["OTHERS", "TABLE", "HostJob", "chain", "host_code", "host_order", "host_program",
+           "host_table"]
 
 TABLE = 0x800      # in the core's RAM: what each job is given, in the order of starts
 OTHERS = 3         # instructions of a loop that polls, besides the read
@@ -190,6 +192,20 @@ def host_table(jobs: Mapping[str, HostJob], steps: Sequence[str]) -> list[int]:
             for word in (*[len(job.given)] * _counted(job), *job.given)]
 
 
+def host_order(jobs: Mapping[str, HostJob], steps: Sequence[str]) -> list[Start | Wait]:
+    """The program's starts and waits, for its bound."""
+    return [Start(jobs[step[1:]].tile, jobs[step[1:]].bound) if step[0] == "+" else
+            Wait(jobs[step[1:]].tile) for step in steps if step[0] != "="]
+
+
+def host_code(code: Code) -> int:
+    """Cycles of a program for tile `CORE`, from reset to its label ``after``, with one round of
+    each loop that polls."""
+    boot = {4 * place: word for place, word in enumerate(boot_stub(*CORE))}
+    return wcet(Code({**boot, **code.words}, code.symbols, code.facts), 0, host_waits(),
+                stops=[code.symbols["after"]], from_reset=True).cycles
+
+
 def _counted(job: HostJob) -> bool:
     """Whether a program copies the words in a loop."""
     return bool(job.given) and not JOB_TILES[job.tile].operands
@@ -217,6 +233,8 @@ class HostScene(TiledScene):
     def __init__(self, bench: Bench) -> None:
         super().__init__(bench)
         self.tiles = ("simd", "systolic", "dataflow")[:2 + bool(self.fabric)]
+        self.device = array_device(**{name: self.shape[name]
+                                      for name in ("size", "depth", "memory_width")})
 
     def program_of(self, jobs: Mapping[str, HostJob], steps: Sequence[str], **more: str) -> None:
         """The core's program and table, and its bound. ``more``: as of `host_program`."""
@@ -224,13 +242,8 @@ class HostScene(TiledScene):
                             if step[0] == "+" and jobs[step[1:]].tile == tile]
                      for tile in self.tiles}
         code = assembled(host_program(jobs, steps, **more), origin=entry_of(*CORE))
-        boot = {4 * place: word for place, word in enumerate(boot_stub(*CORE))}
-        found = wcet(Code({**boot, **code.words}, code.symbols, code.facts), 0, host_waits(),
-                     stops=[code.symbols["after"]], from_reset=True)
-        self.code = found.cycles
-        self.polls = jobs_of_program([
-            Start(jobs[step[1:]].tile, jobs[step[1:]].bound) if step[0] == "+" else
-            Wait(jobs[step[1:]].tile) for step in steps if step[0] != "="], others=OTHERS)
+        self.code = host_code(code)
+        self.rest = jobs_of_program(host_order(jobs, steps), others=OTHERS)
         table = host_table(jobs, steps)
         assert max(code.words) < TABLE
         words = self.bench.parameters["host_words"]
@@ -257,9 +270,9 @@ class HostScene(TiledScene):
         """The program, from its start until it has ended; without ``most``, all is declared."""
         bench, outputs = self.bench, self.bench.outputs
         ended: dict[str, list[int]] = {tile: [] for tile in self.tiles}
-        bound = program_of_jobs.function(code=self.code, jobs=self.polls)
+        bound = program_of_jobs.function(code=self.code, rest=self.rest)
         if most is None:
-            bench.declare("program", code=self.code, jobs=self.polls)
+            bench.declare("program", code=self.code, rest=self.rest)
         runs, began, busy = bench.inputs["host_run"].mask, self.now, 0
 
         def announce(tile: str) -> None:
@@ -274,19 +287,19 @@ class HostScene(TiledScene):
         alone = 0  # clocks without any job
         waits, served = outputs["waits"], outputs["served"]
         while True:
+            over = 0
             for seen in await self.play([runs] * _LOOK):
                 now, who = outputs["host_busy"].of(seen), served.of(seen)
+                over, busy = over | busy & ~now, now
                 alone += not (now or outputs["host_exited"].of(seen))
                 for number, tile in enumerate(self.tiles):
                     if now >> number & 1:
                         waiting = waits.of(seen) >> number & 1
                         shares[tile][1 if who >> number & 1 else (2 if who else 3) * waiting] += 1
-            now = outputs["host_busy"].of(seen)
             for number, tile in enumerate(self.tiles):
-                if busy >> number & ~(now >> number) & 1:
+                if over >> number & 1:
                     ended[tile].append(outputs[counts[tile]].of(seen))
                     announce(tile)
-            busy = now
             if outputs["host_exited"].of(seen):
                 break
             assert self.now - began < (most or bound) + 2 * _LOOK, "the program does not end"
@@ -294,7 +307,7 @@ class HostScene(TiledScene):
         took = Took(self.now - began, outputs["host_status"].of(seen), ended, shares)
         await self.play([runs] * 100)  # the last words reach DRAM
         await self.fetch()
-        bench.dut._log.info("%s of code %s, rest %s", took, self.code, self.polls)
+        bench.dut._log.info("%s of code %s, rest %s", took, self.code, self.rest)
         return took
 
 
@@ -349,10 +362,15 @@ class GatherScene(HostScene):
 def beside(steps: Sequence[str]) -> dict[str, set[str]]:
     """Of each job, those that a program may have under way meanwhile."""
     found: dict[str, set[str]] = {step[1:]: set() for step in steps}
-    for name, others in found.items():
-        began, ended = steps.index(f"+{name}"), steps.index(f"-{name}")
-        others |= {other for other in found if other != name
-                   and steps.index(f"+{other}") < ended and steps.index(f"-{other}") > began}
+    going: set[str] = set()
+    for sign, name in ((step[0], step[1:]) for step in steps):
+        if sign == "+":
+            for other in going:
+                found[other].add(name)
+            found[name] |= going
+            going.add(name)
+        elif sign != "=":
+            going.discard(name)
     return found
 
 
@@ -383,8 +401,9 @@ class MixedScene(HostScene):
 
         def before(name: str) -> int:
             """The longest request of jobs on other tiles that were started earlier."""
-            earlier = steps[:steps.index(f"+{name}")]
-            return max([0, *(longest[step[1:]] for step in earlier if step[0] == "+")])
+            last = max(place for place, step in enumerate(steps) if step == f"+{name}")
+            return max([0, *(longest[step[1:]] for step in steps[:last]
+                             if step[0] == "+" and step[1:] != name)])
 
         jobs: dict[str, HostJob] = {}
         clients, part, shape = len(self.tiles), self.shape["part"], self.shape
@@ -394,13 +413,10 @@ class MixedScene(HostScene):
             self.array = self.product(m, k, n, other, line)
             known = {"m": m, "k": k, "n": n, "other": other, "line": line, "period": 0,
                      "before": before("product")}
-            most = array_cycles(self.array.commands, array_device(**{
-                name: shape[name] for name in ("size", "depth", "memory_width")}), array_memory(
-                part, others=(other, line), before=known["before"], **{name: shape[name]
-                                               for name in ("size", "bursts", "slots")}))
+            most = self.array_bound(self.array.commands, (other, line), known["before"])
             assert most == product_cycles(**shape, **known)
-            jobs["product"] = HostJob("systolic", command_words(
-                self.array.commands, memory_width=shape["memory_width"]), most, "product", known)
+            jobs["product"] = HostJob("systolic", command_words(self.array.commands, self.device),
+                                      most, "product", known)
         if "gather" in meanwhile:
             self.core = CoreJob(self.fabric, threads, rng, words if chained else None)
             array = others("gather")
@@ -439,6 +455,13 @@ class MixedScene(HostScene):
                 grid=grid, policy=POLICY), kernel_job(machine=name_of(self.machine), part=part,
                                                       **known), "kernel", known)
         self.program_of(jobs, steps)
+
+    def array_bound(self, commands: Sequence[Mapping[str, int]], others: Sequence[int],
+                    before: int) -> int:
+        """Clocks of such a list of commands, beside clients with such requests."""
+        memory = array_memory(self.shape["part"], others=others, before=before, **{
+            name: self.shape[name] for name in ("size", "bursts", "slots")})
+        return array_cycles(commands, self.device, memory)
 
     async def begin(self, late: int = 0) -> None:
         """From reset: all data in DRAM, all buffers mapped, the program in the core's RAM; a
@@ -526,6 +549,38 @@ async def at_once(bench: Bench) -> None:
 
 
 @testbench
+async def again(bench: Bench) -> None:
+    """A product by three lists of its commands, the longest that there may be, one of a command and
+    the rest; the kernel over its result; then all of it again, which takes as long again."""
+    seen = []
+    for rounds in (1, 2):
+        bench.forget()
+        steps = ("+product", "-product", "+kernel", "-kernel")
+        scene = MixedScene(bench, steps * rounds, chained=True, extents=(48, 48, 16))
+        assert scene.array is not None
+        commands, most = scene.array.commands, bench.parameters["queue_depth"]
+        [kernel, *_] = scene.jobs["simd"]
+        parts = {name: list(commands[part]) for name, part in (
+            ("longest", slice(most)), ("one", slice(most, most + 1)),
+            ("left", slice(most + 1, None)))}
+        jobs = {name: HostJob("systolic", command_words(part, scene.device), scene.array_bound(
+            part, (0, 0), scene.array_longest)) for name, part in parts.items()}
+        scene.program_of({**jobs, "kernel": kernel}, [
+            sign + name for name in (*jobs, "kernel") for sign in "+-"] * rounds)
+        seen.append(await scene.judged())
+    once, twice = seen
+    for tile, ended in once.jobs.items():
+        first, second = twice.jobs[tile][:len(ended)], twice.jobs[tile][len(ended):]
+        bench.compare(len(second), len(first), f"jobs on {tile} in the second round")
+        for one, other in zip(first, second, strict=True):
+            most = 2 * scene.part.nRFC  # a refresh that one of them has
+            assert abs(one - other) <= most, f"{one} and then {other} on {tile}"
+        if ended:
+            reads = [took.shares[tile][1] for took in seen]
+            assert reads[1] > 1.9 * reads[0], f"clocks of the DRAM in one round and two: {reads}"
+
+
+@testbench
 async def what_is_no_job(bench: Bench) -> None:
     """Operands that are no kernel, and lists that are none: FAULT, and nothing has been started;
     what comes after it is carried out."""
@@ -533,24 +588,36 @@ async def what_is_no_job(bench: Bench) -> None:
     good = MixedScene(bench, ("+product", "-product", "+kernel", "-kernel"), extents=(5, 3, 12),
                       words=64)
     [product], [kernel] = good.jobs["systolic"], good.jobs["simd"]
+    assert good.array is not None
     given, operands = list(product.given), list(kernel.given)
+    long = given * (bench.parameters["queue_depth"] // len(good.array.commands) + 1)
+    end = (good.part.bursts - 1) * BURST_WORDS
     wrong = [
-        ("systolic", []), ("systolic", given[:-1]), ("systolic", given[:1]),
+        ("systolic", []), ("systolic", long), ("systolic", given[:-1]), ("systolic", given[:1]),
         ("systolic", [given[0] | 3, *given[1:]]),                        # no such operation
         ("systolic", [given[0], given[1] & ~(0xFFFF << 2), *given[2:]]),  # a load of no beats
         *(("simd", [*operands[:place], value, *operands[place + 1:]]) for place, value in (
-            (0, 1), (0, 1 << 30), (1, 0), (1, 1 << 20), (2, 0), (3, 1 << 20), (4, 30), (4, 1 << 16),
-            (5, 7), (5, 1 << 8)))]
+            (0, 1), (0, 1 << 30), (1, 0), (1, INSTRUCTIONS + 1), (1, 1 << 20), (2, 0), (2, 1 << 20),
+            (3, 0), (3, 1 << 20), (4, 30), (4, 1 << 16), (5, 7), (5, 1 << 8)))]
     for tile, words in wrong:
         good.program_of({"bad": HostJob(tile, words, 1)}, ("+bad", "-bad"))
         await good.begin()
-        took = await good.run_program(1 << 12)
+        took = await good.run_program(1 << 14)
         bench.compare(took.status, 1 << Status.FAULT, f"status of {words} for {tile}")
         seen = await good.wait(1)
         bench.compare([bench.outputs[name].of(seen) for name in ("cycles", "systolic_cycles")],
                       [0, 0], "cycles of what was not started")
-    for bad in ([*given, *given[:7]], [given[0] | 3, *given[1:]]):  # and then the right list
-        jobs = {"bad": HostJob("systolic", bad, 1), "product": product, "kernel": kernel}
+    for count in (BURST_WORDS // 2 + 1, INSTRUCTIONS):  # beyond the DRAM: its load is refused
+        bad = HostJob("simd", [end, count, *operands[2:]], 1)
+        good.program_of({"bad": bad}, ("+bad", "-bad"))
+        await good.begin()
+        took = await good.run_program(1 << 12)
+        bench.compare(took.status, 1 << Status.FAULT, f"status of {count} instructions")
+        memory = {number: words.copy() for number, words in good.memory.items()}
+        good.get_buffers(good.kernel, memory)
+        bench.compare(memory[1], good.memory[1], "what no kernel has written")
+    for words in (long, [*given, *given[:7]], [given[0] | 3, *given[1:]]):  # then the right one
+        jobs = {"bad": HostJob("systolic", words, 1), "product": product, "kernel": kernel}
         good.program_of(jobs, ("+bad", "~bad", "+product", "-product", "+kernel", "-kernel"))
         await good.begin()
         took = await good.run_program(1 << 14)

@@ -26,8 +26,8 @@ class _Arbiter(ClientArbiterProof):
 
 class TiledIsolation(Watcher):
     """What `ClientArbiterProof` says of clients, of the tiles themselves: each request of a tile
-    reaches the controller once, as it was made, with a buffer of that tile; its completion and its
-    words go to that tile and to no other.
+    reaches the controller at most once, as it was made, with a buffer of that tile; its completion
+    and its words go to that tile and to no other.
 
     Whatever tiles do, and a controller that keeps to the rules of `ClientArbiterCheck`.
 

@@ -217,6 +217,12 @@ def test_the_recorder_has_a_power_of_two_of_records(depth, error, says):
         EventRecorder(depth=depth)
 
 
+@unit
+def test_more_members_are_those_of_the_accelerator():
+    with pytest.raises(ValueError, match=r"^the accelerator has no members grants, waits$"):
+        AcceleratorHarness(machine="small", part=PART, passed=("grants", "idle", "waits"))
+
+
 # Faults in the accelerator and in the DRAM, one of which is there: all in one simulator
 
 def _late(m, value):
