@@ -271,6 +271,28 @@ def test_a_program_in_c_keeps_its_bound(tmp_path):
 
 
 @unit
+@pytest.mark.skipif(not (shutil.which("mips-linux-gnu-gcc") or find_spec("ziglang")),
+                    reason="there is no compiler for MIPS-I")
+def test_in_c_a_write_that_was_refused_is_told_once(tmp_path):
+    source = tmp_path / "jobs.c"
+    source.write_text("""
+#include <jobs.h>
+int main(void)
+{
+    JOB_REGISTER(JOBS_DATAFLOW, JOB_CYCLES) = 1;
+    job_start(JOBS_DATAFLOW);
+    unsigned first = job_wait(JOBS_DATAFLOW);
+    job_start(JOBS_DATAFLOW);
+    return first | job_wait(JOBS_DATAFLOW) << 4;
+}
+""")
+    program, _ = compile_c([source], Target(ram=1 << 13), tmp_path / "jobs.elf")
+    _, status, _ = ran(jobs_of(1, 1, 50), "+gather -gather +gather -gather".split(),
+                       words=program.words)
+    assert status == 1 << Status.REFUSED
+
+
+@unit
 def test_the_header_is_the_table():
     header = Path(compiler.__file__).parent / "c" / "jobs.h"
     assert header.read_text() == "\n".join(job_header()) + "\n"

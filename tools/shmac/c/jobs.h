@@ -49,13 +49,14 @@ static inline void job_start(unsigned tile)
 }
 
 /* Until the job is over, or has failed, after which it may never be over: JOB_STATUS_FAULT,
- * JOB_STATUS_REFUSED, or 0. */
+ * JOB_STATUS_REFUSED (which is forgotten then), or 0. */
 static inline unsigned job_wait(unsigned tile)
 {
     unsigned status;
     do
         status = JOB_REGISTER(tile, JOB_STATUS);
     while (!(status & (JOB_STATUS_IDLE | JOB_STATUS_FAULT)));
+    JOB_REGISTER(tile, JOB_STATUS) = JOB_STATUS_REFUSED;
     return status & (JOB_STATUS_FAULT | JOB_STATUS_REFUSED);
 }
 
