@@ -143,7 +143,8 @@ class ComputeUnit(wiring.Component):
 
     def elaborate(self, platform):
         m, both = Module(), Module()  # what stalls, and that with what does not
-        for name in ("issue", "operands", "execute", "commit", "masks", "turns"):
+        m.submodules.issue_stage = self._issue  # `issue` is a port inside
+        for name in ("operands", "execute", "commit", "masks", "turns"):
             m.submodules[name] = getattr(self, f"_{name}")
         both.submodules.pipeline = EnableInserter(~self.stall)(m)
         both.submodules.program, both.submodules.registers = self._program, self._registers
