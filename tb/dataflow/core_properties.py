@@ -60,7 +60,8 @@ class LinesCheck(StartedCheck):
 
 class _LinesProof(LinesCheck):
     """`LinesCheck`, where parts above the cache do whatever they like: each of their accesses is
-    answered once, at the port that it came from, and ``done`` comes only while they are done.
+    answered at most once, at the port that it came from, and ``done`` comes only while they are
+    done.
 
     Parameters
     ----------

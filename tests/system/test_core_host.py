@@ -3,8 +3,6 @@
 
 import dataclasses
 import functools
-import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -47,6 +45,7 @@ from cyclebound.tools.shmac.job_header import job_header
 from cyclebound.tools.shmac.wcet.code import Code, LoopFact, assembled
 from kit.pages import Page
 from kit.run_bench import run_bench
+from kit.shmac_c import needs_compiler
 
 unit = pytest.mark.unit
 
@@ -242,8 +241,7 @@ def loops_to_lower_addresses(words, first, last):
 
 
 @unit
-@pytest.mark.skipif(not (shutil.which("mips-linux-gnu-gcc") or find_spec("ziglang")),
-                    reason="there is no compiler for MIPS-I")
+@needs_compiler
 def test_a_program_in_c_keeps_its_bound(tmp_path):
     source = tmp_path / "jobs.c"
     source.write_text(IN_C)
@@ -271,8 +269,7 @@ def test_a_program_in_c_keeps_its_bound(tmp_path):
 
 
 @unit
-@pytest.mark.skipif(not (shutil.which("mips-linux-gnu-gcc") or find_spec("ziglang")),
-                    reason="there is no compiler for MIPS-I")
+@needs_compiler
 def test_in_c_a_write_that_was_refused_is_told_once(tmp_path):
     source = tmp_path / "jobs.c"
     source.write_text("""
