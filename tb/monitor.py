@@ -19,7 +19,8 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.triggers import RisingEdge
+from cocotb import simulator
+from cocotb.triggers import FallingEdge, RisingEdge
 from cocotb.utils import get_sim_time
 from rich.console import Console
 
@@ -31,6 +32,7 @@ from cyclebound.tb.probe import Probe
 from cyclebound.tb.requests import CLOCKS, SampledProbe, alternatives, places, requests_in
 from cyclebound.tb.sampled import Chunk, Found, Lane, Part, SampledExpression, column
 from cyclebound.tb.tally import Finding, Tally, histogram_lines, misnamed, table
+from cyclebound.tb.time_units import EXPONENTS, scale_of, unit_of
 
 __all__ = ["BoundMonitor"]
 
@@ -47,11 +49,26 @@ def _clock(dut: Handle, named: str) -> Handle:
                      "name the clock with clock=")
 
 
+def _now() -> int:
+    return round(get_sim_time("step"))
+
+
+def _step() -> str:
+    """The simulator's step of time: ``1 ps``, ``10 ns``."""
+    exponent: int = simulator.get_precision()
+    unit = min((name for name, most in EXPONENTS.items() if most <= exponent),
+               key=lambda name: exponent - EXPONENTS[name])
+    return f"{10 ** (exponent - EXPONENTS[unit])} {unit}"
+
+
 class BoundMonitor:
     """Watches requests at signals of a simulated design, and compares them with a bound.
 
     A signal's value in a cycle is the one just before the rising edge that ends it. Signals are
     named as seen from ``dut``, in the expressions of `cyclebound.tb.expression`.
+
+    A bound in time is judged in the simulator's steps, from the edge with which the first cycle
+    begins to that with which the last one ends.
 
     Parameters
     ----------
@@ -61,11 +78,12 @@ class BoundMonitor:
         Expressions that are true in the first and in the last cycle of a request.
     bound : Bound, function, str or int
         The claim: of ``@bound`` or ``@prediction``, a function of the parameters, a formula, or a
-        number of cycles.
+        number of cycles; a formula or a number may be in time: ``"120 ns"``, ``"(n + 1) * 10 ns"``.
     fixed : mapping
         Parameters of the bound that are the same for all requests; expressions may use them, too.
     clock : cocotb handle or str
-        The clock; empty: the first signal of ``dut`` that is called ``clk`` or the like.
+        The clock; empty: the first signal of ``dut`` that is called ``clk`` or the like. Of
+        ``"~clk"`` cycles end with falling edges.
     reset : str
         An expression that is true in cycles of reset, such as ``~rst_n``.
     name : str
@@ -74,7 +92,8 @@ class BoundMonitor:
         As in `cyclebound.tb.probe.Probe`.
 
     Raises `ExpressionError` with the column for an unknown name; ValueError for a bound that needs
-    more parameters, and for one in ``fixed`` that nothing reads.
+    more parameters, for one in ``fixed`` that nothing reads, and for a bound in time with
+    ``ticks``.
     """
 
     def __init__(self, dut: Handle, *, start: str, end: str,
@@ -82,22 +101,32 @@ class BoundMonitor:
                  clock: Handle | str = "", reset: str = "", name: str = "request",
                  **probe: Any) -> None:
         self._dut, self._fixed = dut, dict(fixed or {})
-        self._clock = _clock(dut, clock) if isinstance(clock, str) else clock
+        falls = isinstance(clock, str) and clock[:1] in ("~", "!")
+        self._clock = (_clock(dut, clock[falls:].strip()) if isinstance(clock, str) else clock)
+        self._edge = (FallingEdge if falls else RisingEdge)(self._clock)
         self._probe = asked = Probe(start, end, **probe)
+        bound, unit = unit_of(bound) if isinstance(bound, str) else (bound, "")
+        if unit and asked.ticks:
+            raise ValueError("a bound in time has no ticks")
         claim = as_bound(bound)
         if missing := sorted(claim.required() - {*self._fixed, *asked.request}):
             raise ValueError(f"bound {claim.name} needs {', '.join(missing)}: give each in fixed, "
                              "or in request where signals show it")
-        self._tally = Tally(name, claim, self._fixed, asked.request)
+        step = _step()
+        self._tally = Tally(name, claim, self._fixed, asked.request,
+                            unit=step.removeprefix("1 ") if unit else "cycles",
+                            scale=scale_of(unit, step) if unit else (1, 1))
+        self._unit = step if unit else ""
         self._handles: dict[str, Handle] = {}
         self._read: set[str] = set()  # those of ``fixed`` that expressions have
-        self._probes = [SampledProbe(asked, self._find, index, self._count)
+        self._probes = [SampledProbe(asked, self._find, index, self._count, in_time=bool(unit))
                         for index in places(asked, self._count)]
         self._reset = SampledExpression(reset, self._find, None, self._count) if reset else None
         if wrong := misnamed(claim, self._fixed, asked.request, self._read, ("fixed", "request")):
             raise ValueError(wrong)
         self._values: dict[str, list] = {name: [] for name in self._handles}
         self._times: list[int] = []
+        self._ended = _now()  # the cycle before these
         self._cycle = 0
         self._checked = False
         self._task = cocotb.start_soon(self._watch())
@@ -165,12 +194,11 @@ class BoundMonitor:
     # -- watching
 
     async def _watch(self) -> None:
-        edge = RisingEdge(self._clock)
         columns = [(handle, self._values[name].append, (1 << width(handle)) - 1)
                    for name, handle in self._handles.items()]
         while True:
-            await edge
-            self._times.append(round(get_sim_time("step")))
+            await self._edge
+            self._times.append(_now())
             # registers still show what they held before this edge
             for handle, keep, mask in columns:
                 value = handle.value
@@ -191,7 +219,8 @@ class BoundMonitor:
         for name, values in self._values.items():
             lanes[name] = column(values, width(self._handles[name]))
             values.clear()
-        chunk = Chunk(self._cycle, lanes, np.array(self._times, dtype=np.int64))
+        chunk = Chunk(self._cycle, lanes, np.array(self._times, dtype=np.int64), {}, self._ended)
+        self._ended = self._times[-1] if self._times else self._ended
         self._times.clear()
         self._cycle += len(chunk)
         for seen in requests_in(chunk, self._probes, self._reset):
@@ -211,7 +240,7 @@ class BoundMonitor:
             self._task.cancel()
             self._look()
             for probe in self._probes:
-                self._tally.add(probe.under_way(self._cycle - 1, 0))
+                self._tally.add(probe.under_way(self._cycle - 1, self._ended))
             self._checked = True
         finding = self._finding()
         self._print(finding)
@@ -225,6 +254,8 @@ class BoundMonitor:
     def _print(self, finding: Finding) -> None:
         screen = Console(file=sys.stdout, width=110, markup=False, emoji=False)
         screen.print(table([finding], f"Measured against bound in {self._cycle:,} cycles"))
+        if self._unit:
+            screen.print(f"latencies and bound are in {self._unit}", highlight=False)
         for line in histogram_lines(finding):
             screen.print(f"  {line}", highlight=False)
 

@@ -23,6 +23,7 @@ with lazily():
     from cyclebound.sim.traces import trace as traces
     from cyclebound.tb import probe as probes
     from cyclebound.tb import tally as tallies
+    from cyclebound.tb import time_units
 
 
 @app.command()
@@ -117,7 +118,7 @@ def check(
         raise UserError(f"--clock takes one clock, not {' and '.join(several)}: a request that "
                         "crosses from one to another has no latency in cycles of one; check each "
                         "side by itself, or both in cycles of the faster clock with a bound in ns")
-    number, unit = checks.unit_of(bound)
+    number, unit = time_units.unit_of(bound)
     wanted = checks.Check(
         _probe(start=start, end=end, request=dict(_pairs("--request", request)), starts=starts,
                ends=ends, in_flight=in_flight, id=identity, end_id=end_identity, ticks=ticks,

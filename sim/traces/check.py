@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import inspect
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from cyclebound.golden.formula import FormulaError, as_bound
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.shape import shown
 from cyclebound.sim.drawing.waveform import render
-from cyclebound.sim.traces.trace import EXPONENTS, Trace
+from cyclebound.sim.traces.trace import Trace
 from cyclebound.tb.expression import ExpressionError, Step
 from cyclebound.tb.probe import Probe
 from cyclebound.tb.requests import (
@@ -27,9 +26,9 @@ from cyclebound.tb.requests import (
 )
 from cyclebound.tb.sampled import Chunk, Found, SampledExpression
 from cyclebound.tb.tally import Finding, Tally, misnamed
+from cyclebound.tb.time_units import scale_of
 
-__all__ = ["Check", "Checked", "bound_named", "check", "fitting", "picture", "pointed",
-           "unit_of"]
+__all__ = ["Check", "Checked", "bound_named", "check", "fitting", "picture", "pointed"]
 
 _GAPS = 10  # that are named
 _BESIDE = 100  # cycles from each end of a long request that a picture may show
@@ -114,21 +113,6 @@ def pointed(error: ExpressionError | FormulaError) -> UserError:
                      f"{' ' * (error.column - 1)}^")
 
 
-def unit_of(text: str) -> tuple[str, str]:
-    """A bound without its unit of time, and the unit; empty if it has none: ``12 ns``."""
-    found = re.fullmatch(rf"(.*[\d)\s])({'|'.join(EXPONENTS)})\s*", text)
-    if not found or ":" in text or found[1].rstrip()[-1:] in "+-*/%,(":
-        return text, ""
-    number, unit = found[1].strip(), found[2]
-    while decimal := re.fullmatch(r"(\d+)\.(\d+)", number):  # 7.5 ns is 7500 ps
-        smaller = next((name for name, exponent in EXPONENTS.items()
-                        if exponent == EXPONENTS[unit] - 3), None)
-        if smaller is None or len(decimal[2]) > 3:
-            break
-        number, unit = str(int(decimal[1]) * 1000 + int(decimal[2].ljust(3, "0"))), smaller
-    return number, unit
-
-
 def bound_named(text: str) -> Bound:
     """The bound that ``FILE:FUNCTION``, ``module:function``, a number or a formula names.
 
@@ -188,11 +172,8 @@ def _tally(trace: Trace, wanted: Check) -> Tally:
     if not trace.unit or wanted.probe.ticks:
         raise UserError(f"a bound in {wanted.unit} needs times with a unit, which {trace.path} has "
                         "not" if not trace.unit else "a bound in time has no --ticks")
-    factor, _, name = trace.unit.partition(" ")
-    more = EXPONENTS[wanted.unit] - EXPONENTS[name]
     return Tally("request", wanted.bound, wanted.fixed, wanted.probe.request,
-                 unit=trace.unit.removeprefix("1 "),
-                 scale=(10 ** max(0, more), int(factor) * 10 ** max(0, -more)))
+                 unit=trace.unit.removeprefix("1 "), scale=scale_of(wanted.unit, trace.unit))
 
 
 def check(trace: Trace, wanted: Check) -> Checked:

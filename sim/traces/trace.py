@@ -27,13 +27,11 @@ from cyclebound.sim.base.errors import UserError
 from cyclebound.tb.expression import Step
 from cyclebound.tb.requests import CLOCKS
 from cyclebound.tb.sampled import Chunk, Lane, Part, column
+from cyclebound.tb.time_units import EXPONENTS
 
 _Values = np.ndarray | Sequence[int | str | None]
 
-__all__ = ["EVERY_STEP", "EXPONENTS", "Gaps", "Trace", "Waveform"]
-
-EXPONENTS = {"s": 0, "ms": -3, "us": -6, "ns": -9, "ps": -12, "fs": -15}
-"""Units of time, as powers of ten of a second."""
+__all__ = ["EVERY_STEP", "Gaps", "Trace", "Waveform"]
 
 EVERY_STEP = "every-step"
 """In place of a clock: each step of time is a cycle, each line of a CSV file."""
