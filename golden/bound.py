@@ -147,7 +147,10 @@ class Bound:
         return self(**self._arguments(values))
 
     def source_of(self, values: Mapping[str, object]) -> str:
-        """The source, with the origin of the value for a request that the bound covers."""
+        """The source, with the origin of the value for a request that the bound covers.
+
+        Raises `NotCovered` where an argument is missing.
+        """
         return self.source + (f"; {self.origin(**self._arguments(values))}" if self.origin else "")
 
     def _arguments(self, values: Mapping[str, object]) -> dict[str, object]:

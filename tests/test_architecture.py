@@ -40,6 +40,8 @@ OF_OTHERS = {"AXIInterface"}  # in docstrings: LiteX's
 SECTION = re.compile(r"^[A-Z][a-z]+\n-{3,}\n", re.MULTILINE)  # of a docstring: its entries
 # an entry that others follow, and whose text ends with a comma or a conjunction
 RUN_ON = re.compile(r"^(\S.*)\n(?: +.*\n)*? +(?:.*,|.*\b(?:and|or|but))\n(?=\S)", re.MULTILINE)
+# Errors of this code, and no caller's: what cannot be, and what a derived class has to define.
+OF_OURSELVES = {"AssertionError", "NotImplementedError"}
 # How long a DRAM device needs is no prediction: a controller must keep to it, whatever it is.
 DEVICE_RULES = {"cyclebound.golden.dram.timing.part_named"}
 
@@ -180,12 +182,45 @@ def run_on(path):
 
 
 def unsaid(path):
-    """Errors that a public function or method raises, and its docstring does not name: a
-    constructor's may be named by its class. Of an error that a function makes, it says "Raises".
+    """Errors that a public function or method raises, itself or by private functions of its
+    module, and its docstring does not name: a constructor's may be named by its class. Of an error
+    that a function makes, it says "Raises".
     """
+    helpers = private_functions(tree(path))
     return {f"{name}: {error}" for name, node, said in public_functions(tree(path))
-            for error in errors_of(node)
+            for error in errors_of(node) | errors_below(
+                node, name.rpartition(".")[0].rpartition(".")[2], helpers)
             if not re.search(rf"\b{error if error[0].isupper() else 'Raises'}\b", said)}
+
+
+def private_functions(node, of_class=""):
+    """By their class, or "", and name."""
+    found = {}
+    for inner in node.body:
+        if isinstance(inner, ast.ClassDef):
+            found |= private_functions(inner, inner.name)
+        elif isinstance(inner, ast.FunctionDef) and inner.name.startswith("_"):
+            found[of_class, inner.name] = inner
+    return found
+
+
+def errors_below(function, of_class, helpers):
+    """Names of what the private functions raise that this one calls, or these do."""
+    names, met, nodes = set(), set(), [function]
+    while nodes:
+        for call in ast.walk(nodes.pop()):
+            match call:
+                case ast.Call(func=ast.Name(id=name)):
+                    key = "", name
+                case ast.Call(func=ast.Attribute(ast.Name("self" | "cls"), name)):
+                    key = of_class, name
+                case _:
+                    continue
+            if key in helpers and key not in met:
+                met.add(key)
+                names |= errors_of(helpers[key]) - OF_OURSELVES
+                nodes.append(helpers[key])
+    return names
 
 
 def public_functions(node, prefix="", of_class=""):
@@ -358,6 +393,10 @@ def test_models_and_bounds_say_what_they_raise():
      "    def f(self):\n        raise KeyError"), ["A.f: KeyError"]),
     (unsaid, "golden", ("class A:\n    def f(self):\n        '''Never.'''\n"
      "        raise self.fault('x')"), ["A.f: fault"]),
+    (unsaid, "golden", ("class A:\n    def f(self):\n        '''Never.'''\n"
+     "        self._g()\n    def _g(self):\n        return _h(self)\n"
+     "def _h(x):\n    if x:\n        raise KeyError(x)\n    raise AssertionError\n"
+     "def g():\n    return self._g()"), ["A.f: KeyError"]),
     (unsaid, "golden", ("def _f():\n    raise ValueError\ndef g():\n    def h():\n"
      "        raise ValueError\n    try:\n        raise _Found\n    except _Found:\n"
      "        return h"), []),

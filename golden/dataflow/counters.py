@@ -60,7 +60,8 @@ def events_of(grid: Grid, configuration: Configuration, taken: Mapping[tuple[Nod
     """The events of a run, but for its memory's.
 
     ``taken``: by node and its port, the tokens that it has taken there. A unit has fired as often
-    as its results have arrived at any of their places.
+    as its results have arrived at any of their places. Raises `ValueError` for one whose results
+    leave the grid.
     """
     events: Counter[str] = Counter()
     for node, settings in configuration.units.items():

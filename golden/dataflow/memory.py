@@ -19,7 +19,8 @@ def _flat(name: str, array: object) -> np.ndarray:
 
 
 def array_bits(name: str, array: np.ndarray) -> np.ndarray:
-    """An array's words, as uint32. Raises `TypeError` unless it is made of words of 32 bits."""
+    """An array's words, as uint32. Raises `TypeError` unless it is made of words of 32 bits, and
+    `ValueError` unless it has one dimension."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"array {name} must be a numpy array, not a {type(array).__name__}")
     if array.dtype not in _WORDS:

@@ -347,6 +347,7 @@ def run_plainly(kernel: Kernel, memory: Mapping[str, np.ndarray], threads: int, 
 
     Returns the accesses outside of their arrays, which are not made: array, thread, index. Of a
     thread whose loop goes on after its stated bound, that is the last (`Kernel.check_loops`).
+    Raises `TypeError` for a kernel that is no function of Python.
     """
     run = _function_of(kernel)
     faults: list[tuple[str, int, int]] = []

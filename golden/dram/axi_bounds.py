@@ -75,7 +75,8 @@ def axi_read_alone(*, part: Part | str, transfers: Transfers, bursts: int, first
 
     No refresh is under way or falls due, nothing else has been accepted, and the client is ready:
     cycles in which it is not do not count. ``transfers`` as AXI counts them; ``bursts`` of DRAM
-    from ``first`` on (`first_of`); LID is their issue delay.
+    from ``first`` on (`first_of`); LID is their issue delay. Raises `NotCovered` for a ``first``
+    that `first_of` does not give, and for bursts that leave their 4 KiB.
 
     One cycle for the address, one to decode it; the controller's 17 + LID, of which the first one
     takes the request; one in which the last words are written to the buffer; then a row is looked
@@ -91,9 +92,10 @@ def axi_read_alone(*, part: Part | str, transfers: Transfers, bursts: int, first
 def axi_write_alone(*, part: Part | str, bursts: int, first: First, partial: Partial) -> int:
     """Cycles from taking the last word of an AXI write to its answer on B, both included.
 
-    As for `axi_read_alone`. One cycle for the word, the controller's 17 + LID, one for the answer.
-    Where some transfer has part of a word (``partial``), the same bursts are read first, and the
-    request to write them is made in the cycle after.
+    As for `axi_read_alone`; raises `NotCovered` as it does. One cycle for the word, the
+    controller's 17 + LID, one for the answer. Where some transfer has part of a word
+    (``partial``), the same bursts are read first, and the request to write them is made in the
+    cycle after.
     """
     page = _page(part, bursts, first)
     read = _page_delay(page, bursts, first, False) + 17 if partial else 0
@@ -150,7 +152,9 @@ def _check_refreshes(part: Part, cycles: int, read: int = 0) -> None:
 
 
 def longest_axi_read(part: Part, transfers: int, size: int, *, held: int = 0) -> int:
-    """`axi_read`, where completions are held back for ``held`` clocks."""
+    """`axi_read`, where completions are held back for ``held`` clocks; raises `NotCovered` as it
+    does.
+    """
     cycles = (_longest(part, most_dram_bursts(transfers, size), False) + 22 + held + transfers
               + axi_refresh(part))
     _check_refreshes(part, cycles)
@@ -159,7 +163,9 @@ def longest_axi_read(part: Part, transfers: int, size: int, *, held: int = 0) ->
 
 def longest_axi_write(part: Part, transfers: int, size: int, partial: int, *, held: int = 0
                       ) -> int:
-    """`axi_write`, where completions are held back for ``held`` clocks."""
+    """`axi_write`, where completions are held back for ``held`` clocks; raises `NotCovered` as
+    `axi_read` does.
+    """
     bursts = most_dram_bursts(transfers, size)
     read = _longest(part, bursts, False) + 17 + held if partial else 0
     cycles = read + _longest(part, bursts, True) + 19 + held + axi_refresh(part)

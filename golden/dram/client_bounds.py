@@ -100,7 +100,7 @@ def client_turn(*, part: str | Part, others: Sequence[int | None], own: int,
     """Cycles from the grant of a client's request of issue delay ``own`` to that of its next one,
     which is on offer in time: by the time that the controller is free. No refresh is among them.
 
-    Arguments are those of `client_grant`; it raises the same.
+    Arguments are those of `client_grant`. Raises `NotCovered` as it does.
     """
     check_count("own longest request", own)
     device = part_named(part)

@@ -353,7 +353,8 @@ class DramDevice:
     def finish(self, cycle: int) -> None:
         """The end of a test: ``cycle`` is the first that is not part of it.
 
-        Raises `DramViolation` for write data that are missing and refreshes that are overdue.
+        Raises `DramViolation` for write data that are missing and refreshes that are overdue,
+        `ValueError` for a cycle before the last.
         """
         self._advance(cycle)
         self._refresh_overdue(cycle - 1, None)

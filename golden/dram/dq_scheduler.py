@@ -62,11 +62,6 @@ class DqSchedulerModel:
         nCAS and nCWD say when data are on the pins.
     fetch_latency : int
         Cycles from a fetch to the chip's answer.
-
-    Raises
-    ------
-    ValueError
-        From `step`: a command that no arbiter may issue.
     """
 
     def __init__(self, part: Part, fetch_latency: int = 2) -> None:
@@ -104,7 +99,11 @@ class DqSchedulerModel:
     def step(self, *, describe: BurstDescriptor | None = None, issue: Issue | None = None,
              dq_in: Sequence[int] = (0, 0, 0, 0),
              store: tuple[Sequence[int], int] = ((0, 0, 0, 0), 0)) -> DqResult:
-        """One cycle: ``dq_in`` from the device, ``store`` (words, enable) from the chip."""
+        """One cycle: ``dq_in`` from the device, ``store`` (words, enable) from the chip.
+
+        Raises `ValueError` for a command of a slot without a descriptor, and for one whose data
+        find the bus taken.
+        """
         now = self._cycle
         if issue is not None:
             self._issue(issue)

@@ -188,7 +188,8 @@ def window_wait(*, flits: Flits, period: Period, length: Length, crossing: Cross
     """Cycles that a packet waits for its window, from the one in which it could begin otherwise.
 
     Counted in cycles of waiting: 0 for a packet that begins at once. ``opened`` is 1 if it is known
-    that a window has opened since reset when the packet could begin.
+    that a window has opened since reset when the packet could begin. Raises `NotCovered` for a
+    packet that no window has room for, and for a window or an offset longer than the period.
 
     Derivation: a packet takes ``crossing`` + ``flits`` cycles of a window of L. The last cycle in
     which it may begin is the one with that many left, number L - crossing - flits of it. The
@@ -230,7 +231,8 @@ def injection(*, words: Words, payload: Payload, period: Period, length: Length,
     """A transaction, from the cycle that takes it to that in which its last flit is taken.
 
     Both included; words are offered and flits taken without a pause. ``opened`` is 1 if it is known
-    that a window has opened since reset when the first packet is ready.
+    that a window has opened since reset when the first packet is ready. Raises `NotCovered` as
+    `window_wait` does.
 
     Derivation: words are taken from the 4th cycle after the transaction, one in each; the first
     packet is ready 2 cycles after its last one. From there `injection.begins` follows the windows:

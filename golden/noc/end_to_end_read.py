@@ -475,7 +475,7 @@ def latest(*, requesters: int, competitors: int, nbytes: int, delta: int, window
            quarters: int, packets: int, cap: int, part: Part | str) -> dict[int, int]:
     """By the descriptor's phase, a shift of the window with which a read may take longest: added to
     the number of a cycle of the network, it gives the place in the period, if ``phase`` is the
-    number of the descriptor's cycle.
+    number of the descriptor's cycle. Raises `NotCovered` as `read_total` does.
     """
     courses = _all_courses(
         requesters=requesters, competitors=competitors, nbytes=nbytes, delta=delta, window=window,

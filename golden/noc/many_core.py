@@ -166,7 +166,8 @@ def at_once(system: System, allocation: Allocation, starts: Iterable[int], *, ow
     each other transaction opens its row when it begins, which it may do twice; without, each
     request of any of them may find another row, and so may each of the transaction's own.
     With ``interleaved`` addresses each transaction is in all banks, so that none has its own. With
-    an ``io_core``, of so many DDR cycles, compute tiles ask for their reads.
+    an ``io_core``, of so many DDR cycles, compute tiles ask for their reads; raises `ValueError`
+    for a tile that reads without a write.
     """
     own_banks = own_banks and not interleaved
     result = []

@@ -54,7 +54,7 @@ Integers = NDArray[np.int64]
 
 
 def rcp(bits: Bits) -> Bits:
-    """1/x, within 1 ulp."""
+    """1/x, within 1 ulp. Raises `TypeError` unless ``bits`` are uint32."""
     magnitude, negative = _split(bits)
     significand, exponent = _normalised(magnitude)
     number = _pack(_polynomial(significand >> 16 & 127, (significand & 0xFFFF) << 4) << 28,
@@ -64,7 +64,7 @@ def rcp(bits: Bits) -> Bits:
 
 
 def rsqrt(bits: Bits) -> Bits:
-    """1/sqrt(x), within 1 ulp."""
+    """1/sqrt(x), within 1 ulp. Raises `TypeError` unless ``bits`` are uint32."""
     magnitude, negative = _split(bits)
     significand, exponent = _normalised(magnitude)
     row = RSQRT_ROW + ((exponent & 1) << 7) + (significand >> 16 & 127)
@@ -75,17 +75,23 @@ def rsqrt(bits: Bits) -> Bits:
 
 
 def sin(bits: Bits) -> Bits:
-    """Sine of x radians, within 1 ulp of it for every finite x."""
+    """Sine of x radians, within 1 ulp of it for every finite x.
+
+    Raises `TypeError` unless ``bits`` are uint32.
+    """
     return _circular(bits, 0)
 
 
 def cos(bits: Bits) -> Bits:
-    """Cosine of x radians, within 1 ulp of it for every finite x."""
+    """Cosine of x radians, within 1 ulp of it for every finite x.
+
+    Raises `TypeError` unless ``bits`` are uint32.
+    """
     return _circular(bits, 1)
 
 
 def evaluate(function: SpecialFunction, bits: Bits) -> Bits:
-    """The function of that name."""
+    """The function of that name, which raises the same."""
     return (rcp, rsqrt, sin, cos)[function](bits)
 
 

@@ -39,7 +39,8 @@ def row_macs(*, rows: Rows, taps: Taps, width: Width, passes: Passes = 1) -> int
     """Cycles from the first MAC of some passes to the last.
 
     Unit: cycles. Counted: from the cycle of the first MAC in any PE to the cycle of the last, both
-    inclusive; operands always on offer, the sink always ready.
+    inclusive; operands always on offer, the sink always ready. Raises `NotCovered` for an image
+    with fewer columns than the filter.
 
     Derivation: as of `row_completion`, a pass begins (width - taps + 3) taps cycles after the one
     before; its first MAC is 2 taps cycles after its first weights, after as many weights and as
@@ -57,7 +58,7 @@ def row_completion(*, rows: Rows, taps: Taps, width: Width, passes: Passes = 1) 
 
     Unit: cycles. Counted: from the cycle in which the first weights are accepted to the cycle in
     which the last column of the result is on ``results``, both inclusive; operands always on
-    offer, the sink always ready, the array idle before.
+    offer, the sink always ready, the array idle before. Raises `NotCovered` as `row_macs` does.
 
     Derivation: weights take ``taps`` cycles, and so do the first ``taps`` columns of the image,
     the last of which completes the first window. In the ``taps`` cycles after that, the last row

@@ -57,7 +57,7 @@ def weight_fold(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """MAC steps of a product whose weights fit the array, weight stationary.
 
     Unit: MAC steps, one per cycle. Counted: from the cycle of the first MAC in any PE to the cycle
-    of the last, both inclusive.
+    of the last, both inclusive. Raises `NotCovered` for a product that does not fit.
 
     Derivation: row t of A meets the weight of PE (i, j) in step t + i + j, with t from 0 to m - 1,
     i to r - 1 and j to c - 1. So the first is in step 0 and the last in step m + r + c - 3.
@@ -114,7 +114,7 @@ def input_fold(*, rows: Rows, columns: Columns, m: M, k: K, n: N) -> int:
     """MAC steps of a product whose inputs fit the array, input stationary.
 
     Unit: MAC steps, one per cycle. Counted: from the cycle of the first MAC in any PE to the cycle
-    of the last, both inclusive.
+    of the last, both inclusive. Raises `NotCovered` for a product that does not fit.
 
     Derivation: C^T = B^T A^T, so that it is `weight_fold` of the n x k x m product.
     """
