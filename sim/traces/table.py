@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from cyclebound.golden.user_files import lines_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.shape import shown
 from cyclebound.sim.traces.trace import EVERY_STEP, Gaps, Trace
-from cyclebound.tb.sampled import Chunk, column
+from cyclebound.tb.sampled import Chunk, Lane, column
+from cyclebound.tb.time_units import scale_of
 
 __all__ = ["RADIXES", "Table"]
 
@@ -24,6 +26,8 @@ RADIXES = {"hex": 4, "dec": 0, "bin": 1, "oct": 3, "signed": 0}
 
 _ROWS = 1 << 16  # in a chunk
 _WIDEST = 1 << 16  # bits of a value
+_APART = 1.5  # the longest time between lines that are cycles, over the shortest
+_EVERY = re.compile(r"every\s*(\d+(?:\.\d+)?(?:/\d+)?)\s*(s|ms|us|ns|ps)", re.ASCII)
 _UNITS = {"s": -12, "ms": -9, "us": -6, "µs": -6, "ns": -3, "ps": 0}  # in picoseconds: 10 ** -this
 _TIME = re.compile(r"time\s*[\[(]\s*(s|ms|us|µs|ns|ps)\s*[\])]", re.IGNORECASE)
 _SIGROK_TIME = {"seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns",
@@ -84,7 +88,9 @@ class Table(Trace):
     """A CSV file: the first line names the signals, and each further line is a cycle.
 
     Where a clock is named, a line is a moment instead, and a cycle ends where the clock's column
-    becomes 1. A column ``time`` says when. What is empty or has an x or z is unknown.
+    becomes 1; with ``every 10 ns`` in place of a clock, what a line says lasts until the next, in
+    so many cycles of that length. A column ``time`` says when; where it has a unit, lines that are
+    cycles must be equally far apart. What is empty or has an x or z is unknown.
 
     Parameters
     ----------
@@ -99,6 +105,7 @@ class Table(Trace):
         self._moment: tuple[int, str] | None = None  # the column of the time, and its unit
         self._window: int | None = None  # the column that counts the samples of a window
         self._analyser = False
+        self._watched = 0  # signals whose changes are counted
         with _table_errors(path):
             self._head(path)
             self._given(dict(radix or {}))
@@ -246,10 +253,26 @@ class Table(Trace):
     def clock(self, named: str = "") -> str:
         if named == EVERY_STEP:
             return ""
+        if self._period(named):
+            return named
         if not named and self._moment and self._moment[1]:
             raise UserError(f"{self.path}: its lines are samples in time, or changes: name the "
-                            f"clock with --clock, or --clock {EVERY_STEP} if each is a cycle")
+                            f"clock with --clock, or --clock {EVERY_STEP} if each is a cycle, or "
+                            "how long a sample is, as in --clock 'every 10 ns'")
         return super().clock(named) if named else ""
+
+    def _period(self, clock: str) -> Fraction | None:
+        """How long a cycle is, of ``every 10 ns`` in place of a clock. Raises `UserError`."""
+        found = _EVERY.fullmatch(clock)
+        if not found:
+            return None
+        if not self.unit:
+            raise UserError(f"--clock '{clock}' needs times with a unit, which {self.path} has not")
+        number, _, parts = found[1].partition("/")
+        factor, divisor = scale_of(found[2], self.unit)
+        if not int(parts or 1) or not (period := Fraction(number) * factor / divisor):
+            raise UserError(f"--clock '{clock}': a cycle must be longer than 0")
+        return period / int(parts or 1)
 
     def _time(self, line: int, row: list[str], latest: int | None) -> int:
         """When a row is: whole numbers, or picoseconds where the column names a unit."""
@@ -270,51 +293,113 @@ class Table(Trace):
 
     def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
         names = [name for name in dict.fromkeys(names) if name]
+        period = self._period(clock)
+        clock = "" if period else clock
         edge, clock = int(not clock.startswith("~")), clock.removeprefix("~")
         for name in dict.fromkeys([*names, *[clock] * bool(clock)]):
             self._readable(name)
         columns = {name: self._columns[name] for name in names}
+        self._watched = len(names)
         gaps = Gaps(self.said, stops=stops or not clock or self._moment is None)
-        first, held, before, seen = 0, None, None, False
-        latest: int | None = None
+        first, size = 0, 0
         ended: int | None = None  # the cycle before the chunk
-        kept: list[tuple[int, list[str]]] = []
+        kept: list[tuple[int, list[str], int]] = []
         unknown: list[int] = []
         places: dict[int, str] = {}
-        window = -1
 
         def chunk() -> Chunk:
-            times = np.array([time for time, _ in kept], dtype=np.int64)
+            times = np.array([time for time, _, _ in kept], dtype=np.int64)
+            many = np.array([many for _, _, many in kept], dtype=np.int64)
             found = gaps.among(times, np.array(unknown, dtype=np.int64)) if clock else {}
-            lanes = {name: column([one.value(row[one.at]) for _, row in kept], self.widths[name])
+            lanes = {name: column([one.value(row[one.at]) for _, row, _ in kept], self.widths[name])
                      for name, one in columns.items()}
+            if period is not None:
+                lanes = {name: Lane(np.repeat(lane.values, many), lane.like, None if lane.unknown
+                                    is None else np.repeat(lane.unknown, many))
+                         for name, lane in lanes.items()}
+                times = np.concatenate([times[:0], *(
+                    time + _rounded(np.arange(more), period) for time, _, more in kept)])
             return Chunk(first, lanes, times, found | places, ended)
 
         with _table_errors(self.path):
-            for number, (line, row) in enumerate(self._rows(self.path)):
-                self.changes += len(names)
-                time = number if self._moment is None else self._time(line, row, latest)
-                latest = time
-                if self._window is not None:
-                    sample = _number(row[self._window], "dec")
-                    if isinstance(sample, int) and sample <= window and not clock:
-                        places[len(kept)] = f"line {line}: another window of the capture begins"
-                    window = sample if isinstance(sample, int) else window
-                if clock:
-                    level = self._columns[clock].value(row[self._columns[clock].at])
-                    if not isinstance(level, int) and seen:
-                        unknown.append(time)
-                    if held is not None and level == edge and before != edge and (
-                            isinstance(before, int) or not seen):
-                        kept.append((time, held))
-                    held, before, seen = row, level, seen or isinstance(level, int)
-                else:
-                    kept.append((time, row))
-                if len(kept) >= _ROWS:
-                    yield chunk()
-                    first, ended = first + len(kept), kept[-1][0]
-                    kept, unknown, places = [], [], {}
+            for time, row, many, place in (
+                    self._lasting(period) if period else self._edges(clock, edge, unknown)
+                    if clock else self._each(stops=stops)):
+                if place:
+                    places[size] = place
+                while many:
+                    part = min(many, _ROWS - size)
+                    kept.append((time, row, part))
+                    size, many = size + part, many - part
+                    if period is not None:
+                        time += int(_rounded(np.array([part]), period)[0])
+                    if size == _ROWS:
+                        yield (made := chunk())
+                        first, size, ended = first + size, 0, int(made.times[-1])
+                        for past in (kept, unknown, places):
+                            past.clear()
             yield chunk()
+
+    def _moments(self) -> Iterator[tuple[int, int, list[str]]]:
+        """Each line's number, its time and its values."""
+        latest: int | None = None
+        for number, (line, row) in enumerate(self._rows(self.path)):
+            self.changes += self._watched
+            latest = number if self._moment is None else self._time(line, row, latest)
+            yield line, latest, row
+
+    def _edges(self, clock: str, edge: int, unknown: list[int]
+               ) -> Iterator[tuple[int, list[str], int, str]]:
+        """The values before each edge of the clock; ``unknown`` gets the times from which on the
+        clock is."""
+        held, before, seen = None, None, False
+        for _, time, row in self._moments():
+            level = self._columns[clock].value(row[self._columns[clock].at])
+            if not isinstance(level, int) and seen:
+                unknown.append(time)
+            if held is not None and level == edge and before != edge and (
+                    isinstance(before, int) or not seen):
+                yield time, held, 1, ""
+            held, before, seen = row, level, seen or isinstance(level, int)
+
+    def _each(self, *, stops: bool) -> Iterator[tuple[int, list[str], int, str]]:
+        """Each line; a place where another window of a capture begins."""
+        window, latest = -1, None
+        least, most = 1 << 64, 0
+        for line, time, row in self._moments():
+            place = ""
+            if self._window is not None:
+                sample = _number(row[self._window], "dec")
+                if isinstance(sample, int) and sample <= window:
+                    place = f"line {line}: another window of the capture begins"
+                window = sample if isinstance(sample, int) else window
+            if latest is not None and self.unit and not stops:
+                least, most = min(least, time - latest), max(most, time - latest)
+                if most > _APART * least:
+                    raise UserError(
+                        f"cannot read the trace {self.path}: line {line}: its lines are "
+                        f"{self.said(least)} to {self.said(most)} apart, and so no cycles: name "
+                        "the clock with --clock SIGNAL, or how long a sample is, as in --clock "
+                        "'every 10 ns'; with --clock-stops each line is a cycle nevertheless")
+            latest = time
+            yield time, row, 1, place
+
+    def _lasting(self, period: Fraction) -> Iterator[tuple[int, list[str], int, str]]:
+        """Each line, and how many cycles of this length it lasts."""
+        held: tuple[int, list[str]] | None = None
+        for line, time, row in self._moments():
+            if held is not None:
+                many = round((time - held[0]) / period)
+                if not many or abs(time - held[0] - many * period) > period / 4:
+                    raise UserError(
+                        f"cannot read the trace {self.path}: line {line} is "
+                        f"{self.said(time - held[0])} after the one before, which is no whole "
+                        f"number of cycles of {self.said(round(period))} (1/24 us is one of 24 "
+                        "MHz)")
+                yield *held, many, ""
+            held = time, row
+        if held is not None:
+            yield *held, 1, ""
 
 
 @contextlib.contextmanager
@@ -323,6 +408,12 @@ def _table_errors(path: Path) -> Iterator[None]:
         yield
     except (csv.Error, UnicodeDecodeError, OSError, ValueError) as error:
         raise UserError(f"cannot read the trace {path}: {error}") from None
+
+
+def _rounded(numbers: np.ndarray, period: Fraction) -> np.ndarray:
+    """So many periods, to the nearest whole number."""
+    twice = 2 * numbers.astype(object) * period.numerator + period.denominator
+    return (twice // (2 * period.denominator)).astype(np.int64)
 
 
 def _is_hex(text: str) -> bool:

@@ -10,7 +10,9 @@ import difflib
 import itertools
 import json
 import os
+import re
 import select
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -118,6 +120,8 @@ class Trace(ABC):
         more = f", and {len(some) - 5:,} more" if len(some) > 5 else ""
         hint = ("did you mean " + " or ".join(some[:5]) + more + "?" if near else
                 f"there are {', '.join(some[:5]) or 'none'}{more}")
+        if strange := next((name for name in some[:5] if re.search(r"[^\w.\[\]/:$]", name)), ""):
+            hint += f"; --name a={shlex.quote(strange)} gives one a name for expressions"
         return UserError(f"no signal {wanted!r}; {hint}")
 
     def _called(self, steps: tuple[str, ...]) -> list[str]:

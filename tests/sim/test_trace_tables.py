@@ -1,8 +1,10 @@
 """What logic analysers export, each as its program writes it, and how their numbers are read."""
 
+import itertools
 import json
 import random
 
+import numpy as np
 import pytest
 
 from cyclebound.sim.traces.table import Table, _number
@@ -94,6 +96,93 @@ def test_what_is_ambiguous_is_asked_for(call, tmp_path, text, says):
     done = call("check", "log.csv", *WORDS)
     assert done.returncode == 2
     assert says in done.stderr
+
+
+# as Saleae's Logic writes it: a line for each change, and none for a sample like the one before
+CHANGES = """\
+Time [s],req,ack,len
+0.000000000,0,0,4
+0.000000010,1,0,4
+0.000000040,1,1,4
+0.000000050,0,0,3
+0.000000210,1,0,3
+0.000000230,1,1,3
+0.000000240,0,0,3
+"""
+
+
+def test_changes_are_no_cycles(call, tmp_path):
+    """Three lines are one request of four samples; by lines it would be one of two cycles."""
+    (tmp_path / "log.csv").write_text(CHANGES)
+    done = call("check", "log.csv", *WORDS, "--clock", "every-step")
+    assert done.returncode == 2
+    assert ("line 4: its lines are 10,000 ps to 30,000 ps apart, and so no cycles: name the clock "
+            "with --clock SIGNAL, or how long a sample is, as in --clock 'every 10 ns'"
+            ) in done.stderr
+    for words in (("--clock", "every 10 ns"), ("--clock", "every 1/100us"),
+                  ("--clock", "every 10.0 ns", "--bound", "(len * 10) ns")):
+        found = json.loads(call("check", "log.csv", *WORDS, *words).stdout)
+        assert (found["verdict"], found["requests"], found["cycles"]) == ("exact", 2, 25)
+        assert found["times"] == [10_000, 40_000]
+    found = json.loads(call("check", "log.csv", *WORDS, "--clock", "every-step", "--clock-stops"
+                            ).stdout)
+    assert found["histogram"] == [[2, 2]]
+
+
+@pytest.mark.parametrize(("clock", "says"), [
+    ("every 7 ns", "line 3 is 10,000 ps after the one before, which is no whole number of cycles"),
+    ("every 100 ns", "line 3 is 10,000 ps after the one before"),
+    ("every 0 ns", "a cycle must be longer than 0"), ("every 1/0 ns", "must be longer than 0"),
+    ("every 3", "no signal 'every 3'")])
+def test_a_sample_that_is_none(call, tmp_path, clock, says):
+    (tmp_path / "log.csv").write_text(CHANGES)
+    done = call("check", "log.csv", *WORDS, "--clock", clock)
+    assert done.returncode == 2
+    assert says in done.stderr
+    (tmp_path / "log.csv").write_text("time,req,ack,len\n0,1,1,1\n")
+    done = call("check", "log.csv", *WORDS, "--clock", "every 10 ns")
+    assert "needs times with a unit, which log.csv has not" in done.stderr
+
+
+def test_a_column_whose_name_is_no_word(call, tmp_path):
+    (tmp_path / "log.csv").write_text(DIGILENT.replace("req,ack", "DIO 0,DIO 1"))
+    words = ("--clock", "every-step", "--end", "ack", "--bound", "3")
+    done = call("check", "log.csv", "--start", "DIO_0", *words)
+    assert done.returncode == 2
+    assert "there are DIO 0, DIO 1, len; --name a='DIO 0' gives one a name" in done.stderr
+    done = call("check", "log.csv", "--start", "rose(DIO[0])", "--name", "ack=DIO 1", *words)
+    assert (done.returncode, "exact" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_changes_say_what_samples_say(call, tmp_path, monkeypatch, seed):
+    """The same samples at 24 MHz, to the nearest ns, each as a line and without those like the one
+    before; in chunks of any size."""
+    chance = random.Random(f"changes {seed}")
+    monkeypatch.setattr("cyclebound.sim.traces.table._ROWS", chance.choice([1, 3, 64]))
+    row, rows = [0, 0], []
+    for _ in range(400):
+        row = [value if chance.random() < 0.8 else chance.randrange(2) for value in row]
+        rows.append(tuple(row))
+    said = {"samples": [], "changes": []}
+    for number, row in enumerate(rows):
+        line = f"{round(number * 1e12 / 24e6, -3) / 1e12:.9f},{row[0]},{row[1]},7"
+        said["samples"].append(line)
+        if not number or row != rows[number - 1] or number == 399:
+            said["changes"].append(line)
+    found = {}
+    for name, lines in said.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join(["Time [s],req,ack,len", *lines, ""]))
+        table = Table(tmp_path / f"{name}.csv")
+        chunks = list(table.chunks("" if name == "samples" else "every 1/24 us", ["req", "ack"]))
+        found[name] = [np.concatenate([chunk.lanes[lane].values for chunk in chunks]).tolist()
+                       for lane in ("req", "ack")] + [
+            np.concatenate([chunk.times for chunk in chunks]).tolist()]
+        assert [chunk.first for chunk in chunks] == list(itertools.accumulate(
+            [0, *(len(chunk) for chunk in chunks[:-1])]))
+    assert found["samples"][:2] == found["changes"][:2]
+    assert max(abs(a - b) for a, b in zip(found["samples"][2], found["changes"][2], strict=True)
+               ) <= 1000
 
 
 @pytest.mark.parametrize(("radix", "says"), [
