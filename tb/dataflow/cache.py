@@ -22,7 +22,7 @@ def shape_of(parameters: dict) -> CacheShape:
     return CacheShape(**{name: parameters[name] for name in CacheShape.__dataclass_fields__})
 
 
-class Scene:
+class CacheTester:
     """The cache, its model, the memory below, a plain memory, and accesses before each port.
 
     A port's accesses are (address, write); they take the tags that are free, in turn.
@@ -169,39 +169,39 @@ async def any_port_any_word(bench: Bench) -> None:
     """Random accesses and pauses; half of them to few lines; memories of all kinds below."""
     for turn, latency in MEMORIES:
         await bench.reset()
-        scene = Scene(bench, turn=turn, latency=latency)
-        scene.declare()
+        tester = CacheTester(bench, turn=turn, latency=latency)
+        tester.declare()
         rng = bench.rng
-        for load, lines, writes in ((1.0, scene.shape.ways + 1, 0.5), (0.4, 2, 0.3),
-                                    (1.0, 2 * scene.shape.ways, 1.0)):
-            pool = scene.pool(lines)
-            for queue in scene.queues:
+        for load, lines, writes in ((1.0, tester.shape.ways + 1, 0.5), (0.4, 2, 0.3),
+                                    (1.0, 2 * tester.shape.ways, 1.0)):
+            pool = tester.pool(lines)
+            for queue in tester.queues:
                 queue.extend((rng.choice(pool) if rng.random() < 0.5
-                              else rng.randrange(len(scene.words)), rng.random() < writes)
+                              else rng.randrange(len(tester.words)), rng.random() < writes)
                              for _ in range(25))
-            await scene.drain(load=load)
-        scene.undeclare()
-        await scene.flush()
-        assert {"hits", "missed"} <= {name for name, count in scene.model.counts.items() if count}
+            await tester.drain(load=load)
+        tester.undeclare()
+        await tester.flush()
+        assert {"hits", "missed"} <= {name for name, count in tester.model.counts.items() if count}
 
 
 @testbench
 async def hits_take_three_cycles(bench: Bench) -> None:
     """Whatever other ports do; but for one bank, where they could displace its line."""
-    scene = Scene(bench, turn=2, latency=11)
-    shape, rng = scene.shape, bench.rng
+    tester = CacheTester(bench, turn=2, latency=11)
+    shape, rng = tester.shape, bench.rng
     mine = list(range(shape.line))
-    others = [address for address in range(len(scene.words))
+    others = [address for address in range(len(tester.words))
               if address // shape.line // shape.banks % shape.sets
               or address // shape.line % shape.banks]
-    scene.enqueue(mine[:1], writes=0, ports=1)
-    await scene.drain()
+    tester.enqueue(mine[:1], writes=0, ports=1)
+    await tester.drain()
     bench.declare("hit", {"p": 0})
-    scene.queues[0].extend((rng.choice(mine), rng.random() < 0.5) for _ in range(60))
+    tester.queues[0].extend((rng.choice(mine), rng.random() < 0.5) for _ in range(60))
     if others:
-        for queue in list(scene.queues)[1:]:
+        for queue in list(tester.queues)[1:]:
             queue.extend((rng.choice(others), rng.random() < 0.5) for _ in range(60))
-    await scene.drain()
+    await tester.drain()
 
 
 @testbench
@@ -209,20 +209,20 @@ async def misses_alone(bench: Bench) -> None:
     """Each with nothing else under way, of every turn and latency; dirty victims among them."""
     ways = bench.parameters["ways"]
     now = [1, 1]
-    scene = Scene(bench, turn=4, latency=12, choose=lambda turn, latency: (now[0], now[1]))
+    tester = CacheTester(bench, turn=4, latency=12, choose=lambda turn, latency: (now[0], now[1]))
     for turn in range(1, 5):
         for latency in range(1, 13):
             now[:] = turn, latency
             bench.declare("miss", turn=turn, latency=latency)
             for line in range(ways + 1):  # each displaces the one that comes next
-                step = scene.shape.line * scene.shape.banks * scene.shape.sets
-                address = line * step % len(scene.words)
-                port = bench.rng.randrange(scene.ports)
-                write = bench.rng.random() < 0.5 and scene.shape.policy == WRITE_BACK
-                if address // scene.shape.line in scene.model.banks[0].lines:
+                step = tester.shape.line * tester.shape.banks * tester.shape.sets
+                address = line * step % len(tester.words)
+                port = bench.rng.randrange(tester.ports)
+                write = bench.rng.random() < 0.5 and tester.shape.policy == WRITE_BACK
+                if address // tester.shape.line in tester.model.banks[0].lines:
                     bench.undeclare("miss")
-                scene.queues[port].append((address, write))
-                await scene.drain()
+                tester.queues[port].append((address, write))
+                await tester.drain()
                 bench.declare("miss", turn=turn, latency=latency)
 
 
@@ -231,17 +231,17 @@ async def one_line_again_and_again(bench: Bench) -> None:
     """Back-to-back accesses of a line whose miss is under way: loads have the stores before."""
     for turn, latency in MEMORIES:
         await bench.reset()
-        scene = Scene(bench, turn=turn, latency=latency)
-        scene.declare()
+        tester = CacheTester(bench, turn=turn, latency=latency)
+        tester.declare()
         for lines in (1, 2):
             for writes in (0.5, 1.0, 0.0):
-                pool = scene.pool(lines)
-                for queue in scene.queues:
+                pool = tester.pool(lines)
+                for queue in tester.queues:
                     queue.extend((bench.rng.choice(pool), bench.rng.random() < writes)
                                  for _ in range(20))
-                await scene.drain()
-        scene.undeclare()
-        await scene.flush()
+                await tester.drain()
+        tester.undeclare()
+        await tester.flush()
 
 
 @testbench
@@ -249,42 +249,42 @@ async def flushed_while_misses_are_under_way(bench: Bench) -> None:
     """Requests wait until it is over; then they find nothing in the cache."""
     for turn, latency in MEMORIES:
         await bench.reset()
-        scene = Scene(bench, turn=turn, latency=latency)
+        tester = CacheTester(bench, turn=turn, latency=latency)
         for before in (0, 1, 2, 5, 9, 30):
-            for queue in scene.queues:
-                queue.extend((bench.rng.randrange(len(scene.words)), bench.rng.random() < 0.6)
+            for queue in tester.queues:
+                queue.extend((bench.rng.randrange(len(tester.words)), bench.rng.random() < 0.6)
                              for _ in range(12))
             for _ in range(before):
-                await scene.cycle()
-            scene.declare_flush(under_way=True)
-            await scene.flush()
-            await scene.drain()
+                await tester.cycle()
+            tester.declare_flush(under_way=True)
+            await tester.flush()
+            await tester.drain()
     # nothing under way, each line dirty
     for turn, latency in ((1, 1), (3, 9)):
         await bench.reset()
-        scene = Scene(bench, turn=turn, latency=latency, choose=lambda turn, latency:
-                      (turn, latency))
-        shape = scene.shape
+        tester = CacheTester(bench, turn=turn, latency=latency, choose=lambda turn, latency:
+                             (turn, latency))
+        shape = tester.shape
         for _ in range(2):
-            scene.enqueue(range(0, shape.size, shape.line), writes=1.0, ports=1)
-            await scene.drain()
-            scene.declare_flush(under_way=False)
-            await scene.flush()
+            tester.enqueue(range(0, shape.size, shape.line), writes=1.0, ports=1)
+            await tester.drain()
+            tester.declare_flush(under_way=False)
+            await tester.flush()
 
 
 @testbench
 async def the_first_cycles_after_reset(bench: Bench) -> None:
     """All ports offer something in the first cycle; and flushed then."""
     for flush in (False, True):
-        for address in (0, len(Scene(bench).words) - 1):
+        for address in (0, len(CacheTester(bench).words) - 1):
             await bench.reset()
-            scene = Scene(bench, turn=1, latency=1)
-            scene.declare()
-            scene.enqueue([address, address], writes=0.5)
+            tester = CacheTester(bench, turn=1, latency=1)
+            tester.declare()
+            tester.enqueue([address, address], writes=0.5)
             if flush:
-                scene.undeclare()
-                await scene.flush()
-            await scene.drain()
+                tester.undeclare()
+                await tester.flush()
+            await tester.drain()
 
 
 reset_in_mid_run = interrupted(any_port_any_word, last=300, driven=True)

@@ -7,7 +7,7 @@ from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
-class Scene:
+class CacheBanksTester:
     """The banks, their model, and a queue of accesses before each port.
 
     A port's accesses are (address, write); they take the tags that are free, in turn. ``words``:
@@ -109,23 +109,23 @@ class Scene:
 @testbench
 async def any_port_any_bank(bench: Bench) -> None:
     """Random accesses, misses and pauses; half of them to one bank."""
-    scene = Scene(bench)
-    await scene.fill()
+    tester = CacheBanksTester(bench)
+    await tester.fill()
     for rate, load in ((0.0, 1.0), (0.1, 1.0), (0.5, 0.5), (0.5, 1.0), (1.0, 1.0)):
-        for queue in scene.queues:
-            queue.extend(scene.anywhere() if bench.rng.random() < 0.5 else (0, False)
+        for queue in tester.queues:
+            queue.extend(tester.anywhere() if bench.rng.random() < 0.5 else (0, False)
                          for _ in range(60))
-        await scene.drain(rate=rate, load=load)
+        await tester.drain(rate=rate, load=load)
 
 
 @testbench
 async def hits_alone(bench: Bench) -> None:
-    scene = Scene(bench)
+    tester = CacheBanksTester(bench)
     bench.declare("hit")
-    await scene.fill()
-    for queue in scene.queues:
-        queue.extend(scene.anywhere() for _ in range(60))
-    await scene.drain()
+    await tester.fill()
+    for queue in tester.queues:
+        queue.extend(tester.anywhere() for _ in range(60))
+    await tester.drain()
 
 
 @testbench
@@ -134,25 +134,25 @@ async def all_want_one_bank(bench: Bench) -> None:
     tags = 2 ** bench.parameters["tag_width"]
     for accesses in (1, tags):
         await bench.reset()
-        scene = Scene(bench)
-        for queue in scene.queues:
+        tester = CacheBanksTester(bench)
+        for queue in tester.queues:
             queue.extend([(1, True)] * accesses)
-        bench.declare("crowd", accesses=accesses, answers=scene.ports * accesses)
-        await scene.drain(rate=1.0)
+        bench.declare("crowd", accesses=accesses, answers=tester.ports * accesses)
+        await tester.drain(rate=1.0)
 
 
 @testbench
 async def a_hit_after_misses_waits_no_longer_than_one(bench: Bench) -> None:
     """Misses that are due when the hits after them are: the last hits take their turn."""
-    scene = Scene(bench)
-    await scene.fill()
-    many = min(scene.miss - scene.hit, 2 ** bench.parameters["tag_width"] // 2)
-    scene.queues[0].extend((address, False) for address in range(many))
-    for _ in range(scene.miss - scene.hit):
-        await scene.cycle(misses=-1 % 2**scene.banks)
-    scene.queues[0].extend((address, False) for address in range(many))
-    await scene.drain()
-    assert max(scene.waits[many:]) > scene.hit
+    tester = CacheBanksTester(bench)
+    await tester.fill()
+    many = min(tester.miss - tester.hit, 2 ** bench.parameters["tag_width"] // 2)
+    tester.queues[0].extend((address, False) for address in range(many))
+    for _ in range(tester.miss - tester.hit):
+        await tester.cycle(misses=-1 % 2**tester.banks)
+    tester.queues[0].extend((address, False) for address in range(many))
+    await tester.drain()
+    assert max(tester.waits[many:]) > tester.hit
 
 
 reset_in_mid_run = interrupted(any_port_any_bank, last=300, driven=True)

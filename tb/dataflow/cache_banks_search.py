@@ -7,7 +7,7 @@ waiting. So an adversary chooses when each port asks for which bank, and what mi
 from dataclasses import dataclass
 
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.cache_banks import Scene
+from cyclebound.tb.dataflow.cache_banks import CacheBanksTester
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
 TRIES, PATIENCE = 150, 50
@@ -68,25 +68,25 @@ class Adversary:
 async def longest_hit(bench: Bench, traffic: Traffic, words: list[int]) -> int:
     """The most cycles of a hit, from its offer to its answer; 0 without any."""
     await bench.reset()
-    scene = Scene(bench, words)
+    tester = CacheBanksTester(bench, words)
     left = [list(some) for some in traffic.accesses]
     pauses = [some[0][0] if some else 0 for some in left]
     cycle = 0
-    while any(left) or scene.under_way:
+    while any(left) or tester.under_way:
         for port, some in enumerate(left):
-            if some and scene.held[port] is None and not scene.queues[port]:
-                if pauses[port] == 0 and scene.tags[port]:
-                    scene.queues[port].append(some.pop(0)[1:])
+            if some and tester.held[port] is None and not tester.queues[port]:
+                if pauses[port] == 0 and tester.tags[port]:
+                    tester.queues[port].append(some.pop(0)[1:])
                     pauses[port] = some[0][0] if some else 0
                 pauses[port] = max(0, pauses[port] - 1)
-        await scene.cycle(misses=traffic.misses[cycle % len(traffic.misses)])
+        await tester.cycle(misses=traffic.misses[cycle % len(traffic.misses)])
         cycle += 1
-    return max(scene.hits, default=0)
+    return max(tester.hits, default=0)
 
 
 @testbench
 async def hits_behind_misses(bench: Bench) -> None:
-    adversary, filled = Adversary(bench), Scene(bench)
+    adversary, filled = Adversary(bench), CacheBanksTester(bench)
     await filled.fill()
     found = await climbed_in_simulation(
         climb(adversary.fresh, adversary.changed, tries=TRIES, patience=PATIENCE),

@@ -6,7 +6,7 @@ It looks for the access that takes longest, on the RTL with its model beside it.
 from dataclasses import dataclass
 
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.cache import Scene, shape_of
+from cyclebound.tb.dataflow.cache import CacheTester, shape_of
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
 TRIES, PATIENCE = 300, 100
@@ -93,19 +93,19 @@ class Times:
 async def longest_access(bench: Bench, traffic: Traffic, turn: int, latency: int) -> int:
     """The most cycles of an access, from its offer to its answer."""
     await bench.reset()
-    scene = Scene(bench, turn=turn, latency=latency, choose=Times(traffic))
-    scene.declare()
+    tester = CacheTester(bench, turn=turn, latency=latency, choose=Times(traffic))
+    tester.declare()
     left = [list(some) for some in traffic.accesses]
     pauses = [some[0][0] if some else 0 for some in left]
-    while any(left) or not scene.idle:
+    while any(left) or not tester.idle:
         for port, some in enumerate(left):
-            if some and scene.held[port] is None and not scene.queues[port]:
-                if pauses[port] == 0 and scene.tags[port]:
-                    scene.queues[port].append(some.pop(0)[1:])
+            if some and tester.held[port] is None and not tester.queues[port]:
+                if pauses[port] == 0 and tester.tags[port]:
+                    tester.queues[port].append(some.pop(0)[1:])
                     pauses[port] = some[0][0] if some else 0
                 pauses[port] = max(0, pauses[port] - 1)
-        await scene.cycle()
-    return scene.longest
+        await tester.cycle()
+    return tester.longest
 
 
 @testbench

@@ -18,7 +18,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.dataflow.line_ports import answer_values, packed_words, request_values
 
-__all__ = ["Pins", "Scene"]
+__all__ = ["DataflowChannelTester", "Pins"]
 
 _BUS_BITS = BEAT_WORDS * WORD_BITS
 _STARTS = 60  # around refreshes
@@ -112,7 +112,7 @@ class Pins:
         self._now += 1
 
 
-class Scene:
+class DataflowChannelTester:
     """The channel, its model, its DRAM, a plain memory, and requests that wait."""
 
     def __init__(self, bench: Bench) -> None:
@@ -247,16 +247,16 @@ class Scene:
             await self.cycle()
 
 
-def drawn(scene: Scene, lines: int = 6) -> tuple[int, bool]:
+def drawn(tester: DataflowChannelTester, lines: int = 6) -> tuple[int, bool]:
     """A request of one of a few lines, or of any."""
-    rng = scene.bench.rng
-    return (rng.choice((rng.randrange(min(lines, scene.shape.lines)),
-                        rng.randrange(scene.shape.lines))), rng.random() < 0.5)
+    rng = tester.bench.rng
+    return (rng.choice((rng.randrange(min(lines, tester.shape.lines)),
+                        rng.randrange(tester.shape.lines))), rng.random() < 0.5)
 
 
-async def begun(bench: Bench) -> Scene:
+async def begun(bench: Bench) -> DataflowChannelTester:
     await bench.reset()
-    return Scene(bench)
+    return DataflowChannelTester(bench)
 
 
 @testbench
@@ -264,58 +264,58 @@ async def first_cycles(bench: Bench) -> None:
     """Requests from the first cycle after a reset on, when the lines are not mapped yet."""
     for first in ((0, False), (1, True)):
         for pause in (0, 1, 5, 9):
-            scene = await begun(bench)
-            await scene.until(pause)
-            scene.queue.extend([first, (1, False), (scene.shape.lines - 1, True),
-                                (scene.shape.lines - 1, False)])
-            await scene.drain()
+            tester = await begun(bench)
+            await tester.until(pause)
+            tester.queue.extend([first, (1, False), (tester.shape.lines - 1, True),
+                                 (tester.shape.lines - 1, False)])
+            await tester.drain()
 
 
 @testbench
 async def one_after_the_other(bench: Bench) -> None:
     """Each by itself, in banks where it takes longest and in others."""
-    scene = await begun(bench)
+    tester = await begun(bench)
     for number in range(24):
-        await scene.until(scene.cycles + 40 + number % 3)
-        scene.queue.append((number % scene.shape.lines, number % 3 == 0))
-        await scene.drain()
+        await tester.until(tester.cycles + 40 + number % 3)
+        tester.queue.append((number % tester.shape.lines, number % 3 == 0))
+        await tester.drain()
 
 
 @testbench
 async def without_a_pause(bench: Bench) -> None:
     """All that a cache may ask, with and without pauses, over several refreshes."""
-    scene = await begun(bench)
-    while scene.cycles < 3 * scene.part.nREFI:
+    tester = await begun(bench)
+    while tester.cycles < 3 * tester.part.nREFI:
         for _ in range(bench.rng.choice((1, 2, 3, 12))):
-            scene.queue.append(drawn(scene))
+            tester.queue.append(drawn(tester))
         pause = bench.rng.choice((0, 0, 1, bench.rng.randint(1, 200)))
-        while scene.queue or (pause and not scene.idle):
-            await scene.cycle()
-        await scene.until(scene.cycles + pause)
-    await scene.drain()
+        while tester.queue or (pause and not tester.idle):
+            await tester.cycle()
+        await tester.until(tester.cycles + pause)
+    await tester.drain()
 
 
 @testbench
 async def around_a_refresh(bench: Bench) -> None:
     """Writes and reads that begin in any cycle before a refresh falls due."""
     due = part_named(bench.parameters["part"]).nREFI
-    scene = await begun(bench)
-    span, number = 3 * scene.times.longest + 40, 0
+    tester = await begun(bench)
+    span, number = 3 * tester.times.longest + 40, 0
     while number < _STARTS:
-        next_due = (scene.cycles // due + 1) * due
+        next_due = (tester.cycles // due + 1) * due
         start = next_due - bench.rng.randrange(span)
-        if start <= scene.cycles:
-            await scene.until(next_due)
+        if start <= tester.cycles:
+            await tester.until(next_due)
             continue
-        await scene.until(start)
+        await tester.until(start)
         kinds = bench.rng.choice(("wwr", "wwwr", "wrwr", "wwrr", "rwwr", "wr"))
         for place, kind in enumerate(kinds):
-            scene.queue.append(((number + place * bench.rng.randint(0, 2)) % scene.shape.lines,
-                                kind == "w"))
-        while not scene.idle:
-            await scene.cycle()
+            tester.queue.append(((number + place * bench.rng.randint(0, 2)) % tester.shape.lines,
+                                 kind == "w"))
+        while not tester.idle:
+            await tester.cycle()
         number += 1
-    await scene.drain()
+    await tester.drain()
 
 
 reset_in_mid_run = interrupted(without_a_pause, last=400)

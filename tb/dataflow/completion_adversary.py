@@ -33,7 +33,7 @@ async def complete_one_by_one(
     load : float
         The chance of a token on each operand in each cycle.
     queues : sequence of deque
-        By operand, where the scene takes the next cycle's token from.
+        By operand, where the tester takes the next cycle's token from.
     cycle : callable
         Plays a cycle in which each token in a queue is offered.
     """

@@ -8,7 +8,7 @@ from cyclebound.golden.dataflow.operations import (
     operands_of,
 )
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.dataflow.operand_scene import OperandScene
+from cyclebound.tb.dataflow.operand_tester import OperandTester
 from cyclebound.tb.float_cases import SPECIAL, hard_triple
 
 _INTEGERS = (0, 1, 2, 31, 32, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001, 0xFFFF_FFFF, 0x0001_0000)
@@ -16,7 +16,7 @@ _FLOATS = frozenset((Operation.FADD, Operation.FSUB, Operation.FMUL, Operation.F
                      Operation.FLT, Operation.FLE, Operation.TO_INT))
 
 
-class Scene(OperandScene):
+class DataflowComputeUnitTester(OperandTester):
     """The unit under one configuration, its model, and tokens before each operand."""
 
     def __init__(self, bench: Bench, operation: Operation,
@@ -72,14 +72,14 @@ class Scene(OperandScene):
 async def every_operation_one_per_cycle(bench: Bench) -> None:
     for operation in Operation:
         await bench.reset()
-        scene = Scene(bench, operation)
-        threads = min(100, scene.threads)
+        tester = DataflowComputeUnitTester(bench, operation)
+        threads = min(100, tester.threads)
         bench.declare("result", stages=PIPELINE_STAGES)
         bench.declare("stream", threads=threads, stages=PIPELINE_STAGES)
         for tid in range(threads):
-            scene.put(tid, scene.values())
-        await scene.drain()
-        assert [tid for tid, _ in scene.results] == list(range(threads))
+            tester.put(tid, tester.values())
+        await tester.drain()
+        assert [tid for tid, _ in tester.results] == list(range(threads))
 
 
 @testbench
@@ -88,13 +88,13 @@ async def every_operation_with_a_literal_and_stalls(bench: Bench) -> None:
     for operation in Operation:
         for literal in range(operands_of(operation) if operands_of(operation) > 1 else 0):
             await bench.reset()
-            probe = Scene(bench, operation)
-            scene = Scene(bench, operation, {literal: probe.values()[literal]})
-            for epoch in range(min(4, scene.threads // depth)):
+            probe = DataflowComputeUnitTester(bench, operation)
+            tester = DataflowComputeUnitTester(bench, operation, {literal: probe.values()[literal]})
+            for epoch in range(min(4, tester.threads // depth)):
                 for tid in bench.rng.sample(range(depth), depth):
-                    scene.put(epoch * depth + tid, scene.values())
-            await scene.drain(load=0.7, sink=0.7)
-            assert len(scene.results) == min(4, scene.threads // depth) * depth
+                    tester.put(epoch * depth + tid, tester.values())
+            await tester.drain(load=0.7, sink=0.7)
+            assert len(tester.results) == min(4, tester.threads // depth) * depth
 
 
 @testbench
@@ -102,13 +102,13 @@ async def operands_in_any_order_within_an_epoch(bench: Bench) -> None:
     depth = bench.parameters["depth"]
     for load, sink in ((1.0, 1.0), (0.5, 1.0), (1.0, 0.5)):
         await bench.reset()
-        scene = Scene(bench, Operation.FMA)
-        for epoch in range(min(6, scene.threads // depth)):
-            for queue in scene.queues:
+        tester = DataflowComputeUnitTester(bench, Operation.FMA)
+        for epoch in range(min(6, tester.threads // depth)):
+            for queue in tester.queues:
                 for tid in bench.rng.sample(range(depth), depth):
                     queue.append((epoch * depth + tid, bench.rng.choice(SPECIAL)))
-        await scene.drain(load=load, sink=sink)
-        assert len(scene.results) == min(6, scene.threads // depth) * depth
+        await tester.drain(load=load, sink=sink)
+        assert len(tester.results) == min(6, tester.threads // depth) * depth
 
 
 reset_in_mid_run = interrupted(operands_in_any_order_within_an_epoch, last=300,

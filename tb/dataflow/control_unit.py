@@ -3,10 +3,10 @@
 from cyclebound.golden.dataflow.control import DELAY_SLOTS, Control
 from cyclebound.golden.dataflow.control_unit import ControlUnitModel
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.dataflow.operand_scene import OperandScene
+from cyclebound.tb.dataflow.operand_tester import OperandTester
 
 
-class Scene(OperandScene):
+class ControlUnitTester(OperandTester):
     """The unit under one configuration, its model, and tokens before each operand."""
 
     def __init__(self, bench: Bench, **configuration) -> None:
@@ -60,32 +60,32 @@ CASES = (
 async def one_thread_per_cycle(bench: Bench) -> None:
     for case in CASES:
         await bench.reset()
-        scene = Scene(bench, **case)
-        threads = 3 * scene.depth
+        tester = ControlUnitTester(bench, **case)
+        threads = 3 * tester.depth
         bench.declare("result", last=1)  # all tokens of a thread come in one cycle
         bench.declare("stream", threads=threads)
         for tid in range(threads):
-            scene.put(tid)
-        await scene.drain()
-        await scene.cycle()
-        assert [tid for tid, _ in scene.got[0]] == list(range(threads))
+            tester.put(tid)
+        await tester.drain()
+        await tester.cycle()
+        assert [tid for tid, _ in tester.got[0]] == list(range(threads))
 
 
 @testbench
 async def epochs_in_any_order_with_stalls(bench: Bench) -> None:
     for case in CASES:
         await bench.reset()
-        scene = Scene(bench, **case)
-        depth = scene.depth
+        tester = ControlUnitTester(bench, **case)
+        depth = tester.depth
         for epoch in range(4):
-            for k in scene.model.operands:
+            for k in tester.model.operands:
                 for tid in bench.rng.sample(range(depth), depth):
-                    scene.put(epoch * depth + tid, [k])
-        await scene.drain(sink=0.6, load=0.7)
+                    tester.put(epoch * depth + tid, [k])
+        await tester.drain(sink=0.6, load=0.7)
         for _ in range(20):  # what is on offer still
-            await scene.cycle()
-        for k in range(1 + scene.model.split):
-            assert sorted(tid for tid, _ in scene.got[k]) == list(range(4 * depth))
+            await tester.cycle()
+        for k in range(1 + tester.model.split):
+            assert sorted(tid for tid, _ in tester.got[k]) == list(range(4 * depth))
 
 
 @testbench
@@ -93,15 +93,15 @@ async def delays_of_every_length(bench: Bench) -> None:
     for slots in range(1, DELAY_SLOTS + 1):
         for sink in (1.0, 0.5):
             await bench.reset()
-            scene = Scene(bench, function=Control.DELAY, operands=(0,), slots=slots,
-                          split=bool(slots % 2))
+            tester = ControlUnitTester(bench, function=Control.DELAY, operands=(0,), slots=slots,
+                                       split=bool(slots % 2))
             threads = 24
             for tid in range(threads):
-                scene.put(tid)
+                tester.put(tid)
             if sink == 1:
                 bench.declare("delay", threads=threads, slots=slots)
-            await scene.drain(sink=sink)
-            assert [tid for tid, _ in scene.got[0]] == list(range(threads))
+            await tester.drain(sink=sink)
+            assert [tid for tid, _ in tester.got[0]] == list(range(threads))
             bench.undeclare("delay")
 
 
@@ -109,14 +109,14 @@ async def delays_of_every_length(bench: Bench) -> None:
 async def a_delay_holds_as_many_tokens_as_it_has_slots(bench: Bench) -> None:
     for slots in (1, 2, 7, DELAY_SLOTS, DELAY_SLOTS + 1, 31):  # the last are more than there are
         await bench.reset()
-        scene = Scene(bench, function=Control.DELAY, operands=(0,), slots=slots)
+        tester = ControlUnitTester(bench, function=Control.DELAY, operands=(0,), slots=slots)
         for tid in range(DELAY_SLOTS + 4):
-            scene.put(tid)
+            tester.put(tid)
         for _ in range(DELAY_SLOTS + 6):
-            await scene.cycle(sink=0)
-        assert scene.taken == min(slots, DELAY_SLOTS)
-        await scene.drain()
-        assert [tid for tid, _ in scene.got[0]] == list(range(DELAY_SLOTS + 4))
+            await tester.cycle(sink=0)
+        assert tester.taken == min(slots, DELAY_SLOTS)
+        await tester.drain()
+        assert [tid for tid, _ in tester.got[0]] == list(range(DELAY_SLOTS + 4))
 
 
 reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300, then=one_thread_per_cycle)

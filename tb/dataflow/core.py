@@ -72,7 +72,7 @@ def stored_by_a_thread(arrays: dict[str, np.ndarray], z: np.ndarray) -> bool:
                word == arrays["z"][at] for at, word in enumerate(z))
 
 
-class Scene:
+class DataflowCoreTester:
     """The core, its model, which keeps its state from one configuration to the next."""
 
     def __init__(self, bench: Bench) -> None:
@@ -137,11 +137,11 @@ class Scene:
 
 async def everywhere(bench: Bench, name: str) -> None:
     """One configuration after the other; each begins with an empty cache."""
-    scene = Scene(bench)
+    tester = DataflowCoreTester(bench)
     longest = (1 << bench.parameters["address_width"]) // 3
     for turn, latency in MEMORIES:
         for threads in (1, min(longest, 40)):
-            await scene.kernel(name, threads, turn=turn, latency=latency)
+            await tester.kernel(name, threads, turn=turn, latency=latency)
 
 
 @testbench

@@ -30,7 +30,7 @@ def dram_times_of(p: dict, mapped: Mapped, layout: Layout, **known: int) -> dict
                                 shape=own, shared=shared, channels=p["channels"], **known)
 
 
-class Scene:
+class DramProcessorTester:
     """Processor, channels and DRAMs, and their models."""
 
     def __init__(self, bench: Bench) -> None:
@@ -106,16 +106,16 @@ class Scene:
 async def everywhere(bench: Bench, name: str) -> None:
     """One configuration after the other, at any time since the last refresh; ranges that end within
     a line, and cores without any."""
-    scene, p = Scene(bench), bench.parameters
+    tester, p = DramProcessorTester(bench), bench.parameters
     most = min((1 << p["address_width"]) // 3, p["cores"] << p["tid_width"], 24 * p["cores"])
     interval = part_named(p["part"]).nREFI
     for threads in (1, most):
         for before in (0, 1, bench.rng.randint(100, 900)):  # cycles until a refresh falls due
             while before and (bench.cycle + 1 + before) % interval:
-                await scene.cycle({})
-            await scene.kernel(name, threads, -(-threads // p["cores"]))
+                await tester.cycle({})
+            await tester.kernel(name, threads, -(-threads // p["cores"]))
     share = -(-most // (2 * p["cores"])) + 1  # the last cores have fewer, or none
-    await scene.kernel(name, share + 1, share)
+    await tester.kernel(name, share + 1, share)
 
 
 @testbench

@@ -29,7 +29,7 @@ def shape_of(parameters: dict) -> CacheShape:
         name: parameters[name] for name in CacheShape.__dataclass_fields__ if name != "policy"})
 
 
-class Scene:
+class L2Tester:
     """The cache, its model, memories below, a plain memory, and requests before each port.
 
     A port's requests are (line, write); reads take the ids that are free, in turn.
@@ -188,56 +188,56 @@ async def any_core_any_line(bench: Bench) -> None:
     """Random requests and pauses; half of them of few lines; memories of all kinds below."""
     for turn, latency in MEMORIES:
         await bench.reset()
-        scene = Scene(bench, turn=turn, latency=latency)
-        scene.declare()
+        tester = L2Tester(bench, turn=turn, latency=latency)
+        tester.declare()
         rng = bench.rng
-        for load, lines, writes in ((1.0, scene.shape.ways + 1, 0.5), (0.4, 2, 0.3),
-                                    (1.0, 2 * scene.shape.ways, 0.8)):
-            pool = scene.pool(lines)
-            for queue in scene.queues:
+        for load, lines, writes in ((1.0, tester.shape.ways + 1, 0.5), (0.4, 2, 0.3),
+                                    (1.0, 2 * tester.shape.ways, 0.8)):
+            pool = tester.pool(lines)
+            for queue in tester.queues:
                 queue.extend((rng.choice(pool) if rng.random() < 0.5 else rng.randrange(
-                    scene.lines), rng.random() < writes) for _ in range(20))
-            await scene.drain(load=load)
-        scene.undeclare()
-        await scene.flush()
-        assert {"hits", "missed"} <= {name for name, count in scene.model.counts.items() if count}
+                    tester.lines), rng.random() < writes) for _ in range(20))
+            await tester.drain(load=load)
+        tester.undeclare()
+        await tester.flush()
+        assert {"hits", "missed"} <= {name for name, count in tester.model.counts.items() if count}
 
 
 @testbench
 async def hits_take_three_cycles(bench: Bench) -> None:
     """Whatever other cores do; but of one set, where they could displace its line."""
-    scene = Scene(bench, turn=2, latency=11)
+    tester = L2Tester(bench, turn=2, latency=11)
     rng = bench.rng
-    others = [number for number in range(scene.lines) if number % scene.groups]
-    scene.queues[0].append((0, False))
-    await scene.drain()
+    others = [number for number in range(tester.lines) if number % tester.groups]
+    tester.queues[0].append((0, False))
+    await tester.drain()
     bench.declare("hit", {"p": 0})
-    scene.queues[0].extend((0, rng.random() < 0.3) for _ in range(40))
+    tester.queues[0].extend((0, rng.random() < 0.3) for _ in range(40))
     if others:
-        for queue in list(scene.queues)[1:]:
+        for queue in list(tester.queues)[1:]:
             queue.extend((rng.choice(others), rng.random() < 0.5) for _ in range(40))
-    await scene.drain()
+    await tester.drain()
 
 
 @testbench
 async def misses_alone(bench: Bench) -> None:
     """Each with nothing else under way, of every turn and latency; dirty victims among them."""
     now = [1, 1]
-    scene = Scene(bench, turn=4, latency=12, choose=lambda turn, latency: (now[0], now[1]))
+    tester = L2Tester(bench, turn=4, latency=12, choose=lambda turn, latency: (now[0], now[1]))
     for turn in range(1, 5):
         for latency in (1, 2, 3, 5, 12):
             now[:] = turn, latency
-            for place in range(scene.shape.ways + 1):  # each displaces the one that comes next
-                number = place * scene.groups % scene.lines
-                port = bench.rng.randrange(scene.ports)
+            for place in range(tester.shape.ways + 1):  # each displaces the one that comes next
+                number = place * tester.groups % tester.lines
+                port = bench.rng.randrange(tester.ports)
                 if bench.rng.random() < 0.5:
-                    scene.queues[port].append((number, True))
-                    await scene.drain()
-                    number = (place + scene.shape.ways) * scene.groups % scene.lines
-                if number not in scene.model.banks[number % scene.shape.banks].lines:
+                    tester.queues[port].append((number, True))
+                    await tester.drain()
+                    number = (place + tester.shape.ways) * tester.groups % tester.lines
+                if number not in tester.model.banks[number % tester.shape.banks].lines:
                     bench.declare("miss", turn=turn, latency=latency)
-                scene.queues[port].append((number, False))
-                await scene.drain()
+                tester.queues[port].append((number, False))
+                await tester.drain()
                 bench.undeclare("miss")
 
 
@@ -246,17 +246,17 @@ async def one_line_again_and_again(bench: Bench) -> None:
     """All cores read and write a line whose miss is under way: reads have the writes before."""
     for turn, latency in MEMORIES:
         await bench.reset()
-        scene = Scene(bench, turn=turn, latency=latency)
-        scene.declare()
+        tester = L2Tester(bench, turn=turn, latency=latency)
+        tester.declare()
         for lines in (1, 2):
             for writes in (0.5, 0.8, 0.0):
-                pool = scene.pool(lines)
-                for queue in scene.queues:
+                pool = tester.pool(lines)
+                for queue in tester.queues:
                     queue.extend((bench.rng.choice(pool), bench.rng.random() < writes)
                                  for _ in range(15))
-                await scene.drain()
-        scene.undeclare()
-        await scene.flush()
+                await tester.drain()
+        tester.undeclare()
+        await tester.flush()
 
 
 @testbench
@@ -264,39 +264,39 @@ async def flushed_while_misses_are_under_way(bench: Bench) -> None:
     """Requests wait until it is over; then they find nothing in the cache."""
     for turn, latency in MEMORIES[1:4]:
         await bench.reset()
-        scene = Scene(bench, turn=turn, latency=latency)
+        tester = L2Tester(bench, turn=turn, latency=latency)
         for before in (0, 1, 2, 5, 9, 30):
-            for queue in scene.queues:
-                queue.extend((bench.rng.randrange(scene.lines), bench.rng.random() < 0.6)
+            for queue in tester.queues:
+                queue.extend((bench.rng.randrange(tester.lines), bench.rng.random() < 0.6)
                              for _ in range(12))
             for _ in range(before):
-                await scene.cycle()
-            scene.declare_flush(under_way=True)
-            await scene.flush()
-            await scene.drain()
+                await tester.cycle()
+            tester.declare_flush(under_way=True)
+            await tester.flush()
+            await tester.drain()
     # nothing under way, each line dirty
     await bench.reset()
-    scene = Scene(bench, turn=3, latency=9, choose=lambda turn, latency: (turn, latency))
-    scene.queues[0].extend((number, True) for number in range(scene.shape.size // scene.line))
-    await scene.drain()
-    scene.declare_flush(under_way=False)
-    await scene.flush()
+    tester = L2Tester(bench, turn=3, latency=9, choose=lambda turn, latency: (turn, latency))
+    tester.queues[0].extend((number, True) for number in range(tester.shape.size // tester.line))
+    await tester.drain()
+    tester.declare_flush(under_way=False)
+    await tester.flush()
 
 
 @testbench
 async def the_first_cycles_after_reset(bench: Bench) -> None:
     """All ports offer something in the first cycle; and flushed then."""
     for flush in (False, True):
-        for number in (0, Scene(bench).lines - 1):
+        for number in (0, L2Tester(bench).lines - 1):
             await bench.reset()
-            scene = Scene(bench, turn=1, latency=1)
-            scene.declare()
-            for queue in scene.queues:
+            tester = L2Tester(bench, turn=1, latency=1)
+            tester.declare()
+            for queue in tester.queues:
                 queue.extend((number, bench.rng.random() < 0.5) for _ in range(2))
             if flush:
-                scene.undeclare()
-                await scene.flush()
-            await scene.drain()
+                tester.undeclare()
+                await tester.flush()
+            await tester.drain()
 
 
 reset_in_mid_run = interrupted(any_core_any_line, last=300, driven=True)

@@ -7,7 +7,7 @@ It looks for the read that takes longest, on the RTL with its model beside it.
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow import cache_search
 from cyclebound.tb.dataflow.cache_search import MEMORIES, Times, Traffic
-from cyclebound.tb.dataflow.l2 import Scene, shape_of
+from cyclebound.tb.dataflow.l2 import L2Tester, shape_of
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
 TRIES, PATIENCE = 100, 40
@@ -39,20 +39,20 @@ class Adversary(cache_search.Adversary):
 async def longest_read(bench: Bench, traffic: Traffic, turn: int, latency: int) -> int:
     """The most cycles of a read, from its offer to its line."""
     await bench.reset()
-    scene = Scene(bench, turn=turn, latency=latency, choose=Times(traffic))
-    scene.declare()
+    tester = L2Tester(bench, turn=turn, latency=latency, choose=Times(traffic))
+    tester.declare()
     left = [list(some) for some in traffic.accesses]
     pauses = [some[0][0] if some else 0 for some in left]
-    while any(left) or not scene.idle:
+    while any(left) or not tester.idle:
         for port, some in enumerate(left):
-            if some and scene.held[port] is None and not scene.queues[port]:
+            if some and tester.held[port] is None and not tester.queues[port]:
                 if pauses[port] == 0:
-                    scene.queues[port].append(some.pop(0)[1:])
+                    tester.queues[port].append(some.pop(0)[1:])
                     pauses[port] = some[0][0] if some else 0
                 else:
                     pauses[port] -= 1
-        await scene.cycle()
-    return scene.longest
+        await tester.cycle()
+    return tester.longest
 
 
 @testbench

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from cyclebound.golden.dataflow.load_store_unit import LoadStoreModel
 from cyclebound.golden.dataflow.residence import DEPTH, MEMORY, witness
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.dataflow.operand_scene import OperandScene
+from cyclebound.tb.dataflow.operand_tester import OperandTester
 
 BASE, SIZE = 100, 64
 
 
-class Scene(OperandScene):
+class LoadStoreUnitTester(OperandTester):
     """The unit under one configuration, its model, tokens before it, and a memory after it.
 
     ``latency()`` gives the cycles from a request to its response; where two are due at once, one
@@ -101,13 +101,15 @@ async def one_thread_alone(bench: Bench) -> None:
     for store, gated in KINDS:
         for memory in (2, 3, 10):
             await bench.reset()
-            scene = Scene(bench, store=store, gated=gated, latency=functools.partial(int, memory))
-            for tid in range(scene.depth):  # no other thread of their entry has been there
+            tester = LoadStoreUnitTester(bench, store=store, gated=gated,
+                                         latency=functools.partial(int, memory))
+            for tid in range(tester.depth):  # no other thread of their entry has been there
                 kind = bench.rng.choice(("hit", "poisoned", "outside")) if tid else "hit"
                 asks = kind == "hit" or (kind == "poisoned" and not gated)
                 bench.declare("access", memory=memory if asks else 0)
-                scene.put(tid, enable=kind != "poisoned", index=SIZE if kind == "outside" else None)
-                await scene.drain()
+                tester.put(tid, enable=kind != "poisoned",
+                           index=SIZE if kind == "outside" else None)
+                await tester.drain()
 
 
 @testbench
@@ -117,12 +119,12 @@ async def threads_in_order_through_an_even_memory(bench: Bench) -> None:
         for memory in (2, 5, depth + 3):
             for threads in (1, depth, depth + 1, 3 * depth - 1):
                 await bench.reset()
-                scene = Scene(bench, store=store, gated=gated,
-                              latency=functools.partial(int, memory))
+                tester = LoadStoreUnitTester(bench, store=store, gated=gated,
+                                             latency=functools.partial(int, memory))
                 for tid in range(threads):
-                    scene.put(tid)
+                    tester.put(tid)
                 bench.declare("stream", threads=threads, memory=memory)
-                await scene.drain()
+                await tester.drain()
 
 
 @testbench
@@ -131,20 +133,20 @@ async def epochs_stay_in_order_whatever_memory_does(bench: Bench) -> None:
     for store, gated in KINDS:
         for load, sink in ((1.0, 1.0), (0.6, 0.6)):
             await bench.reset()
-            scene = Scene(bench, store=store, gated=gated,
-                          latency=lambda: bench.rng.choice((2, 2, 3, 9, 25)))
-            epochs = min(6, scene.threads // scene.depth)
+            tester = LoadStoreUnitTester(bench, store=store, gated=gated,
+                                         latency=lambda: bench.rng.choice((2, 2, 3, 9, 25)))
+            epochs = min(6, tester.threads // tester.depth)
             outside = 0
-            for tid in range(epochs * scene.depth):
+            for tid in range(epochs * tester.depth):
                 index = SIZE + bench.rng.randrange(5) if bench.rng.random() < 0.2 else None
                 alive = bench.rng.random() < 0.7
                 outside += index is not None and (alive or not gated)
-                scene.put(tid, enable=alive, index=index)
-            await scene.drain(sink=sink, load=load)
-            assert len(scene.faults) == outside
-            for sent in (scene.results, scene.enables):
-                order = [tid // scene.depth for tid, _ in sent]
-                assert sorted(tid for tid, _ in sent) == list(range(epochs * scene.depth))
+                tester.put(tid, enable=alive, index=index)
+            await tester.drain(sink=sink, load=load)
+            assert len(tester.faults) == outside
+            for sent in (tester.results, tester.enables):
+                order = [tid // tester.depth for tid, _ in sent]
+                assert sorted(tid for tid, _ in sent) == list(range(epochs * tester.depth))
                 assert order == sorted(order) or not bench.parameters.get("epochs", True)
 
 
@@ -156,15 +158,15 @@ async def an_epoch_alone(bench: Bench) -> None:
         for memory in (2, 9):
             for latency in (lambda m=memory: m, lambda m=memory: bench.rng.randint(2, m)):
                 await bench.reset()
-                scene = Scene(bench, store=store, gated=gated, latency=latency)
-                depth = scene.depth
+                tester = LoadStoreUnitTester(bench, store=store, gated=gated, latency=latency)
+                depth = tester.depth
                 order = bench.rng.sample(range(depth), depth)
                 for number, k in enumerate(operands):
                     by = number * depth // len(operands)
-                    scene.queues[k].extend((tid, 1) for tid in order[by:] + order[:by])
+                    tester.queues[k].extend((tid, 1) for tid in order[by:] + order[:by])
                 bench.declare("epoch", operands=len(operands), memory=memory,
                               tokens=depth * len(operands))
-                await scene.drain()
+                await tester.drain()
 
 
 @testbench
@@ -175,13 +177,13 @@ async def an_epoch_after_others(bench: Bench) -> None:
     for memory in (5, 20):
         await bench.reset()
         latencies = itertools.cycle((*[2] * (bench.parameters["depth"] - 1), memory))
-        scene = Scene(bench, store=False, gated=False,
-                      latency=functools.partial(next, latencies))
-        depth = scene.depth
+        tester = LoadStoreUnitTester(bench, store=False, gated=False,
+                                     latency=functools.partial(next, latencies))
+        depth = tester.depth
         for tid in range(4 * depth):
-            scene.put(tid)
+            tester.put(tid)
         bench.declare("residence", memory=memory)
-        await scene.drain()
+        await tester.drain()
 
 
 @testbench
@@ -190,12 +192,12 @@ async def the_epoch_that_a_search_found(bench: Bench) -> None:
     if bench.parameters["depth"] != DEPTH:
         return
     threads = witness()
-    scene = Scene(bench, store=False, gated=False, latency=lambda: MEMORY)
-    scene.times = {BASE + tid: cycles for tid, cycles in threads}
+    tester = LoadStoreUnitTester(bench, store=False, gated=False, latency=lambda: MEMORY)
+    tester.times = {BASE + tid: cycles for tid, cycles in threads}
     for tid, _ in threads:
-        scene.put(tid, index=tid)
+        tester.put(tid, index=tid)
     bench.declare("residence", memory=MEMORY)
-    await scene.drain()
+    await tester.drain()
 
 
 reset_in_mid_run = interrupted(epochs_stay_in_order_whatever_memory_does, last=300,

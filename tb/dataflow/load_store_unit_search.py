@@ -5,7 +5,7 @@ may be epochs ahead of another one.
 """
 
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.load_store_unit import BASE, SIZE, Scene
+from cyclebound.tb.dataflow.load_store_unit import BASE, SIZE, LoadStoreUnitTester
 from cyclebound.tools.dataflow.token_plan import TokenPlan, TokenStreams, search
 from cyclebound.tools.hill_climb import climbed_in_simulation
 
@@ -15,24 +15,24 @@ QUICK, OUTSIDE = 2, 0  # cycles of the quickest access; none is made outside of 
 
 async def residences(bench: Bench, plan: TokenPlan, *, store: bool, gated: bool) -> list[int]:
     """By epoch, the cycles from taking its last token to offering its last result."""
-    scene = Scene(bench, store=store, gated=gated, latency=lambda: QUICK)
+    tester = LoadStoreUnitTester(bench, store=store, gated=gated, latency=lambda: QUICK)
     tokens = TokenStreams(plan)
-    scene.times = {BASE + tid: cycles for tid, cycles in enumerate(plan.times) if cycles}
+    tester.times = {BASE + tid: cycles for tid, cycles in enumerate(plan.times) if cycles}
     operands = [0] + [1] * store + [2] * gated
     offered: dict[int, int] = {}  # by thread: the cycle of its result
     while len(offered) < len(plan.times):
-        before, now, wanted = len(scene.results), bench.cycle, tokens.offers()
+        before, now, wanted = len(tester.results), bench.cycle, tokens.offers()
         for k, tid in zip(operands, wanted, strict=True):
-            if tid is not None and scene.held[k] is None:
+            if tid is not None and tester.held[k] is None:
                 outside = k == 0 and plan.times[tid] == OUTSIDE
-                scene.queues[k].append((tid, SIZE if outside else tid if k == 0 else 1))
-        await scene.cycle()
+                tester.queues[k].append((tid, SIZE if outside else tid if k == 0 else 1))
+        await tester.cycle()
         for number, k in enumerate(operands):
-            if wanted[number] is not None and scene.held[k] is None:
+            if wanted[number] is not None and tester.held[k] is None:
                 tokens.take(number, now)
-        offered |= {tid: now for tid, _ in scene.results[before:]}
-    epochs = [range(first, first + scene.depth)
-              for first in range(0, len(plan.times), scene.depth)]
+        offered |= {tid: now for tid, _ in tester.results[before:]}
+    epochs = [range(first, first + tester.depth)
+              for first in range(0, len(plan.times), tester.depth)]
     return [max(offered[tid] for tid in epoch) - max(tokens.taken[tid] for tid in epoch) + 1
             for epoch in epochs]
 

@@ -50,7 +50,7 @@ def times_of(p: dict, mapped: Mapped, layout: Layout, **known: int) -> dict[str,
                            shared=shared, channels=p["channels"], **known)
 
 
-class Scene:
+class ProcessorTester:
     """The processor and its model, which keep their state from one configuration to the next."""
 
     def __init__(self, bench: Bench) -> None:
@@ -128,14 +128,14 @@ class Scene:
 
 async def everywhere(bench: Bench, name: str, *, twice: bool = False) -> None:
     """One configuration after the other; ranges that end within a line, and cores without any."""
-    scene, p = Scene(bench), bench.parameters
+    tester, p = ProcessorTester(bench), bench.parameters
     most = min((1 << p["address_width"]) // 3, p["cores"] << p["tid_width"], 24 * p["cores"])
     for turn, latency in MEMORIES:
         for threads in (1, most):
-            await scene.kernel(name, threads, -(-threads // p["cores"]), turn=turn,
-                               latency=latency, twice=twice)
+            await tester.kernel(name, threads, -(-threads // p["cores"]), turn=turn,
+                                latency=latency, twice=twice)
     share = -(-most // (2 * p["cores"])) + 1  # the last cores have fewer, or none
-    await scene.kernel(name, share + 1, share, turn=1, latency=3, twice=twice)
+    await tester.kernel(name, share + 1, share, turn=1, latency=3, twice=twice)
 
 
 @testbench

@@ -10,7 +10,7 @@ from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.float_cases import SPECIAL
 
 
-class Scene:
+class SpecialUnitTester:
     """The unit under one configuration, its model, and tokens before each operand."""
 
     def __init__(self, bench: Bench, literals: dict[int, int] | None = None) -> None:
@@ -81,12 +81,12 @@ async def one_thread_alone(bench: Bench) -> None:
     for number in range(60):
         if number % bench.parameters["depth"] == 0:  # no other thread of its entry has been there
             await bench.reset()
-            scene = Scene(bench)
-        numbers = scene.numbers()
-        tid = number % scene.depth
-        bench.declare("result", block=cycles(scene.function, *numbers))
-        scene.put(tid, *numbers)
-        await scene.drain()
+            tester = SpecialUnitTester(bench)
+        numbers = tester.numbers()
+        tid = number % tester.depth
+        bench.declare("result", block=cycles(tester.function, *numbers))
+        tester.put(tid, *numbers)
+        await tester.drain()
 
 
 @testbench
@@ -97,12 +97,12 @@ async def threads_in_order_with_even_operands(bench: Bench) -> None:
     for numbers in pairs:
         for threads in (1, 7, 8, 9, 40):
             await bench.reset()
-            scene = Scene(bench)
+            tester = SpecialUnitTester(bench)
             for tid in range(threads):
-                scene.put(tid, *numbers)
-            bench.declare("stream", threads=threads, blocks=scene.blocks,
+                tester.put(tid, *numbers)
+            bench.declare("stream", threads=threads, blocks=tester.blocks,
                           block=cycles(function, *numbers))
-            await scene.drain()
+            await tester.drain()
 
 
 @testbench
@@ -113,15 +113,15 @@ async def epochs_stay_in_order(bench: Bench) -> None:
             continue
         for sink in (1.0, 0.5):
             await bench.reset()
-            scene = Scene(bench, literals)
-            depth = scene.depth
+            tester = SpecialUnitTester(bench, literals)
+            depth = tester.depth
             for epoch in range(4):
-                for queue in scene.queues.values():
-                    queue.extend((epoch * depth + tid, scene.numbers()[0])
+                for queue in tester.queues.values():
+                    queue.extend((epoch * depth + tid, tester.numbers()[0])
                                  for tid in bench.rng.sample(range(depth), depth))
-            await scene.drain(sink=sink)
-            order = [tid // depth for tid, _ in scene.results]
-            assert sorted(tid for tid, _ in scene.results) == list(range(4 * depth))
+            await tester.drain(sink=sink)
+            order = [tid // depth for tid, _ in tester.results]
+            assert sorted(tid for tid, _ in tester.results) == list(range(4 * depth))
             assert order == sorted(order)
 
 
@@ -131,17 +131,17 @@ async def an_epoch_alone(bench: Bench) -> None:
     one order, or in two turned against each other, so that many are complete at the end."""
     for number in range(12):
         await bench.reset()
-        scene = Scene(bench)
-        longer = 0x80000000 if scene.function == Special.IDIV else 0x3F800000
-        order = bench.rng.sample(range(scene.depth), scene.depth)
-        operands = number % len(scene.queues) + 1
+        tester = SpecialUnitTester(bench)
+        longer = 0x80000000 if tester.function == Special.IDIV else 0x3F800000
+        order = bench.rng.sample(range(tester.depth), tester.depth)
+        operands = number % len(tester.queues) + 1
         for tid in order:
             even = number < 2 or bench.rng.random() < 0.7
-            scene.put(tid, *((longer, 3) if even else scene.numbers()))
-        for turns, queue in enumerate(scene.queues.values()):
-            queue.rotate(turns * scene.depth // 2 if operands == 2 else 0)
-        scene.declare_epoch(operands=operands, younger=0)
-        await scene.drain()
+            tester.put(tid, *((longer, 3) if even else tester.numbers()))
+        for turns, queue in enumerate(tester.queues.values()):
+            queue.rotate(turns * tester.depth // 2 if operands == 2 else 0)
+        tester.declare_epoch(operands=operands, younger=0)
+        await tester.drain()
 
 
 @testbench
@@ -150,18 +150,18 @@ async def an_epoch_with_a_younger_one_after_it(bench: Bench) -> None:
     pause: their results are collected in turn with the older epoch's."""
     for number in range(24):
         await bench.reset()
-        scene = Scene(bench)
-        depth = scene.depth
-        longer = {Special.IDIV: 0x80000000, Special.FDIV: 0x3F800000}.get(scene.function,
+        tester = SpecialUnitTester(bench)
+        depth = tester.depth
+        longer = {Special.IDIV: 0x80000000, Special.FDIV: 0x3F800000}.get(tester.function,
                                                                           0x40490FDB)
         quick = {number} if number < depth else {
             tid for tid in range(depth) if bench.rng.random() < 0.2}
         for tid in range(2 * depth):
             short = tid in quick or (tid >= depth and (number < depth or bench.rng.random() < 0.9))
-            scene.put(tid, 0 if short else longer, 3)
+            tester.put(tid, 0 if short else longer, 3)
         # threads come in order, with both operands in one cycle
-        scene.declare_epoch(operands=1, younger=depth)
-        await scene.drain()
+        tester.declare_epoch(operands=1, younger=depth)
+        await tester.drain()
 
 
 reset_in_mid_run = interrupted(epochs_stay_in_order, last=300, then=one_thread_alone)

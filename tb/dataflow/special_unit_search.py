@@ -6,7 +6,7 @@ operands may bring younger threads while the other one still brings the epoch's.
 
 from cyclebound.golden.dataflow.graph import Special
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dataflow.special_unit import Scene
+from cyclebound.tb.dataflow.special_unit import SpecialUnitTester
 from cyclebound.tools.dataflow.token_plan import TokenPlan, TokenStreams, search
 from cyclebound.tools.hill_climb import climbed_in_simulation
 
@@ -25,26 +25,26 @@ def operations(bench: Bench) -> tuple[int, ...]:
 async def residence(bench: Bench, plan: TokenPlan, *, together: bool) -> int:
     """Cycles from taking the last operand of the first epoch to offering its last result."""
     await bench.reset()
-    scene, tokens = Scene(bench), TokenStreams(plan)
-    depth = scene.depth
-    scene.declare_epoch(operands=1 if together else len(scene.queues),
-                        younger=len(plan.times) - depth)
-    while len(scene.results) < depth:
+    tester, tokens = SpecialUnitTester(bench), TokenStreams(plan)
+    depth = tester.depth
+    tester.declare_epoch(operands=1 if together else len(tester.queues),
+                         younger=len(plan.times) - depth)
+    while len(tester.results) < depth:
         offered = tokens.offers()
-        for queue, tid in zip(scene.queues.values(), offered, strict=True):
+        for queue, tid in zip(tester.queues.values(), offered, strict=True):
             queue.clear()
             queue.extend([] if tid is None else [(tid, plan.times[tid])])
         now = bench.cycle
-        await scene.cycle()
-        for number, queue in enumerate(scene.queues.values()):
+        await tester.cycle()
+        for number, queue in enumerate(tester.queues.values()):
             if offered[number] is not None and not queue:
                 tokens.take(number, now)
-    assert sorted(tid for tid, _ in scene.results) == list(range(depth))
+    assert sorted(tid for tid, _ in tester.results) == list(range(depth))
     return now - max(tokens.taken[tid] for tid in range(depth)) + 1
 
 
 async def longest(bench: Bench, *, epochs: int, together: bool) -> None:
-    streams = len(Scene(bench).queues)
+    streams = len(SpecialUnitTester(bench).queues)
     together = together or streams == 1
     found = await climbed_in_simulation(
         search(bench.rng, tries=TRIES, streams=streams, depth=bench.parameters["depth"],

@@ -8,7 +8,7 @@ from cyclebound.golden.dataflow.token_buffer import Firing, TokenBufferModel
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
-class Scene:
+class TokenBufferTester:
     """The buffer, its model, and a queue of tokens before each operand."""
 
     def __init__(self, bench: Bench, needed: int) -> None:
@@ -82,16 +82,16 @@ async def one_thread_at_a_time(bench: Bench) -> None:
     """Every set of operands, in every order, with gaps between them: the last one fires."""
     for needed in _masks(bench):
         await bench.reset()
-        scene = Scene(bench, needed)
-        operands = [k for k in range(scene.count) if needed >> k & 1]
+        tester = TokenBufferTester(bench, needed)
+        operands = [k for k in range(tester.count) if needed >> k & 1]
         for tid, order in enumerate(itertools.permutations(operands)):
             for k in order:
                 if k == order[-1]:
                     bench.declare("match", last=1)
-                scene.put(tid, [k])
+                tester.put(tid, [k])
                 for _ in range(bench.rng.randrange(1, 4)):
-                    await scene.cycle()
-            await scene.drain()
+                    await tester.cycle()
+            await tester.drain()
             bench.undeclare("match")
 
 
@@ -99,14 +99,14 @@ async def one_thread_at_a_time(bench: Bench) -> None:
 async def threads_in_order_one_per_cycle(bench: Bench) -> None:
     for needed in _masks(bench):
         await bench.reset()
-        scene = Scene(bench, needed)
-        for threads in (1, 2, 3, scene.depth + 1, 3 * scene.depth):
-            scene.fired.clear()
+        tester = TokenBufferTester(bench, needed)
+        for threads in (1, 2, 3, tester.depth + 1, 3 * tester.depth):
+            tester.fired.clear()
             bench.declare("stream", threads=threads)
             for tid in range(threads):
-                scene.put(tid)
-            await scene.drain()
-            assert [firing.tid for firing in scene.fired] == list(range(threads))
+                tester.put(tid)
+            await tester.drain()
+            assert [firing.tid for firing in tester.fired] == list(range(threads))
 
 
 @testbench
@@ -114,22 +114,22 @@ async def the_last_in_turn(bench: Bench) -> None:
     """A thread that is complete among all others, right after the one of its own entry."""
     for needed in _masks(bench):
         await bench.reset()
-        scene = Scene(bench, needed)
-        depth = scene.depth
+        tester = TokenBufferTester(bench, needed)
+        depth = tester.depth
         for entry in range(depth):
-            scene.fired.clear()
+            tester.fired.clear()
             bench.declare("turn", tid=entry + depth)
-            scene.put(entry)
+            tester.put(entry)
             for _ in range(2):
-                await scene.cycle(ready=False)
+                await tester.cycle(ready=False)
             # the entry's next thread comes last, when all the others are complete
             for other in range(1, depth + 1):
-                scene.put((entry + other) % depth + depth)
+                tester.put((entry + other) % depth + depth)
             for _ in range(depth + 2):
-                await scene.cycle(ready=False)
-            assert len(scene.model.complete()) == depth
-            await scene.drain()
-            order = [firing.tid for firing in scene.fired]
+                await tester.cycle(ready=False)
+            assert len(tester.model.complete()) == depth
+            await tester.drain()
+            order = [firing.tid for firing in tester.fired]
             assert order[0] == entry
             assert order[-1] == entry + depth
 
@@ -140,18 +140,18 @@ async def epochs_in_any_order_with_stalls(bench: Bench) -> None:
     for needed in _masks(bench):
         for load, sink in ((1.0, 1.0), (0.4, 1.0), (1.0, 0.4), (0.6, 0.6)):
             await bench.reset()
-            scene = Scene(bench, needed)
-            depth = scene.depth
+            tester = TokenBufferTester(bench, needed)
+            depth = tester.depth
             groups = range(2 ** bench.parameters["tid_width"] // depth)
             epochs = sorted(bench.rng.sample(groups, min(8, len(groups))))  # of all numbers
             for epoch in epochs:
-                for k in range(scene.count):
+                for k in range(tester.count):
                     for tid in bench.rng.sample(range(depth), depth):
-                        scene.put(epoch * depth + tid, [k])
-            while len(scene.fired) < len(epochs) * depth:
-                await scene.cycle(ready=bench.rng.random() < sink, load=load)
-            await scene.drain()
-            assert sorted(firing.tid for firing in scene.fired) == [
+                        tester.put(epoch * depth + tid, [k])
+            while len(tester.fired) < len(epochs) * depth:
+                await tester.cycle(ready=bench.rng.random() < sink, load=load)
+            await tester.drain()
+            assert sorted(firing.tid for firing in tester.fired) == [
                 epoch * depth + entry for epoch in epochs for entry in range(depth)]
 
 
@@ -165,18 +165,18 @@ async def two_complete_in_one_cycle(bench: Bench) -> None:
     for served, pair in itertools.product(dict.fromkeys((None, 0, depth // 2, depth - 1)),
                                           itertools.permutations(range(depth), 2)):
         await bench.reset()
-        scene = Scene(bench, 0b11)
+        tester = TokenBufferTester(bench, 0b11)
         if served is not None:
-            scene.put(served)
-            await scene.drain()
-            scene.fired.clear()
+            tester.put(served)
+            await tester.drain()
+            tester.fired.clear()
         for operands in ((1, 0), (0, 1)):
             for tid, operand in zip(pair, operands, strict=True):
-                scene.put(tid, [operand])
-            await scene.cycle()
-        await scene.drain()
+                tester.put(tid, [operand])
+            await tester.cycle()
+        await tester.drain()
         after = 0 if served is None else served + 1
-        assert [firing.tid for firing in scene.fired] == sorted(
+        assert [firing.tid for firing in tester.fired] == sorted(
             pair, key=lambda entry: (entry - after) % depth)
 
 
@@ -190,33 +190,33 @@ async def a_stranger_in_the_entry_is_not_matched(bench: Bench) -> None:
             itertools.permutations(range(p["operands"]), 2), bits, (False, True)):
         for first in (0, 2 ** p["tid_width"] - p["depth"]):  # all other bits 0, or 1
             await bench.reset()
-            scene = Scene(bench, 1 << one | 1 << other)
-            entries = range(first, first + scene.depth)
+            tester = TokenBufferTester(bench, 1 << one | 1 << other)
+            entries = range(first, first + tester.depth)
             for entry in entries:
-                scene.put(entry, [one])
-            for _ in range(scene.depth * later):
-                await scene.cycle()
+                tester.put(entry, [one])
+            for _ in range(tester.depth * later):
+                await tester.cycle()
             for entry in entries:
-                scene.put(entry ^ 1 << bit, [other])
-            for _ in range(4 * scene.depth):
-                await scene.cycle()
-            assert not scene.fired
+                tester.put(entry ^ 1 << bit, [other])
+            for _ in range(4 * tester.depth):
+                await tester.cycle()
+            assert not tester.fired
 
 
 @testbench
 async def an_operand_that_is_not_needed_takes_nothing(bench: Bench) -> None:
     for needed in _masks(bench):
         await bench.reset()
-        scene = Scene(bench, needed)
-        idle = [k for k in range(scene.count) if not needed >> k & 1]
-        for tid in range(scene.depth):
+        tester = TokenBufferTester(bench, needed)
+        idle = [k for k in range(tester.count) if not needed >> k & 1]
+        for tid in range(tester.depth):
             for k in idle:
-                scene.queues[k].append((tid, bench.rng.getrandbits(scene.width)))
-            scene.put(tid)
-        for _ in range(3 * scene.depth):
-            await scene.cycle()
-        assert len(scene.fired) == scene.depth
-        assert all(scene.held[k] is not None for k in idle)
+                tester.queues[k].append((tid, bench.rng.getrandbits(tester.width)))
+            tester.put(tid)
+        for _ in range(3 * tester.depth):
+            await tester.cycle()
+        assert len(tester.fired) == tester.depth
+        assert all(tester.held[k] is not None for k in idle)
 
 
 reset_in_mid_run = interrupted(epochs_in_any_order_with_stalls, last=300,

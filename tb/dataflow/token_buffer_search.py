@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cyclebound.golden.dataflow.token_buffer import TokenBufferModel
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow.completion_adversary import complete_one_by_one
-from cyclebound.tb.dataflow.token_buffer import Scene
+from cyclebound.tb.dataflow.token_buffer import TokenBufferTester
 from cyclebound.tools.dataflow.token_plan import TokenPlan, TokenStreams, search
 from cyclebound.tools.hill_climb import climbed
 
@@ -70,20 +70,20 @@ def firings(plan: TokenPlan, *, depth: int, needed: int, operands: int) -> dict[
 async def replay(bench: Bench, plan: TokenPlan, needed: int, victim: int, fire: int) -> None:
     """The same tokens on the RTL, with one thread's turn measured, until so many fire."""
     await bench.reset()
-    scene, tokens, waits = Scene(bench, needed), TokenStreams(plan), 0
-    streams = [k for k in range(scene.count) if needed >> k & 1]
+    tester, tokens, waits = TokenBufferTester(bench, needed), TokenStreams(plan), 0
+    streams = [k for k in range(tester.count) if needed >> k & 1]
     bench.declare("turn", tid=victim)
-    while len(scene.fired) < fire:
+    while len(tester.fired) < fire:
         now, wanted = bench.cycle, tokens.offers()
         for k, tid in zip(streams, wanted, strict=True):
-            if tid is not None and scene.held[k] is None:
-                scene.queues[k].append((tid, tid % 2**scene.width))
-        shown = scene.model.next_offer
+            if tid is not None and tester.held[k] is None:
+                tester.queues[k].append((tid, tid % 2**tester.width))
+        shown = tester.model.next_offer
         ready = shown is None or waits >= plan.times[shown.tid]
-        await scene.cycle(ready=ready)
+        await tester.cycle(ready=ready)
         waits = 0 if ready else waits + 1
         for number, k in enumerate(streams):
-            if wanted[number] is not None and scene.held[k] is None:
+            if wanted[number] is not None and tester.held[k] is None:
                 tokens.take(number, now)
 
 
@@ -118,9 +118,9 @@ async def complete_among_others_that_wait(bench: Bench) -> None:
     for needed in range(1, 1 << bench.parameters["operands"]):
         for load in (0.3, 0.8, 1.0):
             await bench.reset()
-            scene = Scene(bench, needed)
+            tester = TokenBufferTester(bench, needed)
             await complete_one_by_one(
-                bench, "match", scene.model, depth=scene.depth, load=load, queues=scene.queues,
-                operands=[k for k in range(scene.count) if needed >> k & 1],
-                threads=min(6 * scene.depth, 2 ** bench.parameters["tid_width"]),
-                cycle=scene.cycle)
+                bench, "match", tester.model, depth=tester.depth, load=load, queues=tester.queues,
+                operands=[k for k in range(tester.count) if needed >> k & 1],
+                threads=min(6 * tester.depth, 2 ** bench.parameters["tid_width"]),
+                cycle=tester.cycle)

@@ -1,6 +1,6 @@
 """Testbench of the DRAM controller with AXI4 in and DFI out.
 
-The tests are those of the AXI port; `DfiScene` has a PHY with its device, and a checker of DFI, in
+The tests are those of the AXI port; `DfiTester` has a PHY with its device, and a checker of DFI, in
 place of the pins.
 """
 

@@ -17,7 +17,7 @@ from cyclebound.tb.bench import Bench, interrupted, testbench
 _COPIED = ("words", "count", "write", "destination", "base", "transform", "indexed")
 
 
-class Scene:
+class BufferTableTester:
     """The table, its model, and queues before it; one `cycle` at a time."""
 
     def __init__(self, bench: Bench) -> None:
@@ -113,26 +113,26 @@ class Scene:
 class Traffic:
     """Random buffers and requests that lie at the buffers' edges more often than not."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene, self.rng = scene, scene.bench.rng
-        self.most = (1 << scene.count_bits) - 1
+    def __init__(self, tester: BufferTableTester) -> None:
+        self.tester, self.rng = tester, tester.bench.rng
+        self.most = (1 << tester.count_bits) - 1
 
     def number(self) -> int:
         """A count: of any size, small ones and the greatest among them."""
         rng = self.rng
         if rng.random() < 0.1:
             return rng.choice((0, 1, self.most))
-        return rng.getrandbits(rng.randint(1, self.scene.count_bits))
+        return rng.getrandbits(rng.randint(1, self.tester.count_bits))
 
     def mapping(self) -> Mapping:
         """Ends at the device's end, one beyond it, or anywhere; now and then it unmaps."""
-        rng, capacity = self.rng, self.scene.capacity
+        rng, capacity = self.rng, self.tester.capacity
         x, y = self.number(), self.number()
         room = capacity - x * y
-        most = (1 << self.scene.address_bits) - 1
+        most = (1 << self.tester.address_bits) - 1
         address = rng.choice((room, room + 1, room - 1, rng.randint(0, most),
                               rng.randint(0, max(room, 0))))
-        return Mapping(rng.randrange(self.scene.buffers), min(max(address, 0), most), x, y,
+        return Mapping(rng.randrange(self.tester.buffers), min(max(address, 0), most), x, y,
                        rng.random() < 0.9)
 
     def _side(self, size: int) -> tuple[int, int]:
@@ -145,11 +145,11 @@ class Traffic:
 
     def request(self) -> BufferRequest:
         """A random request, most of them in a mapped buffer."""
-        rng, mapped = self.rng, list(self.scene.model.buffers.values())
+        rng, mapped = self.rng, list(self.tester.model.buffers.values())
         if mapped and rng.random() < 0.9:
             buffer = rng.choice(mapped)
         else:
-            buffer = Mapping(rng.randrange(self.scene.buffers), 0, self.number(), self.number())
+            buffer = Mapping(rng.randrange(self.tester.buffers), 0, self.number(), self.number())
         (x, words), (y, count) = self._side(buffer.x), self._side(buffer.y)
         return BufferRequest(buffer.buffer, min(x, self.most), min(y, self.most), words, count,
                              rng.random() < 0.2, rng.random() < 0.5, rng.choice(list(Destination)),
@@ -167,55 +167,55 @@ def _edges(size: int, most: int) -> Iterator[tuple[int, int]]:
 @testbench
 async def every_edge_of_a_buffer(bench: Bench) -> None:
     """All pairs of sides at their limits; unmapped, mapped, remapped and unmapped again."""
-    scene = Scene(bench)
-    await scene.declare(mappings=0)
-    most = (1 << scene.count_bits) - 1
+    tester = BufferTableTester(bench)
+    await tester.declare(mappings=0)
+    most = (1 << tester.count_bits) - 1
     x, y = min(5, most), min(3, most)
-    await scene.get(BufferRequest(1, 0, 0, 1, 1))
-    await scene.get(BufferRequest(1, indexed=True))
-    await scene.put(Mapping(1, 2, x, y))
-    await scene.put(Mapping(0, 0, y, x))
+    await tester.get(BufferRequest(1, 0, 0, 1, 1))
+    await tester.get(BufferRequest(1, indexed=True))
+    await tester.put(Mapping(1, 2, x, y))
+    await tester.put(Mapping(0, 0, y, x))
     for column, words in _edges(x, most):
         for line, count in _edges(y, most):
-            await scene.get(BufferRequest(1, column, line, words, count, pitch=2,
-                                          destination=bench.rng.choice(list(Destination))))
-    await scene.get(BufferRequest(1, most, most, 0, 0, indexed=True))
-    await scene.put(Mapping(1, 1, y, x))
-    await scene.get(BufferRequest(1, y - 1, x - 1, 1, 1))
-    await scene.get(BufferRequest(1, x - 1, y - 1, 1, 1))
-    await scene.put(Mapping(1, valid=False))
-    await scene.get(BufferRequest(1, 0, 0, 1, 1))
-    assert set(scene.answered) >= {0, 1, 2, 4, 5}
+            await tester.get(BufferRequest(1, column, line, words, count, pitch=2,
+                                           destination=bench.rng.choice(list(Destination))))
+    await tester.get(BufferRequest(1, most, most, 0, 0, indexed=True))
+    await tester.put(Mapping(1, 1, y, x))
+    await tester.get(BufferRequest(1, y - 1, x - 1, 1, 1))
+    await tester.get(BufferRequest(1, x - 1, y - 1, 1, 1))
+    await tester.put(Mapping(1, valid=False))
+    await tester.get(BufferRequest(1, 0, 0, 1, 1))
+    assert set(tester.answered) >= {0, 1, 2, 4, 5}
     # as many words as there are indexes, and a line more
-    x, y = 1 << scene.count_bits // 2, 1 << scene.count_bits - scene.count_bits // 2
+    x, y = 1 << tester.count_bits // 2, 1 << tester.count_bits - tester.count_bits // 2
     for lines in (y, y + 1):
-        await scene.put(Mapping(1, 0, x, lines))
-        before = scene.answered.get(Refusal.SNOOP, 0)
+        await tester.put(Mapping(1, 0, x, lines))
+        before = tester.answered.get(Refusal.SNOOP, 0)
         for column, words in ((0, 1), (x - 1, 1), (x, 1), (0, 0)):
             for destination in Destination:
-                await scene.get(BufferRequest(1, column, 0, words, 1, destination=destination))
-        await scene.get(BufferRequest(1, indexed=True, destination=Destination.CAM))
-        assert scene.answered.get(Refusal.SNOOP, 0) == before + (3 if lines > y else 0)
+                await tester.get(BufferRequest(1, column, 0, words, 1, destination=destination))
+        await tester.get(BufferRequest(1, indexed=True, destination=Destination.CAM))
+        assert tester.answered.get(Refusal.SNOOP, 0) == before + (3 if lines > y else 0)
 
 
 @testbench
 async def edges_of_the_device(bench: Bench) -> None:
     """Buffers that end with the device, and one word beyond it; the whole device, and nothing."""
-    scene = Scene(bench)
-    most, top = (1 << scene.count_bits) - 1, (1 << scene.address_bits) - 1
+    tester = BufferTableTester(bench)
+    most, top = (1 << tester.count_bits) - 1, (1 << tester.address_bits) - 1
     refused = 0
     for x, y in ((1, 1), (2, 3), (3, 1), (0, 0), (0, most), (most, 0), (most, most), (1, most)):
         for beyond in (-1, 0, 1):
-            address = scene.capacity - x * y + beyond
+            address = tester.capacity - x * y + beyond
             if 0 <= address <= top:
-                await scene.put(Mapping(1, address, x, y))
-                await scene.get(BufferRequest(1, max(x - 1, 0), max(y - 1, 0), 1, 1))
-                await scene.get(BufferRequest(1, indexed=True))
+                await tester.put(Mapping(1, address, x, y))
+                await tester.get(BufferRequest(1, max(x - 1, 0), max(y - 1, 0), 1, 1))
+                await tester.get(BufferRequest(1, indexed=True))
                 refused += beyond > 0
     assert refused
-    await scene.put(Mapping(1, top, most, most))
-    await scene.put(Mapping(0, top, most, most, False))
-    await scene.get(BufferRequest(1, indexed=True))
+    await tester.put(Mapping(1, top, most, most))
+    await tester.put(Mapping(0, top, most, most, False))
+    await tester.get(BufferRequest(1, indexed=True))
 
 
 @testbench
@@ -224,79 +224,79 @@ async def every_sum_and_product(bench: Bench) -> None:
 
     Now and then no sink is ready for so long that everything has passed through the table anew.
     """
-    scene = Scene(bench)
-    rng, most, top = bench.rng, (1 << scene.count_bits) - 1, (1 << scene.address_bits) - 1
-    numbers = (list(range(most + 1)) if scene.count_bits <= 3 else
-               sorted({0, 1, most, *(rng.getrandbits(rng.randint(2, scene.count_bits))
+    tester = BufferTableTester(bench)
+    rng, most, top = bench.rng, (1 << tester.count_bits) - 1, (1 << tester.address_bits) - 1
+    numbers = (list(range(most + 1)) if tester.count_bits <= 3 else
+               sorted({0, 1, most, *(rng.getrandbits(rng.randint(2, tester.count_bits))
                                      for _ in range(5))}))
-    await scene.declare(mappings=0, ready=False)
+    await tester.declare(mappings=0, ready=False)
 
     async def ask(*, x: int = 0, y: int = 0, words: int = 1, count: int = 1,
                   indexed: bool = False) -> None:
-        scene.ask(BufferRequest(1, x, y, words, count, indexed, destination=rng.choice(
+        tester.ask(BufferRequest(1, x, y, words, count, indexed, destination=rng.choice(
             list(Destination)), pitch=rng.choice(numbers)))
-        while scene.request is not None:
-            await scene.cycle()
+        while tester.request is not None:
+            await tester.cycle()
         for _ in range(2 * buffer_lookup() if rng.random() < 0.2 else 0):
-            await scene.cycle(False, False)
+            await tester.cycle(False, False)
 
     for x, y in itertools.product(numbers, numbers):
-        room = scene.capacity - x * y
+        room = tester.capacity - x * y
         if 0 <= room < top:
-            await scene.put(Mapping(1, room + 1, x, y))
+            await tester.put(Mapping(1, room + 1, x, y))
             await ask(indexed=True)
-        await scene.put(Mapping(1, rng.randint(0, min(max(room, 0), top)), x, y))
+        await tester.put(Mapping(1, rng.randint(0, min(max(room, 0), top)), x, y))
         await ask(indexed=True)
         for line in numbers:
             if line < y:
                 await ask(x=rng.randint(0, max(x - 1, 0)), y=line)
     for number in numbers:
-        other = max(factor for factor in numbers if number * factor <= scene.capacity)
+        other = max(factor for factor in numbers if number * factor <= tester.capacity)
         for start, length in itertools.product(numbers, numbers):
             if start == length == 0:
-                await scene.put(Mapping(1, 0, number, other))
+                await tester.put(Mapping(1, 0, number, other))
             await ask(x=start, words=length, y=rng.randint(0, max(other - 1, 0)))
         for start, length in itertools.product(numbers, numbers):
             if start == length == 0:
-                await scene.put(Mapping(1, scene.capacity - number * other, other, number))
+                await tester.put(Mapping(1, tester.capacity - number * other, other, number))
             await ask(y=start, count=length, x=rng.randint(0, max(other - 1, 0)))
-    await scene.settle()
+    await tester.settle()
 
 
 @testbench
 async def at_once_again_and_in_turns(bench: Bench) -> None:
     """The next request in the cycle after each is taken, with and without mappings between."""
-    scene = Scene(bench)
-    traffic = Traffic(scene)
+    tester = BufferTableTester(bench)
+    traffic = Traffic(tester)
     for mappings in (False, True):
-        await scene.declare(mappings=int(mappings))
+        await tester.declare(mappings=int(mappings))
         for _ in range(150):
-            scene.ask(traffic.request())
-            while scene.request is not None:
-                if mappings and scene.mapping is None:
-                    scene.mapping = traffic.mapping()
-                await scene.cycle()
-    await scene.settle()
-    assert sum(scene.answered.values()) == 300
+            tester.ask(traffic.request())
+            while tester.request is not None:
+                if mappings and tester.mapping is None:
+                    tester.mapping = traffic.mapping()
+                await tester.cycle()
+    await tester.settle()
+    assert sum(tester.answered.values()) == 300
 
 
 @testbench
 async def random_requests_and_stalls(bench: Bench) -> None:
     """Everything at random; no sink is ready before long, and each stalls by itself."""
-    scene = Scene(bench)
-    traffic, rng = Traffic(scene), bench.rng
+    tester = BufferTableTester(bench)
+    traffic, rng = Traffic(tester), bench.rng
     for load in (0.05, 0.5, 1.0):
         for ready in (0.1, 0.6, 1.0):
-            await scene.declare(mappings=1, ready=ready == 1)
+            await tester.declare(mappings=1, ready=ready == 1)
             for _ in range(600):
-                if scene.mapping is None and rng.random() < load / 4:
-                    scene.mapping = traffic.mapping()
-                if scene.request is None and rng.random() < load:
-                    scene.ask(traffic.request())
-                await scene.cycle(rng.random() < ready, rng.random() < ready)
-    await scene.settle()
-    assert set(scene.answered) == {0, 1, 2, 3, 4, 5}
-    assert scene.mapped > 50
+                if tester.mapping is None and rng.random() < load / 4:
+                    tester.mapping = traffic.mapping()
+                if tester.request is None and rng.random() < load:
+                    tester.ask(traffic.request())
+                await tester.cycle(rng.random() < ready, rng.random() < ready)
+    await tester.settle()
+    assert set(tester.answered) == {0, 1, 2, 3, 4, 5}
+    assert tester.mapped > 50
 
 
 reset_in_mid_run = interrupted(at_once_again_and_in_turns)

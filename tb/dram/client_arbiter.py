@@ -50,7 +50,7 @@ class Client:
     under_way: int = 0
 
 
-class Scene:
+class ClientArbiterTester:
     """The shared controller, its models, the device and clients; one `cycle` at a time."""
 
     def __init__(self, bench: Bench) -> None:
@@ -198,23 +198,23 @@ class Scene:
                                f"burst {number}")
 
 
-async def _play(bench: Bench, *, idle: float) -> Scene:
-    scene, rng = Scene(bench), bench.rng
+async def _play(bench: Bench, *, idle: float) -> ClientArbiterTester:
+    tester, rng = ClientArbiterTester(bench), bench.rng
     small = "windows" in bench.parameters  # tiles of a burst or two: windows are for such
     for what in ("slot",) if small else ("tile", "tile_refreshed"):
         bench.undeclare(what)
-    scene.fill()
-    for number, client in enumerate(scene.clients):
+    tester.fill()
+    for number, client in enumerate(tester.clients):
         sizes = [(rng.randint(1, 70), rng.randint(1, 20)) for _ in range(_MAPPED)]
         for buffer, (x, y) in enumerate(sizes):
             client.mappings.append(Mapping(buffer, number * _REGION + rng.randrange(3000), x, y))
-    await scene.drain()
-    scene.idle = idle
-    for number, client in enumerate(scene.clients):
+    await tester.drain()
+    tester.idle = idle
+    for number, client in enumerate(tester.clients):
         for _ in range(_FEW if small else _REQUESTS):
             buffer = rng.randrange(_MAPPED + (rng.random() < 0.1))
-            mapping = scene.model.table.buffers.get(BUFFERS * number + buffer,
-                                                    Mapping(buffer, 0, 5, 5))
+            mapping = tester.model.table.buffers.get(BUFFERS * number + buffer,
+                                                     Mapping(buffer, 0, 5, 5))
             common: dict[str, Any] = {
                 "write": rng.random() < 0.5, "destination": Destination(rng.randrange(2)),
                 "base": rng.getrandbits(TARGET_BITS), "pitch": rng.getrandbits(TARGET_BITS)}
@@ -237,21 +237,21 @@ async def _play(bench: Bench, *, idle: float) -> Scene:
         for _ in range(3):
             client.mappings.append(Mapping(_MAPPED - 1, number * _REGION + rng.randrange(3000),
                                            rng.randint(1, 70), rng.randint(1, 20)))
-    await scene.drain()
-    scene.finish()
-    assert all(scene.counts[f"client {number}"] == (_FEW if small else _REQUESTS)
-               for number in range(scene.count))
-    assert scene.counts["delivered"]
-    assert sum(count for name, count in scene.counts.items() if name[:8] == "refused "
-               ) - scene.counts["refused 0"] > scene.count, scene.counts
-    return scene
+    await tester.drain()
+    tester.finish()
+    assert all(tester.counts[f"client {number}"] == (_FEW if small else _REQUESTS)
+               for number in range(tester.count))
+    assert tester.counts["delivered"]
+    assert sum(count for name, count in tester.counts.items() if name[:8] == "refused "
+               ) - tester.counts["refused 0"] > tester.count, tester.counts
+    return tester
 
 
 @testbench
 async def all_ask_at_once(bench: Bench) -> None:
     """Every client has a request whenever it may."""
-    scene = await _play(bench, idle=0.0)
-    assert scene.counts["refreshes"], "no refresh came in between"
+    tester = await _play(bench, idle=0.0)
+    assert tester.counts["refreshes"], "no refresh came in between"
 
 
 @testbench

@@ -21,7 +21,7 @@ class Request:
     tile: bool = False
 
 
-class Scene:
+class CommandArbiterTester:
     """The arbiter and its model; every request starts in the first cycle in which it may.
 
     Attributes
@@ -219,9 +219,9 @@ class Scene:
         return Request(bursts, write, indexed=True)
 
 
-def _worst(scene: Scene, bursts: int, write: bool) -> list[int]:
+def _worst(tester: CommandArbiterTester, bursts: int, write: bool) -> list[int]:
     """The first bursts of the slowest and of the fastest tile of this length, by the model."""
-    part = scene.part
+    part = tester.part
     pair = 2 * part.bursts_per_row
     starts = sorted({(edge * pair + offset) % part.bursts_per_sweep for edge in
                      (0, 1, part.banks // 2 - 1) for offset in range(-bursts, 2)})
@@ -236,27 +236,27 @@ _SIZES = (*range(1, 25), 32, 33, 64, 65, 90)
 @testbench
 async def tiles_where_they_take_longest(bench: Bench) -> None:
     """Every size in both directions; back to back, with refreshes in between."""
-    scene = Scene(bench)
+    tester = CommandArbiterTester(bench)
     for bursts in _SIZES:
         for write in (False, True):
-            for first in (*_worst(scene, bursts, write),
-                          bench.rng.randrange(scene.part.bursts_per_sweep)):
-                request = scene.tile(first, bursts, write)
-                delay = await scene.play(request, follows=True)
-                expected = schedule(scene.part, request.bursts, write=write, current=scene.start)
+            for first in (*_worst(tester, bursts, write),
+                          bench.rng.randrange(tester.part.bursts_per_sweep)):
+                request = tester.tile(first, bursts, write)
+                delay = await tester.play(request, follows=True)
+                expected = schedule(tester.part, request.bursts, write=write, current=tester.start)
                 assert delay == expected.issue_delay
-                if scene.carry:
+                if tester.carry:
                     # the next one starts with pair 0
-                    await scene.play(scene.tile(0, 1, write), follows=True)
+                    await tester.play(tester.tile(0, 1, write), follows=True)
         if bursts % 8 == 0:
-            await scene.refresh(follows=True)
+            await tester.refresh(follows=True)
 
 
 @testbench
 async def history(bench: Bench) -> None:
     """One tile, after requests that ended in each pair: only the carried pair differs."""
-    scene = Scene(bench)
-    part = scene.part
+    tester = CommandArbiterTester(bench)
+    part = tester.part
     edge = 2 * part.bursts_per_row
     kinds = [(first, bursts, write) for bursts in range(4, 8) for first in range(edge - 4, edge)
              for write in (False, True)]
@@ -264,38 +264,38 @@ async def history(bench: Bench) -> None:
     for first, bursts, write in kinds:
         delays = set()
         for pair in range(part.banks // 2):
-            await scene.play(Request([pair * edge], write))
-            delays.add(await scene.play(Request(range(first, first + bursts), write)))
+            await tester.play(Request([pair * edge], write))
+            delays.add(await tester.play(Request(range(first, first + bursts), write)))
         differ += len(delays) > 1
-    assert (differ > 0) == scene.carry
+    assert (differ > 0) == tester.carry
 
 
 @testbench
 async def requests_of_every_kind(bench: Bench) -> None:
     """Tiles, lines and indexes; bursts that come at once and late; refreshes at random."""
-    scene, rng = Scene(bench), bench.rng
+    tester, rng = CommandArbiterTester(bench), bench.rng
     for number in range(90):
         pace = (1.0, 0.3, 0.05)[number % 3]
-        await scene.play(scene.random_request(), pace=pace, wants=lambda: rng.random() < 0.001)
+        await tester.play(tester.random_request(), pace=pace, wants=lambda: rng.random() < 0.001)
         for _ in range(rng.choice((0, 0, 1, 80))):
-            await scene.cycle()
-    await scene.refresh()
-    await scene.cycle()
-    used = {name for name, count in scene.counts.items() if count}
-    assert used == {"ACT", "RD", "RDA", "WR", "WRA", "PRE", "REF"}, scene.counts
+            await tester.cycle()
+    await tester.refresh()
+    await tester.cycle()
+    used = {name for name, count in tester.counts.items() if count}
+    assert used == {"ACT", "RD", "RDA", "WR", "WRA", "PRE", "REF"}, tester.counts
 
 
 @testbench
 async def refreshes_without_end(bench: Bench) -> None:
     """Always wanted: as soon as a request is over, and again as soon as the last one is."""
-    scene = Scene(bench)
-    for request in (scene.random_request(), scene.tile(0, 1, False), scene.tile(0, 1, True),
-                    scene.random_request()):
+    tester = CommandArbiterTester(bench)
+    for request in (tester.random_request(), tester.tile(0, 1, False), tester.tile(0, 1, True),
+                    tester.random_request()):
         for _ in range(2):
-            await scene.refresh(follows=True)
-        await scene.play(request, follows=True, wants=lambda: True)
-    await scene.cycle()
-    assert scene.counts["REF"] == 12
+            await tester.refresh(follows=True)
+        await tester.play(request, follows=True, wants=lambda: True)
+    await tester.cycle()
+    assert tester.counts["REF"] == 12
 
 
 reset_in_mid_run = interrupted(requests_of_every_kind, last=300, then=tiles_where_they_take_longest)

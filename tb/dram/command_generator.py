@@ -20,7 +20,7 @@ from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.tb.bench import Bench, testbench
 
 
-class Scene:
+class CommandGeneratorTester:
     """The generator and its model; `cycle` takes both one cycle further.
 
     Attributes
@@ -211,61 +211,61 @@ class Scene:
 @testbench
 async def heads_popped_at_once(bench: Bench) -> None:
     """Every burst into an empty FIFO, one per cycle."""
-    scene = Scene(bench)
-    await scene.play(scene.some(60))
-    assert scene.counts["blocked"] == 0
-    assert min(scene.counts[name] for name in ("activate", "conflict", "close", "precharge_only",
-                                               "hit")) > 0, scene.counts
+    tester = CommandGeneratorTester(bench)
+    await tester.play(tester.some(60))
+    assert tester.counts["blocked"] == 0
+    assert min(tester.counts[name] for name in ("activate", "conflict", "close", "precharge_only",
+                                                "hit")) > 0, tester.counts
 
 
 @testbench
 async def bursts_that_come_late(bench: Bench) -> None:
     """A burst waits for the next one; between requests, none waits."""
-    scene = Scene(bench)
+    tester = CommandGeneratorTester(bench)
     for offers, late in ((0.5, 1), (0.5, 3), (0.1, 10), (0.02, 57)):
-        await scene.play(scene.some(12), offers=offers, late=late)
-    assert scene.counts["bursts"] > 50
+        await tester.play(tester.some(12), offers=offers, late=late)
+    assert tester.counts["bursts"] > 50
 
 
 @testbench
 async def fifos_that_fill(bench: Bench) -> None:
     """Heads popped late, or only once their FIFO is full: what needs a full one stops."""
-    scene, rng = Scene(bench), bench.rng
+    tester, rng = CommandGeneratorTester(bench), bench.rng
     for pops in (lambda waiting: rng.random() < 0.3, lambda waiting: rng.random() < 0.03,
                  lambda waiting: waiting >= FIFO_DEPTH or rng.random() < 0.01):
         for offers in (1.0, 0.6):
-            await scene.play(scene.some(15), offers=offers, pops=pops)
-    assert min(scene.counts[name] for name in ("blocked", "full")) > 100, scene.counts
+            await tester.play(tester.some(15), offers=offers, pops=pops)
+    assert min(tester.counts[name] for name in ("blocked", "full")) > 100, tester.counts
 
 
 @testbench
 async def reset_in_mid_run(bench: Bench) -> None:
     """Reset at random cycles, with banks open, bursts under way and FIFOs filled."""
-    scene, rng = Scene(bench), bench.rng
+    tester, rng = CommandGeneratorTester(bench), bench.rng
     opened = 0
     for _ in range(30):
-        bursts = iter(scene.some(3))
+        bursts = iter(tester.some(3))
         offer: Burst | None = next(bursts)
         for _ in range(rng.randrange(1, 40)):
-            gone = sum(1 << bank for bank, queue in enumerate(scene.model.queues)
+            gone = sum(1 << bank for bank, queue in enumerate(tester.model.queues)
                        if queue and rng.random() < 0.5)
-            if offer is not None and await scene.cycle(offer, gone):
+            if offer is not None and await tester.cycle(offer, gone):
                 offer = next(bursts, None)
             elif offer is None:
-                await scene.cycle(None, gone)
-        opened += any(scene.model.queues)
-        await scene.cycle(offer)  # its inputs stay for a cycle of reset, and a head goes once
-        await scene.reset()
-    await scene.play(scene.some(5), pops=lambda waiting: True)
+                await tester.cycle(None, gone)
+        opened += any(tester.model.queues)
+        await tester.cycle(offer)  # its inputs stay for a cycle of reset, and a head goes once
+        await tester.reset()
+    await tester.play(tester.some(5), pops=lambda waiting: True)
     assert opened > 10
 
 
 @testbench
 async def one_burst_at_a_time(bench: Bench) -> None:
     """Requests of a single burst: each is the last, and closes what it opens."""
-    scene = Scene(bench)
+    tester = CommandGeneratorTester(bench)
     for indexed in (False, True):
-        for bank in range(scene.part.banks):
-            address = bank // 2 * 2 * scene.part.bursts_per_row + bank % 2
-            await scene.play(scene.request([address], indexed=indexed))
-    assert scene.counts["close"] == scene.counts["bursts"] == 2 * scene.part.banks
+        for bank in range(tester.part.banks):
+            address = bank // 2 * 2 * tester.part.bursts_per_row + bank % 2
+            await tester.play(tester.request([address], indexed=indexed))
+    assert tester.counts["close"] == tester.counts["bursts"] == 2 * tester.part.banks

@@ -1,7 +1,7 @@
 """Testbench of the DRAM controller: every pin and every word compared in every cycle.
 
 Random requests of every kind, those that are refused among them; and tiles at the ends of banks
-and sweeps, where delays are longest. See `Scene` for what is compared.
+and sweeps, where delays are longest. See `ControllerTester` for what is compared.
 """
 
 import functools
@@ -21,7 +21,7 @@ from cyclebound.golden.dram.request import (
 )
 from cyclebound.golden.dram.tile_search import longest_lines
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.dram.controller_scene import Scene, Wanted
+from cyclebound.tb.dram.controller_tester import ControllerTester, Wanted
 
 _REQUESTS = 260
 _BUFFERS = 6  # that a random test maps
@@ -31,9 +31,9 @@ _MOST = (1 << COUNT_BITS) - 1
 class Traffic:
     """Random buffers, and requests of them; most are legal, some end at the very last word."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene, self.rng = scene, scene.bench.rng
-        self.capacity = min(scene.part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
+    def __init__(self, tester: ControllerTester) -> None:
+        self.tester, self.rng = tester, tester.bench.rng
+        self.capacity = min(tester.part.bursts * BURST_WORDS, 1 << ADDRESS_BITS)
         self.buffers: dict[int, Mapping] = {}  # as they will be when the next request is taken
 
     def remap(self, buffer: int | None = None, size: tuple[int, int] | None = None) -> None:
@@ -53,7 +53,7 @@ class Traffic:
                           x, y, rng.random() > 0.06)
         if rng.random() < 0.06:
             mapping = Mapping(buffer, room + 1, x, y)  # ends a word beyond the device
-        self.scene.mappings.append(mapping)
+        self.tester.mappings.append(mapping)
         self.buffers[buffer] = mapping
 
     def request(self) -> Wanted:
@@ -95,29 +95,29 @@ class Traffic:
                       [*elements, Element(rng.getrandbits(COUNT_BITS), 0, True)])
 
 
-async def _play(bench: Bench, *, idle: float = 0.0, starve: float = 0.0) -> Scene:
+async def _play(bench: Bench, *, idle: float = 0.0, starve: float = 0.0) -> ControllerTester:
     """Random requests, and mappings that change beneath them."""
-    scene = Scene(bench)
-    traffic, rng = Traffic(scene), bench.rng
+    tester = ControllerTester(bench)
+    traffic, rng = Traffic(tester), bench.rng
     for buffer in range(_BUFFERS):
         # one has more words than snoopy accesses reach
         traffic.remap(buffer, None if buffer else (_MOST // 2, 3))
-    await scene.drain()
-    scene.idle, scene.starve = idle, starve
+    await tester.drain()
+    tester.idle, tester.starve = idle, starve
     for _ in range(_REQUESTS):
-        while len(scene.requests) > 1:
-            await scene.cycle()
-        scene.requests.append(traffic.request())
+        while len(tester.requests) > 1:
+            await tester.cycle()
+        tester.requests.append(traffic.request())
         if rng.random() < 0.1:
             traffic.remap()
-    await scene.drain()
-    scene.finish()
-    return scene
+    await tester.drain()
+    tester.finish()
+    return tester
 
 
-def _varied(scene: Scene) -> None:
+def _varied(tester: ControllerTester) -> None:
     """Check that everything that the test is about has occurred."""
-    counts = scene.counts
+    counts = tester.counts
     refused = (Refusal.UNMAPPED, Refusal.EMPTY, Refusal.SNOOP, Refusal.WIDTH, Refusal.HEIGHT,
                Refusal.INDEX)
     for what in ("read tile", "write tile", "read indexed", "write indexed", "delivered", "driven",
@@ -129,10 +129,10 @@ def _varied(scene: Scene) -> None:
 @testbench
 async def back_to_back(bench: Bench) -> None:
     """A request waits whenever there is room for one, and its indexes with it."""
-    scene = await _play(bench)
-    _varied(scene)
-    assert scene.counts["follower at once"] > _REQUESTS // 4, scene.counts
-    assert scene.counts["offered while another is refused"] > _REQUESTS // 20, scene.counts
+    tester = await _play(bench)
+    _varied(tester)
+    assert tester.counts["follower at once"] > _REQUESTS // 4, tester.counts
+    assert tester.counts["offered while another is refused"] > _REQUESTS // 20, tester.counts
 
 
 @testbench
@@ -147,40 +147,40 @@ async def slow_indexes(bench: Bench) -> None:
     _varied(await _play(bench, starve=0.9))
 
 
-async def _one_by_one(scene: Scene, requests: Sequence[Wanted]) -> None:
+async def _one_by_one(tester: ControllerTester, requests: Sequence[Wanted]) -> None:
     """Each when all before it is over, and no refresh due."""
-    part = scene.part
+    part = tester.part
     for wanted in requests:
-        while not scene.model.idle or scene.model_cycle % part.nREFI > part.nREFI - 20:
-            await scene.cycle()
-        scene.requests.append(wanted)
-        await scene.drain()
+        while not tester.model.idle or tester.model_cycle % part.nREFI > part.nREFI - 20:
+            await tester.cycle()
+        tester.requests.append(wanted)
+        await tester.drain()
 
 
 @testbench
 async def ends_of_banks(bench: Bench) -> None:
     """Tiles around the end of a pair of banks and of all banks, where delays are longest."""
-    scene = Scene(bench)
-    scene.directed, part = True, scene.part
-    scene.mappings.append(Mapping(0, 0, _MOST, 1))
-    await scene.drain()
+    tester = ControllerTester(bench)
+    tester.directed, part = True, tester.part
+    tester.mappings.append(Mapping(0, 0, _MOST, 1))
+    await tester.drain()
     ends = [burst_at(part, bank=2, row=0, column=0), part.bursts_per_sweep]
     requests = [Wanted(BufferRequest(0, BURST_WORDS * (end - before) + offset, 0,
                                      BURST_WORDS * bursts - offset, 1, False, write))
                 for write in (False, True) for end in ends for bursts in range(1, 13)
                 for before in range(min(bursts, 6)) for offset in (0, 15)]
     bench.rng.shuffle(requests)
-    scene.requests.extend(requests)
-    await scene.drain()
+    tester.requests.extend(requests)
+    await tester.drain()
     longest = {(len(request.bursts), request.request.write): request for request in sorted(
         requests, key=lambda candidate: schedule(
             part, [burst.address for burst in candidate.bursts],
             write=candidate.request.write).issue_delay)}
     assert len(longest) == 24
-    await _one_by_one(scene, [Wanted(request.request) for request in longest.values()])
-    scene.finish()
-    assert scene.counts["refused 0"] == len(requests) + len(longest)
-    assert scene.counts["follower at once"] > len(requests) * 0.9
+    await _one_by_one(tester, [Wanted(request.request) for request in longest.values()])
+    tester.finish()
+    assert tester.counts["refused 0"] == len(requests) + len(longest)
+    assert tester.counts["follower at once"] > len(requests) * 0.9
 
 
 @testbench
@@ -190,8 +190,8 @@ async def lines(bench: Bench) -> None:
     Lines in the same bank, in banks next to each other and half of all banks apart, with periods of
     whole bursts and others; and those for which a sum over lines was once thought to be enough.
     """
-    scene = Scene(bench)
-    scene.directed, part, rng = True, scene.part, bench.rng
+    tester = ControllerTester(bench)
+    tester.directed, part, rng = True, tester.part, bench.rng
     row = BURST_WORDS * part.bursts_per_sweep
     kinds = [(1, row, 5), (3, row // 2, 6), (40, row // part.banks * 2, 7), (20, 1000, 6),
              (18, 1001, 4), (64, 500, 3), (190, 16384, 9)]
@@ -202,24 +202,24 @@ async def lines(bench: Bench) -> None:
             worst = longest_lines(part, words=words, period=period, count=count, write=write)
             assert worst is not None  # every one of them has a bound
             for address in (worst.address, rng.randrange(row)):
-                scene.mappings.append(Mapping(0, address, period, count))
-                await scene.drain()
-                while scene.model_cycle % part.nREFI > part.nREFI - 20:
-                    await scene.cycle()
+                tester.mappings.append(Mapping(0, address, period, count))
+                await tester.drain()
+                while tester.model_cycle % part.nREFI > part.nREFI - 20:
+                    await tester.cycle()
                 request = BufferRequest(0, 0, 0, words, count, False, write)
-                scene.requests.extend([Wanted(request), Wanted(request)])
-                await scene.drain()
-    scene.finish()
-    assert scene.counts["refused 0"] == 8 * len(kinds)
+                tester.requests.extend([Wanted(request), Wanted(request)])
+                await tester.drain()
+    tester.finish()
+    assert tester.counts["refused 0"] == 8 * len(kinds)
 
 
 @testbench
 async def banks_and_rows(bench: Bench) -> None:
     """Indexed requests: one row, rows of one bank by turns, all banks; also without a burst."""
-    scene = Scene(bench)
-    part, rng = scene.part, bench.rng
-    scene.mappings.append(Mapping(0, 0, _MOST, 2))
-    await scene.drain()
+    tester = ControllerTester(bench)
+    part, rng = tester.part, bench.rng
+    tester.mappings.append(Mapping(0, 0, _MOST, 2))
+    await tester.drain()
     requests = []
     for write in (False, True):
         for length in (1, 2, 3, 5, 9, 17, 40):
@@ -232,20 +232,20 @@ async def banks_and_rows(bench: Bench) -> None:
                 requests.append(Wanted(BufferRequest(0, indexed=True, write=write, words=0),
                                        [*elements, Element(end=True)]))
     nothing = Wanted(BufferRequest(0, indexed=True), [Element(end=True)])
-    scene.requests.extend(requests)
-    await scene.drain()
-    await _one_by_one(scene, [Wanted(request.request, request.elements)
-                              for request in (*requests, nothing)])
-    scene.finish()
-    assert scene.counts["refused 0"] == 2 * len(requests) + 1
+    tester.requests.extend(requests)
+    await tester.drain()
+    await _one_by_one(tester, [Wanted(request.request, request.elements)
+                               for request in (*requests, nothing)])
+    tester.finish()
+    assert tester.counts["refused 0"] == 2 * len(requests) + 1
 
 
 @testbench
 async def nothing_to_do(bench: Bench) -> None:
     """Requests without a single burst after others, which must all be completed, in order."""
-    scene = Scene(bench)
-    scene.mappings.append(Mapping(0, 0, 1000, 1))
-    await scene.drain()
+    tester = ControllerTester(bench)
+    tester.mappings.append(Mapping(0, 0, 1000, 1))
+    await tester.drain()
     for number in range(60):
         kind = number % 4
         if kind == 0:
@@ -256,25 +256,25 @@ async def nothing_to_do(bench: Bench) -> None:
             wanted = Wanted(BufferRequest(0, indexed=True), [Element(1000), Element(end=True)])
         else:
             wanted = Wanted(BufferRequest(bench.rng.choice((0, 1)), 0, 0, 0, 1))
-        scene.requests.append(wanted)
-    await scene.drain()
-    scene.finish()
-    assert scene.counts["refused 0"] == 30
-    assert scene.counts[f"refused {int(Refusal.INDEX)}"] == 15
+        tester.requests.append(wanted)
+    await tester.drain()
+    tester.finish()
+    assert tester.counts["refused 0"] == 30
+    assert tester.counts[f"refused {int(Refusal.INDEX)}"] == 15
 
 
 @testbench
 async def refreshes(bench: Bench) -> None:
     """Without requests, a refresh is on the pins one cycle after it has fallen due."""
-    scene = Scene(bench)
-    part = scene.part
+    tester = ControllerTester(bench)
+    part = tester.part
     seen = []
     for _ in range(3 * part.nREFI + 5):
-        shown = await scene.cycle()
+        shown = await tester.cycle()
         if shown.command is not None:
-            seen.append(scene.model_cycle - 1)
+            seen.append(tester.model_cycle - 1)
     assert seen == [number * part.nREFI + 1 for number in (1, 2, 3)]
-    scene.finish()
+    tester.finish()
 
 
 reset_in_mid_run = interrupted(lines, longest=400)

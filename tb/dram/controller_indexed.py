@@ -12,7 +12,7 @@ from cyclebound.golden.dram.command_arbiter import schedule
 from cyclebound.golden.dram.index_iterator import Element
 from cyclebound.golden.dram.request import BURST_WORDS, COUNT_BITS
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.dram.controller_scene import Scene, Wanted
+from cyclebound.tb.dram.controller_tester import ControllerTester, Wanted
 from cyclebound.tools.dram.index_search import bursts_in, longest_order
 from cyclebound.tools.dram.index_witnesses import witnesses
 
@@ -34,18 +34,18 @@ async def replay(bench: Bench, requests: Sequence[tuple[Sequence[int], int]]) ->
 
     Each must be what the golden model of the arbiter alone says.
     """
-    scene = Scene(bench)
-    scene.mappings.append(Mapping(0, 0, _MOST, 2))
-    await scene.drain()
+    tester = ControllerTester(bench)
+    tester.mappings.append(Mapping(0, 0, _MOST, 2))
+    await tester.drain()
     offered = [wanted(bench, bursts, write=write) for bursts, write in requests]
-    scene.requests.extend(offered)
-    scene.requests.append(Wanted(BufferRequest(0, words=1)))  # a follower for the last one
-    await scene.drain()
-    scene.finish()
+    tester.requests.extend(offered)
+    tester.requests.append(Wanted(BufferRequest(0, words=1)))  # a follower for the last one
+    await tester.drain()
+    tester.finish()
     delays = []
     for request, (bursts, write) in zip(offered, requests, strict=True):
         assert not request.starved
-        expected = schedule(scene.part, bursts, write=bool(write), indexed=True).issue_delay
+        expected = schedule(tester.part, bursts, write=bool(write), indexed=True).issue_delay
         assert request.delay == expected, (
             f"{bursts}: {request.delay} clocks, the model says {expected}")
         delays.append(expected)
@@ -58,7 +58,7 @@ async def longest_known(bench: Bench) -> None:
     kept = witnesses(bench.parameters["part"])
     if not kept:
         return  # a user's part, of which only an adversary's are known
-    part = Scene(bench).part
+    part = ControllerTester(bench).part
     delays = await replay(
         bench, [(bursts_in(part, witness.order), witness.write) for witness in kept])
     assert delays == [witness.delay for witness in kept]
@@ -68,7 +68,7 @@ async def longest_known(bench: Bench) -> None:
 @testbench
 async def an_adversarys(bench: Bench) -> None:
     """Up to 64 words over up to all banks, the longest that a short search on the model finds."""
-    part, rng = Scene(bench).part, bench.rng
+    part, rng = ControllerTester(bench).part, bench.rng
     requests = []
     for bursts in (*range(1, 17), 24, 32, 48, 64):
         for write in (0, 1):
@@ -78,15 +78,15 @@ async def an_adversarys(bench: Bench) -> None:
     await replay(bench, requests)
 
 
-def with_gaps(bench: Bench, scene: Scene) -> list[Wanted]:
+def with_gaps(bench: Bench, tester: ControllerTester) -> list[Wanted]:
     """Requests with refused indexes and pauses of their source, after their buffer's mapping.
 
     Four words, then a gap, then one in another bank; gaps before the first word; and words, gaps
     and banks at random.
     """
-    rng, part = bench.rng, scene.part
+    rng, part = bench.rng, tester.part
     limit = 2 * BURST_WORDS * part.bursts_per_sweep
-    scene.mappings.append(Mapping(0, 0, limit, 1))
+    tester.mappings.append(Mapping(0, 0, limit, 1))
     firsts = [burst_at(part, bank=bank, row=row, column=0) for row in (0, 1)
               for bank in range(part.banks)]
     requests: list[tuple[list[int], int | None, int, int, int]] = [
@@ -117,30 +117,30 @@ def with_gaps(bench: Bench, scene: Scene) -> list[Wanted]:
 async def refused_and_late_indexes(bench: Bench) -> None:
     """Issue delays of requests with gaps: each has a follower whose first command is there at once.
     """
-    scene = Scene(bench)
-    offered = with_gaps(bench, scene)
-    await scene.drain()
+    tester = ControllerTester(bench)
+    offered = with_gaps(bench, tester)
+    await tester.drain()
     for request in offered:
-        scene.requests.extend([request, Wanted(BufferRequest(0, words=1))])
-    await scene.drain()
-    scene.finish()
+        tester.requests.extend([request, Wanted(BufferRequest(0, words=1))])
+    await tester.drain()
+    tester.finish()
     for request in offered:
         assert not request.starved, request
         assert request.delay is not None, request
-    assert scene.counts["refused 6"] == sum(len(request.elements) - 1 > len(request.bursts)
-                                            for request in offered)
+    assert tester.counts["refused 6"] == sum(len(request.elements) - 1 > len(request.bursts)
+                                             for request in offered)
 
 
 @testbench
 async def completions_with_gaps(bench: Bench) -> None:
     """Those requests one at a time: each takes no longer than it may from its acceptance on."""
-    scene = Scene(bench)
-    offered = with_gaps(bench, scene)
-    await scene.drain()
+    tester = ControllerTester(bench)
+    offered = with_gaps(bench, tester)
+    await tester.drain()
     for request in offered:
-        scene.requests.append(request)
-        await scene.drain()
-    scene.finish()
+        tester.requests.append(request)
+        await tester.drain()
+    tester.finish()
     assert not any(request.starved for request in offered)
     # a refresh may have fallen into one
     assert sum(request.isolated for request in offered) > len(offered) * 3 // 4
@@ -149,7 +149,7 @@ async def completions_with_gaps(bench: Bench) -> None:
 @testbench
 async def a_thousand_indexes(bench: Bench) -> None:
     """1,024 words: of one burst, one bank last, all banks at random; 128 rows of one bank."""
-    part, rng = Scene(bench).part, bench.rng
+    part, rng = ControllerTester(bench).part, bench.rng
     firsts = [burst_at(part, bank=bank, row=0, column=0) for bank in range(part.banks)]
     anywhere = [rng.choice(firsts) for _ in range(_THOUSAND)]
     late = [*rng.sample(firsts[1:], part.banks - 1), *[firsts[0]] * _THOUSAND][:_THOUSAND]

@@ -92,7 +92,7 @@ class Commands:
         return op, bank, row, column
 
 
-class Scene:
+class DfiAdapterTester:
     """The adapter between random commands and its PHY."""
 
     def __init__(self, bench: Bench) -> None:
@@ -182,17 +182,17 @@ async def random_commands(bench: Bench) -> None:
     """Every distance of the part in controller clocks, at its limit and beyond."""
     for what in ("row", "read"):
         bench.declare(what)
-    scene = Scene(bench)
-    await scene.start()
+    tester = DfiAdapterTester(bench)
+    await tester.start()
     latency = write_latency(bench)
-    while scene.counts.total() < _COMMANDS:
-        await scene.cycle(latency)
+    while tester.counts.total() < _COMMANDS:
+        await tester.cycle(latency)
     for _ in range(60):
-        await scene.cycle(latency, idle=True)
-    scene.finish()
+        await tester.cycle(latency, idle=True)
+    tester.finish()
     for op in (Command.ACT, Command.RD, Command.RDA, Command.WR, Command.WRA, Command.PRE,
                Command.REF):
-        assert scene.counts[op.name] > 10, scene.counts
+        assert tester.counts[op.name] > 10, tester.counts
 
 
 reset_in_mid_run = interrupted(random_commands, times=8, last=300, brief=True,

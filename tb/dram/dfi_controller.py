@@ -50,7 +50,7 @@ class Wanted:
     delivered: dict[int, int] = field(default_factory=dict)
 
 
-class Scene:
+class DfiControllerTester:
     """The controller between random requests and its PHY."""
 
     def __init__(self, bench: Bench) -> None:
@@ -231,17 +231,17 @@ def _tile(bench: Bench, address: int, words: int, write: bool) -> Wanted:
                   kind={"bursts": bursts, "write": int(write)})
 
 
-async def _powered(bench: Bench) -> Scene:
+async def _powered(bench: Bench) -> DfiControllerTester:
     """After power-up, and a request that waited for it: its commands come as soon as they may."""
-    scene = Scene(bench)
-    scene.mappings.append(Mapping(0, 0, _MOST, 1))
-    scene.fill(0, BURST_WORDS)
-    scene.requests.append(_tile(bench, 0, BURST_WORDS, False))
-    while not scene.ready_for:
-        assert scene.mappings  # nothing is taken before
-        await scene.cycle()
-    await scene.drain()
-    return scene
+    tester = DfiControllerTester(bench)
+    tester.mappings.append(Mapping(0, 0, _MOST, 1))
+    tester.fill(0, BURST_WORDS)
+    tester.requests.append(_tile(bench, 0, BURST_WORDS, False))
+    while not tester.ready_for:
+        assert tester.mappings  # nothing is taken before
+        await tester.cycle()
+    await tester.drain()
+    return tester
 
 
 @testbench
@@ -249,30 +249,30 @@ async def tiles(bench: Bench) -> None:
     """1D tiles around the ends of banks: one by one, then each waiting for the one before."""
     for what in ("tile", "completion"):
         bench.undeclare(what)
-    scene = await _powered(bench)
-    part, rng = scene.seen, bench.rng
+    tester = await _powered(bench)
+    part, rng = tester.seen, bench.rng
     ends = [BURST_WORDS * 2 * part.bursts_per_row, BURST_WORDS * part.bursts_per_sweep]
     chosen = [(end - BURST_WORDS * before + offset, BURST_WORDS * bursts - offset, write)
               for write in (False, True) for end in ends for bursts in (1, 2, 3, 5, 8, 16)
               for before in (0, 1, 2, 4) if before <= bursts for offset in (0, 15)]
     for end in ends:
-        scene.fill(end - 8 * BURST_WORDS, end + 20 * BURST_WORDS)
+        tester.fill(end - 8 * BURST_WORDS, end + 20 * BURST_WORDS)
     for address, words, write in chosen[::3]:
         wanted = _tile(bench, address, words, write)
-        await scene.undisturbed()
+        await tester.undisturbed()
         assert wanted.kind is not None  # the buffer is mapped, and large enough
         bench.declare("completion", **wanted.kind)
-        scene.requests.append(wanted)
-        await scene.drain()
+        tester.requests.append(wanted)
+        await tester.drain()
     bench.undeclare("completion")
-    scene.saturated = True
+    tester.saturated = True
     rng.shuffle(chosen)
-    scene.requests.extend(_tile(bench, *tile) for tile in chosen)
-    await scene.drain()
-    scene.finish()
-    assert scene.counts["read NONE"] > 20
-    assert scene.counts["write NONE"] > 20
-    assert scene.counts["refreshes"] > 0
+    tester.requests.extend(_tile(bench, *tile) for tile in chosen)
+    await tester.drain()
+    tester.finish()
+    assert tester.counts["read NONE"] > 20
+    assert tester.counts["write NONE"] > 20
+    assert tester.counts["refreshes"] > 0
 
 
 @testbench
@@ -280,12 +280,12 @@ async def requests(bench: Bench) -> None:
     """Tiles of lines, indexes, and requests that are refused, in any order."""
     for what in ("tile", "completion"):
         bench.undeclare(what)
-    scene = await _powered(bench)
+    tester = await _powered(bench)
     rng = bench.rng
-    scene.mappings.extend((Mapping(1, 12_345, 300, 20), Mapping(2, 1 << 20, 4096, 8)))
-    await scene.drain()
-    scene.fill(12_345, 12_345 + 300 * 20)
-    scene.fill(1 << 20, (1 << 20) + 4096 * 8)
+    tester.mappings.extend((Mapping(1, 12_345, 300, 20), Mapping(2, 1 << 20, 4096, 8)))
+    await tester.drain()
+    tester.fill(12_345, 12_345 + 300 * 20)
+    tester.fill(1 << 20, (1 << 20) + 4096 * 8)
     for number in range(120):
         buffer, x_most, y_most = rng.choice(((1, 300, 20), (2, 4096, 8)))
         write = rng.random() < 0.5
@@ -299,12 +299,12 @@ async def requests(bench: Bench) -> None:
             x, y = rng.randrange(x_most), rng.randrange(y_most)
             words = rng.randint(1, min(200, x_most - x + 1))
             wanted = Wanted(request(x, y, words, rng.randint(1, 4), False), seed=number)
-        scene.requests.append(wanted)
+        tester.requests.append(wanted)
         if rng.random() < 0.4:
-            await scene.drain()
-    await scene.drain()
-    scene.finish()
+            await tester.drain()
+    await tester.drain()
+    tester.finish()
     for what in ("read NONE", "write NONE"):
-        assert scene.counts[what] > 20, scene.counts
-    assert sum(scene.counts[f"{way} {refusal.name}"] for way in ("read", "write")
-               for refusal in (Refusal.WIDTH, Refusal.HEIGHT, Refusal.INDEX)) > 5, scene.counts
+        assert tester.counts[what] > 20, tester.counts
+    assert sum(tester.counts[f"{way} {refusal.name}"] for way in ("read", "write")
+               for refusal in (Refusal.WIDTH, Refusal.HEIGHT, Refusal.INDEX)) > 5, tester.counts

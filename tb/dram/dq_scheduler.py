@@ -34,7 +34,7 @@ def _packed(values: tuple[int, ...], width: int) -> int:
     return sum(value << width * number for number, value in enumerate(values))
 
 
-class Scene:
+class DqSchedulerTester:
     """The scheduler, its model, and slots that are free, described or on their way."""
 
     def __init__(self, bench: Bench) -> None:
@@ -136,10 +136,10 @@ class Traffic:
     again in the cycle after its lookup, at the earliest.
     """
 
-    def __init__(self, scene: Scene, gap: Callable[[], int], write: Callable[[], bool],
+    def __init__(self, tester: DqSchedulerTester, gap: Callable[[], int], write: Callable[[], bool],
                  eager: float) -> None:
-        self.scene, self._gap, self._write, self._eager = scene, gap, write, eager
-        part = scene.part
+        self.tester, self._gap, self._write, self._eager = tester, gap, write, eager
+        part = tester.part
         self._free = [(bank, slot) for slot in range(SLOTS) for bank in range(part.banks)]
         self._ready: deque[tuple[int, int, int]] = deque()       # cycle, bank, slot
         self._pending: list[tuple[int, tuple[int, int]]] = []    # cycle in which it is free again
@@ -148,8 +148,8 @@ class Traffic:
 
     async def cycle(self, issue: bool = True) -> bool:
         """One cycle; whether a command was issued in it."""
-        scene = self.scene
-        rng, now = scene.bench.rng, scene.bench.cycle
+        tester = self.tester
+        rng, now = tester.bench.rng, tester.bench.cycle
         self._free += [place for cycle, place in self._pending if cycle <= now]
         self._pending = [entry for entry in self._pending if entry[0] > now]
         describe = command = None
@@ -157,11 +157,11 @@ class Traffic:
             # the slot free for the shortest time, or any
             at = len(self._free) - 1 if rng.random() < 0.5 else rng.randrange(len(self._free))
             place = self._free.pop(at)
-            describe = scene.burst(*place)
+            describe = tester.burst(*place)
             self._ready.append((now + 2, *place))
         if self._next is None:
             self._next, self._rest = self._write(), self._gap()
-        if issue and self._ready and self._ready[0][0] <= now and scene.model.free(self._next):
+        if issue and self._ready and self._ready[0][0] <= now and tester.model.free(self._next):
             if self._rest:
                 self._rest -= 1
             else:
@@ -169,24 +169,24 @@ class Traffic:
                 _, bank, slot = self._ready[at]
                 del self._ready[at]
                 command = Issue(self._next, bank, slot)
-                lead = scene.latency + 4
-                delay = scene.part.nCWD if self._next else scene.part.nCAS
+                lead = tester.latency + 4
+                delay = tester.part.nCWD if self._next else tester.part.nCAS
                 self._pending.append((now + delay - lead + 1, (bank, slot)))
                 self._next = None
-        await scene.cycle(describe, command)
+        await tester.cycle(describe, command)
         return command is not None
 
 
 async def _play(bench: Bench, gap: Callable[[], int], write: Callable[[], bool],
-                bursts: int = _BURSTS, eager: float = 1.0) -> Scene:
-    scene = Scene(bench)
-    traffic = Traffic(scene, gap, write, eager)
+                bursts: int = _BURSTS, eager: float = 1.0) -> DqSchedulerTester:
+    tester = DqSchedulerTester(bench)
+    traffic = Traffic(tester, gap, write, eager)
     issued = 0
     while issued < bursts:
         issued += await traffic.cycle()
-    await scene.drain()
-    assert scene.counts["read"] + scene.counts["write"] == bursts
-    return scene
+    await tester.drain()
+    assert tester.counts["read"] + tester.counts["write"] == bursts
+    return tester
 
 
 @testbench
@@ -197,16 +197,16 @@ async def full_bus(bench: Bench) -> None:
     def write() -> bool:
         state["write"] ^= bench.rng.random() < 0.2
         return state["write"]
-    scene = await _play(bench, lambda: 0, write)
-    assert min(scene.counts.values()) > 0, scene.counts
+    tester = await _play(bench, lambda: 0, write)
+    assert min(tester.counts.values()) > 0, tester.counts
 
 
 @testbench
 async def one_direction(bench: Bench) -> None:
     """Reads only, then writes only, without a gap on the bus."""
     for direction in (False, True):
-        scene = await _play(bench, lambda: 0, functools.partial(bool, direction), 200)
-        assert scene.counts["write" if direction else "read"] == 200
+        tester = await _play(bench, lambda: 0, functools.partial(bool, direction), 200)
+        assert tester.counts["write" if direction else "read"] == 200
 
 
 @testbench
@@ -220,34 +220,34 @@ async def gaps_and_turnarounds(bench: Bench) -> None:
 @testbench
 async def every_slot_of_every_bank(bench: Bench) -> None:
     """All descriptors are kept at once, then each is used by a read and by a write."""
-    scene = Scene(bench)
-    places = [(bank, slot) for bank in range(scene.part.banks) for slot in range(SLOTS)]
+    tester = DqSchedulerTester(bench)
+    places = [(bank, slot) for bank in range(tester.part.banks) for slot in range(SLOTS)]
     for place in places:
-        await scene.cycle(scene.burst(*place))
+        await tester.cycle(tester.burst(*place))
     for write in (False, True):
         bench.rng.shuffle(places)
         for place in places:
-            while not scene.model.free(write):
-                await scene.cycle()
-            await scene.cycle(issue=Issue(write, *place))
-    await scene.drain()
-    assert scene.counts["read"] == scene.counts["write"] == len(places)
+            while not tester.model.free(write):
+                await tester.cycle()
+            await tester.cycle(issue=Issue(write, *place))
+    await tester.drain()
+    assert tester.counts["read"] == tester.counts["write"] == len(places)
 
 
 @testbench
 async def every_word_alone(bench: Bench) -> None:
     """Masks with one word, and with all but one, in both directions."""
-    scene = Scene(bench)
+    tester = DqSchedulerTester(bench)
     for word in range(BURST_WORDS):
         for flip in (0, 0xFFFF):
             for write in (False, True):
-                await scene.cycle(scene.burst(write, word, 1 << word ^ flip))
-                await scene.cycle()
-                while not scene.model.free(write):
-                    await scene.cycle()
-                await scene.cycle(issue=Issue(write, int(write), word))
-            await scene.drain()
-    assert scene.counts["read"] == scene.counts["write"] == 2 * BURST_WORDS
+                await tester.cycle(tester.burst(write, word, 1 << word ^ flip))
+                await tester.cycle()
+                while not tester.model.free(write):
+                    await tester.cycle()
+                await tester.cycle(issue=Issue(write, int(write), word))
+            await tester.drain()
+    assert tester.counts["read"] == tester.counts["write"] == 2 * BURST_WORDS
 
 
 reset_in_mid_run = interrupted(one_direction, quiet=True)

@@ -16,7 +16,7 @@ from cyclebound.tb.bench import Bench, interrupted, testbench
 _ALWAYS = itertools.repeat(True)
 
 
-class Scene:
+class IndexIteratorTester:
     """The iterator and its model, one `cycle` at a time; one request after the other.
 
     Attributes
@@ -162,7 +162,7 @@ class Traffic:
 async def every_pattern_of_refused_indexes(bench: Bench) -> None:
     """All numbers of indexes in the domain; of the short requests, all patterns of refusals, of
     the others also one index with all the refused ones after it."""
-    scene, traffic = Scene(bench), Traffic(bench)
+    tester, traffic = IndexIteratorTester(bench), Traffic(bench)
     low, high = bench.domain.get("indexes", (0, 40))
     for count in range(low, high + 1):
         patterns = (itertools.product((True, False), repeat=count) if count <= 6 else
@@ -170,54 +170,54 @@ async def every_pattern_of_refused_indexes(bench: Bench) -> None:
                      [bench.rng.random() < 0.5 for _ in range(count)]])
         for pattern in patterns:
             this = traffic.tile(bench.rng.choice((1, 16, 17, 1000)))
-            await scene.carry_out(this, [*(traffic.element(this, legal) for legal in pattern),
-                                         traffic.end()])
-    assert scene.empty
-    assert scene.refused > scene.empty > 5
+            await tester.carry_out(this, [*(traffic.element(this, legal) for legal in pattern),
+                                          traffic.end()])
+    assert tester.empty
+    assert tester.refused > tester.empty > 5
 
 
 @testbench
 async def every_lane_and_both_ends_of_the_device(bench: Bench) -> None:
-    scene, traffic = Scene(bench), Traffic(bench)
+    tester, traffic = IndexIteratorTester(bench), Traffic(bench)
     top = 1 << ADDRESS_BITS
     for address in (0, 5, top - 40, top - 1):
         tile = IndexedTile(address, min(40, top - address), True, Destination.REGISTERS, 2)
-        await scene.carry_out(tile, [*(Element(index, 7 * index) for index in range(42)),
-                                     traffic.end()])
+        await tester.carry_out(tile, [*(Element(index, 7 * index) for index in range(42)),
+                                      traffic.end()])
     whole = IndexedTile(0, top)
-    await scene.carry_out(whole, [Element((1 << COUNT_BITS) - 1, 3), traffic.end()])
-    assert scene.bursts == 40 + 40 + 40 + 1 + 1
-    assert scene.refused == 4
+    await tester.carry_out(whole, [Element((1 << COUNT_BITS) - 1, 3), traffic.end()])
+    assert tester.bursts == 40 + 40 + 40 + 1 + 1
+    assert tester.refused == 4
 
 
 @testbench
 async def random_requests_and_stalls(bench: Bench) -> None:
     """The source and the sink stall at random, each by itself; idle times between requests."""
-    scene, traffic, rng = Scene(bench), Traffic(bench), bench.rng
+    tester, traffic, rng = IndexIteratorTester(bench), Traffic(bench), bench.rng
     for source in (0.15, 0.7, 1.0):
         for sink in (0.15, 0.7, 1.0):
             tile: IndexedTile | None = None
             for _ in range(25):
                 this = tile or traffic.tile()
                 tile = traffic.tile() if rng.random() < 0.5 else None
-                await scene.carry_out(this, traffic.elements(this, rng.randrange(12)),
-                                      traffic.stalls(source), traffic.stalls(sink),
-                                      idle=rng.choice((0, 0, 1, 4)), following=tile)
+                await tester.carry_out(this, traffic.elements(this, rng.randrange(12)),
+                                       traffic.stalls(source), traffic.stalls(sink),
+                                       idle=rng.choice((0, 0, 1, 4)), following=tile)
             if tile is not None:
-                await scene.carry_out(tile, traffic.elements(tile, 3))
-    assert scene.bursts > 300
-    assert scene.refused > 30
-    assert scene.empty > 10
+                await tester.carry_out(tile, traffic.elements(tile, 3))
+    assert tester.bursts > 300
+    assert tester.refused > 30
+    assert tester.empty > 10
 
 
 @testbench
 async def a_work_group_of_indexes(bench: Bench) -> None:
     """1024 indexes, one a work-item, to the registers of a work-group."""
-    scene, traffic = Scene(bench), Traffic(bench)
+    tester, traffic = IndexIteratorTester(bench), Traffic(bench)
     tile = IndexedTile(12345, 4096)
     elements = [Element(bench.rng.randrange(4096), item) for item in range(1024)]
-    await scene.carry_out(tile, [*elements, traffic.end()])
-    assert scene.bursts == 1024
+    await tester.carry_out(tile, [*elements, traffic.end()])
+    assert tester.bursts == 1024
 
 
 reset_in_mid_run = interrupted(random_requests_and_stalls, last=300,

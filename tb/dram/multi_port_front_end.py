@@ -6,7 +6,7 @@ from cyclebound.golden.dram.multi_port_front_end import MultiPortFrontEndModel
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
-class Scene:
+class MultiPortFrontEndTester:
     """The front end, its model, and a master at each port; one `cycle` at a time.
 
     Attributes
@@ -66,43 +66,43 @@ class Scene:
 
 @testbench
 async def all_always_ask(bench: Bench) -> None:
-    scene = Scene(bench)
+    tester = MultiPortFrontEndTester(bench)
     for _ in range(400):
-        await scene.cycle(range(scene.ports))
-    assert all(scene.granted[port] for port in range(scene.ports)
-               if scene.limits[port] or port in scene._top)
-    await scene.drain()
+        await tester.cycle(range(tester.ports))
+    assert all(tester.granted[port] for port in range(tester.ports)
+               if tester.limits[port] or port in tester._top)
+    await tester.drain()
 
 
 @testbench
 async def all_starve_at_once(bench: Bench) -> None:
     """For each port: it starves alone, then together with all others, and is the last of them."""
-    scene = Scene(bench)
-    starving = [port for port, limit in enumerate(scene.limits) if limit]
-    always = [port for port in range(scene.ports) if port not in starving]
-    longest = max(scene.limits)
+    tester = MultiPortFrontEndTester(bench)
+    starving = [port for port, limit in enumerate(tester.limits) if limit]
+    always = [port for port in range(tester.ports) if port not in starving]
+    longest = max(tester.limits)
     for last in starving:
-        await scene.drain()
-        while await scene.cycle([*always, last]) != last or not scene.limits[last]:
+        await tester.drain()
+        while await tester.cycle([*always, last]) != last or not tester.limits[last]:
             pass
-        for cycle in range(2 * (longest + scene.ports)):
-            asking = [port for port in starving if longest - scene.limits[port] == cycle]
-            await scene.cycle([*always, *asking])
-    await scene.drain()
+        for cycle in range(2 * (longest + tester.ports)):
+            asking = [port for port in starving if longest - tester.limits[port] == cycle]
+            await tester.cycle([*always, *asking])
+    await tester.drain()
 
 
 async def _random(bench: Bench, ready: Callable[[], bool], cycles: int, *,
                   stalls: bool = False) -> None:
     for ask in (0.05, 0.3, 0.9):
         await bench.reset()
-        scene = Scene(bench)
-        scene.declare(stalls=stalls)
-        rates = [ask * bench.rng.random() for _ in range(scene.ports)]
+        tester = MultiPortFrontEndTester(bench)
+        tester.declare(stalls=stalls)
+        rates = [ask * bench.rng.random() for _ in range(tester.ports)]
         for _ in range(cycles):
-            await scene.cycle([port for port, rate in enumerate(rates)
-                               if bench.rng.random() < rate], ready())
-        await scene.drain()
-        assert sum(scene.granted) > cycles * ask / 20
+            await tester.cycle([port for port, rate in enumerate(rates)
+                                if bench.rng.random() < rate], ready())
+        await tester.drain()
+        assert sum(tester.granted) > cycles * ask / 20
 
 
 @testbench

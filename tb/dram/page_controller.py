@@ -16,7 +16,7 @@ from cyclebound.tb.dram.page_histories import LONGEST
 _KINDS = [*itertools.product((False, True), (0, 1), (0, 1))]  # writes, bank, row
 
 
-class Scene:
+class PageControllerTester:
     """The controller, its model, a device on its pins, and requests that wait.
 
     Attributes
@@ -130,37 +130,37 @@ class Scene:
 @testbench
 async def a_read_after_a_write(bench: Bench) -> None:
     """Another row of the bank: t_req^max; and all other pairs of requests."""
-    scene = Scene(bench)
+    tester = PageControllerTester(bench)
     for bank, row in ((0, 0), (0, 1), (1, 0), (1, 1), (0, 1)):
         for write in (True, False):
             for _ in range(2):
-                scene.request(True, 0, 0)
-                scene.request(write, bank, row)
-                scene.request(False, 0, 0)
-                scene.request(write, bank, row)
-                await scene.drain()
+                tester.request(True, 0, 0)
+                tester.request(write, bank, row)
+                tester.request(False, 0, 0)
+                tester.request(write, bank, row)
+                await tester.drain()
 
 
 @testbench
 async def a_refresh_between_two_requests(bench: Bench) -> None:
     """Due while a read waits for the recovery of a write, whatever cycle of it."""
-    scene = Scene(bench)
-    due = scene.part.nREFI * bench.parameters["postpone"]
+    tester = PageControllerTester(bench)
+    due = tester.part.nREFI * bench.parameters["postpone"]
     for early in range(8, 40, 4):
-        while (scene.now + early) % due:
-            await scene.cycle()
-        scene.request(True, 0, 1)
-        scene.request(False, 0, 0)
-        await scene.drain()
+        while (tester.now + early) % due:
+            await tester.cycle()
+        tester.request(True, 0, 1)
+        tester.request(False, 0, 0)
+        await tester.drain()
 
 
 async def _random(bench: Bench, pause: Callable[[], bool], requests: int) -> None:
-    scene, rng = Scene(bench), bench.rng
+    tester, rng = PageControllerTester(bench), bench.rng
     for _ in range(requests):
-        scene.request(rng.random() < 0.5, rng.randrange(scene.part.banks), rng.randrange(2))
-    while scene.waiting:
-        await scene.cycle(offer=not pause())
-    await scene.drain()
+        tester.request(rng.random() < 0.5, rng.randrange(tester.part.banks), rng.randrange(2))
+    while tester.waiting:
+        await tester.cycle(offer=not pause())
+    await tester.drain()
 
 
 @testbench
@@ -179,14 +179,14 @@ async def every_triple(bench: Bench) -> None:
 
     Each begins with the rows that the one before left open, and its third may come late.
     """
-    scene = Scene(bench)
+    tester = PageControllerTester(bench)
     for triple in itertools.product(_KINDS, repeat=3):
         for request in triple[:2]:
-            scene.request(*request)
+            tester.request(*request)
         for _ in range(bench.rng.choice((0, 0, 20, 30, 40, 50))):
-            await scene.cycle()
-        scene.request(*triple[2])
-        await scene.drain()
+            await tester.cycle()
+        tester.request(*triple[2])
+        await tester.drain()
 
 
 @testbench
@@ -195,24 +195,24 @@ async def a_refresh_at_each_cycle(bench: Bench) -> None:
 
     Before each, a refresh closes all banks; its requests begin when that is over.
     """
-    scene = Scene(bench)
-    interval = scene.part.nREFI
-    longest = request_time(part=scene.part, refreshes=1)
+    tester = PageControllerTester(bench)
+    interval = tester.part.nREFI
+    longest = request_time(part=tester.part, refreshes=1)
     due = (bench.parameters["postpone"] - 1) * interval  # after it, each interval has a refresh
 
     async def run(history: tuple, begins: int) -> tuple[int, int]:
         """Begin in that cycle; when the last request was first on offer, and when it was taken."""
-        await scene.idle(begins - scene.now)
+        await tester.idle(begins - tester.now)
         for request in history[:-1]:
-            scene.request(*request)
-        while scene.waiting:
-            await scene.cycle()
-        offered = scene.now
-        scene.request(*history[-1])
-        while scene.waiting:
-            await scene.cycle()
-        taken = scene.taken
-        await scene.drain()
+            tester.request(*request)
+        while tester.waiting:
+            await tester.cycle()
+        offered = tester.now
+        tester.request(*history[-1])
+        while tester.waiting:
+            await tester.cycle()
+        taken = tester.taken
+        await tester.drain()
         return offered - begins, taken - begins
 
     for history in LONGEST.values():

@@ -13,7 +13,7 @@ def _in_time(bench: Bench, yes: bool) -> None:
             bench.undeclare(what)
 
 
-class Scene:
+class RefreshTimerTester:
     """The timer beside its model; one `cycle` at a time, from a reset."""
 
     def __init__(self, bench: Bench) -> None:
@@ -46,40 +46,40 @@ class Scene:
 @testbench
 async def the_last_moment(bench: Bench) -> None:
     """Refreshes at the latest legal cycle; then one a cycle later, which is late."""
-    scene = Scene(bench)
-    interval, most = scene.interval, scene.most
+    tester = RefreshTimerTester(bench)
+    interval, most = tester.interval, tester.most
     _in_time(bench, True)
-    await scene.until(interval)
-    await scene.cycle(done=True)                   # as soon as it may be: none is owed
-    await scene.until(3 * interval - 1)
+    await tester.until(interval)
+    await tester.cycle(done=True)                   # as soon as it may be: none is owed
+    await tester.until(3 * interval - 1)
     _in_time(bench, False)                         # of the next, one will be late
-    await scene.until((most + 2) * interval - 1)
-    shown = await scene.cycle(done=True)
+    await tester.until((most + 2) * interval - 1)
+    shown = await tester.cycle(done=True)
     assert shown.urgent
     assert not shown.late
-    assert scene.served == 2
-    shown = await scene.until((most + 3) * interval)
+    assert tester.served == 2
+    shown = await tester.until((most + 3) * interval)
     assert shown.urgent
     assert not shown.late
-    shown = await scene.cycle(done=True)           # too late by this one cycle
+    shown = await tester.cycle(done=True)           # too late by this one cycle
     assert shown.late
     assert shown.urgent
-    await scene.until((most + 5) * interval, done=True)
-    assert (await scene.cycle(done=False)).late    # and remains so
+    await tester.until((most + 5) * interval, done=True)
+    assert (await tester.cycle(done=False)).late    # and remains so
     await bench.reset()
-    assert not (await Scene(bench).cycle(done=True)).late
+    assert not (await RefreshTimerTester(bench).cycle(done=True)).late
 
 
 @testbench
 async def refreshes_ahead_do_not_count(bench: Bench) -> None:
     _in_time(bench, True)
-    scene = Scene(bench)
-    shown = await scene.until(scene.interval, done=True)
+    tester = RefreshTimerTester(bench)
+    shown = await tester.until(tester.interval, done=True)
     assert not shown.request
-    assert scene.served == 0
-    assert (await scene.cycle(done=True)).owed == 1
-    assert (await scene.cycle(done=True)).owed == 0
-    assert scene.served == 1
+    assert tester.served == 0
+    assert (await tester.cycle(done=True)).owed == 1
+    assert (await tester.cycle(done=True)).owed == 0
+    assert tester.served == 1
 
 
 @testbench
@@ -96,13 +96,13 @@ async def random_service(bench: Bench) -> None:
         for in_time in (False, True):
             await bench.reset()
             _in_time(bench, in_time)
-            scene = Scene(bench)
+            tester = RefreshTimerTester(bench)
             chance = factor / interval
-            shown = await scene.cycle(done=False)
-            while scene.now < (4 if long else 2000) * interval:
-                last = len(scene.model.owed) == most and (scene.now + 1) % interval == 0
-                shown = await scene.cycle(bench.rng.random() < chance or (in_time and last))
-            served += scene.served
+            shown = await tester.cycle(done=False)
+            while tester.now < (4 if long else 2000) * interval:
+                last = len(tester.model.owed) == most and (tester.now + 1) % interval == 0
+                shown = await tester.cycle(bench.rng.random() < chance or (in_time and last))
+            served += tester.served
             late += shown.late
             assert not (in_time and shown.late)
     assert served >= 2

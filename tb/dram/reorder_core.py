@@ -14,7 +14,7 @@ _STARVING = 400  # row hits that leave before a miss, without an age cap
 STAYS = "stays.json"  # beside the job: requests in the queue, and from when to when
 
 
-class Scene:
+class ReorderCoreTester:
     """The core, its model, a front end that has requests, and a controller.
 
     Attributes
@@ -90,44 +90,44 @@ class Scene:
         await self.cycle()
 
 
-async def hold_back(scene: Scene) -> QueuedRequest:
+async def hold_back(tester: ReorderCoreTester) -> QueuedRequest:
     """Fill the queue with misses after a request that opens a row; returns the last of them."""
-    scene.request(0, 0)
-    await scene.cycle()
-    for number in range(scene.entries):  # none leaves: the register is full
-        scene.request(1, number % 2)
-    while scene.waiting:
-        await scene.cycle(ready=False)
-    last = scene.model.queue[-1].request
-    assert len(scene.model.queue) == scene.entries
+    tester.request(0, 0)
+    await tester.cycle()
+    for number in range(tester.entries):  # none leaves: the register is full
+        tester.request(1, number % 2)
+    while tester.waiting:
+        await tester.cycle(ready=False)
+    last = tester.model.queue[-1].request
+    assert len(tester.model.queue) == tester.entries
     return last
 
 
 @testbench
 async def a_stream_of_row_hits(bench: Bench) -> None:
     """The oldest requests miss their rows; hits come as quickly as they leave."""
-    scene = Scene(bench)
+    tester = ReorderCoreTester(bench)
     for number in range(3):
-        last = await hold_back(scene)
-        for _ in range(2 * scene.cap + 3 * scene.entries):
-            scene.request(0, 0, write=bench.rng.random() < 0.5)
-        while last in [queued.request for queued in scene.model.queue]:
-            await scene.cycle()
-        await scene.drain()
+        last = await hold_back(tester)
+        for _ in range(2 * tester.cap + 3 * tester.entries):
+            tester.request(0, 0, write=bench.rng.random() < 0.5)
+        while last in [queued.request for queued in tester.model.queue]:
+            await tester.cycle()
+        await tester.drain()
         if not number:
-            scene.keep()
+            tester.keep()
 
 
 @testbench
 async def a_stream_of_priorities(bench: Bench) -> None:
     """Hits of the greatest priority, and a controller that often is not ready."""
-    scene = Scene(bench)
-    last = await hold_back(scene)
-    for _ in range(2 * scene.cap + 3 * scene.entries):
-        scene.request(0, 0, priority=HIGHEST)
-    while last in [queued.request for queued in scene.model.queue]:
-        await scene.cycle(ready=bench.rng.random() < 0.3)
-    await scene.drain()
+    tester = ReorderCoreTester(bench)
+    last = await hold_back(tester)
+    for _ in range(2 * tester.cap + 3 * tester.entries):
+        tester.request(0, 0, priority=HIGHEST)
+    while last in [queued.request for queued in tester.model.queue]:
+        await tester.cycle(ready=bench.rng.random() < 0.3)
+    await tester.drain()
 
 
 @testbench
@@ -136,15 +136,15 @@ async def random_requests(bench: Bench) -> None:
     for offer, ready, closed in ((1.0, 1.0, 0.0), (0.4, 0.9, 0.02), (0.9, 0.2, 0.01),
                                  (1.0, 0.05, 0.0), (0.1, 1.0, 0.0)):
         await bench.reset()
-        scene, rng = Scene(bench), bench.rng
+        tester, rng = ReorderCoreTester(bench), bench.rng
         for _ in range(150):
-            scene.request(rng.randrange(scene.part.banks), rng.randrange(2),
-                          priority=rng.choice((0, 4, 4, 4, 5, 7)), write=rng.random() < 0.5)
-        while scene.waiting:
-            await scene.cycle(offer=rng.random() < offer, ready=rng.random() < ready,
-                              closed=rng.random() < closed)
-        await scene.drain()
-        assert scene.issued == 150
+            tester.request(rng.randrange(tester.part.banks), rng.randrange(2),
+                           priority=rng.choice((0, 4, 4, 4, 5, 7)), write=rng.random() < 0.5)
+        while tester.waiting:
+            await tester.cycle(offer=rng.random() < offer, ready=rng.random() < ready,
+                               closed=rng.random() < closed)
+        await tester.drain()
+        assert tester.issued == 150
 
 
 
@@ -155,19 +155,19 @@ async def row_hits_starve_a_miss(bench: Bench) -> None:
     A read of another row waits while 400 row hits that came later leave; the paper says 15.
     ``cyclebound run dram.reorder_core --testbench literal --waves`` draws it.
     """
-    scene = Scene(bench, cap=0)
-    last = await hold_back(scene)
+    tester = ReorderCoreTester(bench, cap=0)
+    last = await hold_back(tester)
     for _ in range(2):
-        await scene.cycle(ready=False)
-    while scene.issued < _STARVING:
-        scene.request(0, 0)
-        await scene.cycle()
-        assert last in [queued.request for queued in scene.model.queue]
-    waited = next(queued for queued in scene.model.queue if queued.request == last)
-    assert waited.overtaken > _STARVING - 2 * scene.entries
-    scene.keep()
-    await scene.drain()
-    assert last in [request for request, _ in scene.model.issued]
+        await tester.cycle(ready=False)
+    while tester.issued < _STARVING:
+        tester.request(0, 0)
+        await tester.cycle()
+        assert last in [queued.request for queued in tester.model.queue]
+    waited = next(queued for queued in tester.model.queue if queued.request == last)
+    assert waited.overtaken > _STARVING - 2 * tester.entries
+    tester.keep()
+    await tester.drain()
+    assert last in [request for request, _ in tester.model.issued]
 
 
 reset_in_mid_run = interrupted(random_requests)

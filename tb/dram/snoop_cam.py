@@ -7,7 +7,7 @@ from cyclebound.tb.bench import Bench, interrupted, testbench
 _FULL = (1 << BEAT_WORDS) - 1
 
 
-class Scene:
+class SnoopCamTester:
     """The array and its model; each method is one cycle with one operation."""
 
     def __init__(self, bench: Bench) -> None:
@@ -99,120 +99,120 @@ async def gather(bench: Bench) -> None:
     The buffer begins at any place of a beat: the words before it are disabled, and have indexes
     before 0.
     """
-    scene, rng = Scene(bench), bench.rng
+    tester, rng = SnoopCamTester(bench), bench.rng
     for skew in range(BEAT_WORDS):
-        size = min(3 * scene.lanes // 2, (1 << scene.width) - 8)
-        indexes = [rng.randrange(size + 2) for _ in range(scene.lanes)]  # some lie beyond
-        await scene.fill(indexes, [0] * scene.lanes)
+        size = min(3 * tester.lanes // 2, (1 << tester.width) - 8)
+        indexes = [rng.randrange(size + 2) for _ in range(tester.lanes)]  # some lie beyond
+        await tester.fill(indexes, [0] * tester.lanes)
         buffer = [rng.getrandbits(WORD_BITS) for _ in range(size)]
         for first in range(-skew, size, BEAT_WORDS):
             inside = [0 <= first + word < size for word in range(BEAT_WORDS)]
             words = tuple(buffer[first + word] if inside[word] else rng.getrandbits(WORD_BITS)
                           for word in range(BEAT_WORDS))
             enable = sum(1 << word for word in range(BEAT_WORDS) if inside[word])
-            await scene.cycle(snoop=(enable, _modulo(first, scene.width), words))
+            await tester.cycle(snoop=(enable, _modulo(first, tester.width), words))
             while rng.random() < 0.1:
-                await scene.cycle()
-        before = scene.counts["hits"]
-        for lane in range(scene.lanes):
-            await scene.cycle(read=lane)
-        await scene.drain()
-        assert scene.counts["hits"] - before == sum(index < size for index in indexes)
+                await tester.cycle()
+        before = tester.counts["hits"]
+        for lane in range(tester.lanes):
+            await tester.cycle(read=lane)
+        await tester.drain()
+        assert tester.counts["hits"] - before == sum(index < size for index in indexes)
 
 
 @testbench
 async def scatter(bench: Bench) -> None:
     """A whole buffer is fetched; each element comes from the lowest lane with its index."""
-    scene, rng = Scene(bench), bench.rng
+    tester, rng = SnoopCamTester(bench), bench.rng
     for skew in range(BEAT_WORDS):
-        size = min(scene.lanes, (1 << scene.width) - 8)
-        indexes = [rng.randrange(size) for _ in range(scene.lanes)]  # hits many indexes twice
-        data = [rng.getrandbits(WORD_BITS) for _ in range(scene.lanes)]
-        armed = [rng.random() < 0.9 for _ in range(scene.lanes)]
-        await scene.fill(indexes, data, armed)
-        before = scene.counts["words"]
+        size = min(tester.lanes, (1 << tester.width) - 8)
+        indexes = [rng.randrange(size) for _ in range(tester.lanes)]  # hits many indexes twice
+        data = [rng.getrandbits(WORD_BITS) for _ in range(tester.lanes)]
+        armed = [rng.random() < 0.9 for _ in range(tester.lanes)]
+        await tester.fill(indexes, data, armed)
+        before = tester.counts["words"]
         for first in range(-skew, size, BEAT_WORDS):
             enable = sum(1 << word for word in range(BEAT_WORDS) if 0 <= first + word < size)
-            await scene.cycle(fetch=(enable, _modulo(first, scene.width)))
-        await scene.drain()
+            await tester.cycle(fetch=(enable, _modulo(first, tester.width)))
+        await tester.drain()
         given = {index for index, on in zip(indexes, armed, strict=True) if on}
-        assert scene.counts["words"] - before == len(given)
+        assert tester.counts["words"] - before == len(given)
 
 
 @testbench
 async def everything_at_random(bench: Bench) -> None:
     """All operations, back to back and with gaps, over few indexes around 0."""
-    scene, rng = Scene(bench), bench.rng
-    span = min(2 * scene.lanes, (1 << scene.width) // 2)
+    tester, rng = SnoopCamTester(bench), bench.rng
+    span = min(2 * tester.lanes, (1 << tester.width) // 2)
 
     def index() -> int:
-        return _modulo(rng.randrange(-BEAT_WORDS, span), scene.width)
-    await scene.fill([index() for _ in range(scene.lanes)])
+        return _modulo(rng.randrange(-BEAT_WORDS, span), tester.width)
+    await tester.fill([index() for _ in range(tester.lanes)])
     target = 0
     for _ in range(3000):
         kind = rng.choice(("load", "load", "snoop", "snoop", "snoop", "fetch", "read", "read", ""))
         enable = rng.choice((_FULL, rng.getrandbits(BEAT_WORDS)))
-        clear = rng.random() < 0.5 / scene.lanes
+        clear = rng.random() < 0.5 / tester.lanes
         if kind == "load":
-            target = rng.randrange(scene.lanes)
-            await scene.cycle(clear=clear, load=Load(target, index(), rng.getrandbits(WORD_BITS),
-                                                     rng.random() < 0.9))
+            target = rng.randrange(tester.lanes)
+            await tester.cycle(clear=clear, load=Load(target, index(), rng.getrandbits(WORD_BITS),
+                                                      rng.random() < 0.9))
         elif kind == "snoop":
-            await scene.cycle(clear=clear, snoop=(enable, index(), scene.words()))
+            await tester.cycle(clear=clear, snoop=(enable, index(), tester.words()))
         elif kind == "fetch":
-            await scene.cycle(clear=clear, fetch=(enable, index()))
+            await tester.cycle(clear=clear, fetch=(enable, index()))
         elif kind == "read":
-            lane = target if rng.random() < 0.3 else rng.randrange(scene.lanes)
-            await scene.cycle(clear=clear, read=lane)
+            lane = target if rng.random() < 0.3 else rng.randrange(tester.lanes)
+            await tester.cycle(clear=clear, read=lane)
         else:
-            await scene.cycle(clear=clear)
-    await scene.drain()
-    assert min(scene.counts.values()) > 10, scene.counts
+            await tester.cycle(clear=clear)
+    await tester.drain()
+    assert min(tester.counts.values()) > 10, tester.counts
 
 
 @testbench
 async def a_word_is_there_in_the_next_cycle(bench: Bench) -> None:
     """Load, snoop and question in neighbouring cycles; each word of a beat, each low index."""
-    scene, rng = Scene(bench), bench.rng
-    await scene.fill([0] * scene.lanes, armed=[False] * scene.lanes)
+    tester, rng = SnoopCamTester(bench), bench.rng
+    await tester.fill([0] * tester.lanes, armed=[False] * tester.lanes)
     for low in range(BEAT_WORDS):
         for word in range(BEAT_WORDS):
-            for lane in {0, scene.lanes // 2, scene.lanes - 1}:
-                index = _modulo(4 * rng.randrange(1 << scene.width - 2) + low, scene.width)
-                first = _modulo(index - word, scene.width)
+            for lane in {0, tester.lanes // 2, tester.lanes - 1}:
+                index = _modulo(4 * rng.randrange(1 << tester.width - 2) + low, tester.width)
+                first = _modulo(index - word, tester.width)
                 for question in ({"read": lane}, {"fetch": (_FULL, first)}):
                     data = rng.getrandbits(WORD_BITS)
-                    await scene.cycle(clear=True, load=Load(lane, index, data))
-                    await scene.cycle(**question)
-                    await scene.cycle(snoop=(_FULL, first, scene.words()))
-                    await scene.cycle(**question)
-                    await scene.cycle(clear=True)
-                    await scene.cycle(snoop=(_FULL, first, scene.words()))
-                    await scene.cycle(**question)
-    await scene.drain()
-    assert min(scene.counts["hits"], scene.counts["words"]) > 0
+                    await tester.cycle(clear=True, load=Load(lane, index, data))
+                    await tester.cycle(**question)
+                    await tester.cycle(snoop=(_FULL, first, tester.words()))
+                    await tester.cycle(**question)
+                    await tester.cycle(clear=True)
+                    await tester.cycle(snoop=(_FULL, first, tester.words()))
+                    await tester.cycle(**question)
+    await tester.drain()
+    assert min(tester.counts["hits"], tester.counts["words"]) > 0
 
 
 @testbench
 async def the_first_answer_with_a_word(bench: Bench) -> None:
     """A word passes, and its lane is asked for in the next cycle; others after that."""
-    scene, rng = Scene(bench), bench.rng
-    await scene.fill([0] * scene.lanes, armed=[False] * scene.lanes)
-    for lane in rng.sample(range(scene.lanes), min(scene.lanes, 32)):
+    tester, rng = SnoopCamTester(bench), bench.rng
+    await tester.fill([0] * tester.lanes, armed=[False] * tester.lanes)
+    for lane in rng.sample(range(tester.lanes), min(tester.lanes, 32)):
         for word in range(BEAT_WORDS):
-            index, words = rng.getrandbits(scene.width), scene.words()
-            await scene.cycle(clear=True, load=Load(lane, index, rng.getrandbits(WORD_BITS)))
-            await scene.cycle(read=lane)
+            index, words = rng.getrandbits(tester.width), tester.words()
+            await tester.cycle(clear=True, load=Load(lane, index, rng.getrandbits(WORD_BITS)))
+            await tester.cycle(read=lane)
             bench.declare("capture", passes=1, asked=1, word=words[word])
-            await scene.cycle(snoop=(_FULL, _modulo(index - word, scene.width), words))
+            await tester.cycle(snoop=(_FULL, _modulo(index - word, tester.width), words))
             bench.declare("capture", asked=1, word=words[word])
-            await scene.cycle(read=lane)
-            await scene.drain()
+            await tester.cycle(read=lane)
+            await tester.drain()
             bench.undeclare("capture")
-            for other in rng.sample(range(scene.lanes), 2):
-                await scene.cycle(read=other)
-    await scene.drain()
-    assert scene.counts["hits"] >= BEAT_WORDS * min(scene.lanes, 32)
+            for other in rng.sample(range(tester.lanes), 2):
+                await tester.cycle(read=other)
+    await tester.drain()
+    assert tester.counts["hits"] >= BEAT_WORDS * min(tester.lanes, 32)
 
 
 reset_in_mid_run = interrupted(everything_at_random, last=300)

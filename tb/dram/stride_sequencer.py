@@ -15,7 +15,7 @@ from cyclebound.golden.dram.stride_sequencer import StrideSequencerModel
 from cyclebound.tb.bench import Bench, interrupted, testbench
 
 
-class Scene:
+class StrideSequencerTester:
     """The sequencer and its model; `play` takes tiles through both."""
 
     def __init__(self, bench: Bench) -> None:
@@ -113,22 +113,22 @@ class Scene:
 @testbench
 async def every_small_tile(bench: Bench) -> None:
     """Every start, width, gap and count of the domain, with a consumer that never waits."""
-    scene = Scene(bench)
+    tester = StrideSequencerTester(bench)
     ranges = [range(low, high + 1) for low, high in
               (bench.domain[name] for name in ("start", "words", "gap", "count"))]
     starts, widths, gaps, counts = ranges
-    tiles = (scene.tile(start, words, words + gap, count)
+    tiles = (tester.tile(start, words, words + gap, count)
              for words in widths for gap in gaps for count in counts for start in starts)
-    assert await scene.play(tiles) > 3 * len(widths) * len(gaps)
+    assert await tester.play(tiles) > 3 * len(widths) * len(gaps)
 
 
 @testbench
 async def every_narrow_pattern(bench: Bench) -> None:
     """Periods below 16: every start, width and period, through all phases of the pattern."""
-    scene = Scene(bench)
-    tiles = (scene.tile(start, words, period, 17 * BURST_WORDS // period + 1)
+    tester = StrideSequencerTester(bench)
+    tiles = (tester.tile(start, words, period, 17 * BURST_WORDS // period + 1)
              for period in range(1, 16) for words in range(1, period + 1) for start in range(16))
-    assert await scene.play(tiles) >= 1920 * 17
+    assert await tester.play(tiles) >= 1920 * 17
 
 
 @testbench
@@ -136,25 +136,26 @@ async def tiles_of_all_sizes(bench: Bench) -> None:
     """At random, from any word and from where most bursts are touched; the widest lines and gaps,
     the most lines.
     """
-    scene = Scene(bench)
-    tiles = [scene.any_tile() for _ in range(200)]
-    await scene.play(tiles)
-    await scene.play(map(scene.longest, tiles))
+    tester = StrideSequencerTester(bench)
+    tiles = [tester.any_tile() for _ in range(200)]
+    await tester.play(tiles)
+    await tester.play(map(tester.longest, tiles))
     most = (1 << COUNT_BITS) - 1
     extremes = [(15, 1, most, 40), (3, 17, most, 40), (8, 16, most, 40), (15, most, most, 1),
                 (9, 1, 1, most), (15, 15, 15, 4000), (15, 1, 15, 9000)]
-    await scene.play(scene.tile(*shape) for shape in extremes)
+    await tester.play(tester.tile(*shape) for shape in extremes)
 
 
 @testbench
 async def stalls_of_both_streams(bench: Bench) -> None:
     """Tiles that come late, and bursts that are taken late."""
-    scene, total = Scene(bench), 0
+    tester, total = StrideSequencerTester(bench), 0
     for what in ("tile", "tile_anywhere"):
         bench.undeclare(what)
     for idle in (0.0, 0.5, 0.95):
         for stall in (0.1, 0.5, 0.9):
-            total += await scene.play((scene.any_tile() for _ in range(8)), idle=idle, stall=stall)
+            total += await tester.play((tester.any_tile() for _ in range(8)), idle=idle,
+                                       stall=stall)
     assert total > 1000
 
 

@@ -56,7 +56,7 @@ def network_cycle(now: int, quarters: int) -> int:
     return now // 4 * quarters + min(now % 4, quarters)
 
 
-class Scene:
+class EndToEndTester:
     """The system with two devices in lockstep on its pins: a bus of 128 bits."""
 
     def __init__(self, bench: Bench) -> None:
@@ -161,25 +161,25 @@ async def write(bench: Bench, requesters: int, competitors: int, offset: int, *,
         bench.declare("scheduled_write", requesters=requesters, masters=competitors,
                       met=others.late, mixed=int(others.read > 0), routers=ROUTERS,
                       crossing=values["window.crossing"], **window)
-    scene = Scene(bench)
-    assert settled % 4 < scene.quarters         # a cycle of the network
+    tester = EndToEndTester(bench)
+    assert settled % 4 < tester.quarters         # a cycle of the network
     idle = network_start(turn, bench)
-    await scene.run([bench.inputs.pack({**values, "saturate": 0})] * idle)
-    await scene.run([word] * (settled - idle))  # all begin to send, the reorder core fills
-    await scene.run([bench.inputs.pack({**values, "start": 1})])
+    await tester.run([bench.inputs.pack({**values, "saturate": 0})] * idle)
+    await tester.run([word] * (settled - idle))  # all begin to send, the reorder core fills
+    await tester.run([bench.inputs.pack({**values, "start": 1})])
     table = others if others is not None and not until_ready else Others()
     for late in range(table.late):
-        await scene.run([word] * (table.begin if late == 0 else _ONE_BY_ONE))
+        await tester.run([word] * (table.begin if late == 0 else _ONE_BY_ONE))
         values["compete"] = values["compete"] << 1 | 1
         word = bench.inputs.pack(values)
-    while len(scene.events.reads) < 64 or (
-            not until_ready and len(scene.events.written) < scene.slots):
-        await scene.run([word] * _TOGETHER)
+    while len(tester.events.reads) < 64 or (
+            not until_ready and len(tester.events.written) < tester.slots):
+        await tester.run([word] * _TOGETHER)
     if not until_ready:
-        stored = scene.stored
+        stored = tester.stored
         bench.compare(stored, bounds.contents(bench.parameters["nbytes"]), "row 0 of bank 0",
                       count=len(stored) // REQUEST_BYTES)
-    return scene.events
+    return tester.events
 
 
 def path_of(requesters: int, competitors: int, bench: Bench) -> Transaction:

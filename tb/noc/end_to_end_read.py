@@ -40,7 +40,7 @@ class ReadEvents:
     words: list[int] = field(default_factory=list)
 
 
-class ReadScene:
+class ReadTester:
     """The system with two devices in lockstep on its pins: a bus of 128 bits.
 
     A command is seen at the latest when its data are due: as many cycles are simulated at a time as
@@ -162,10 +162,11 @@ def inputs(requesters: int, competitors: int, offset: int, window: int,
             "compete": (1 << competitors - 1) - 1}
 
 
-def declare(requesters: int, competitors: int, window: int, offset: int, scene: ReadScene) -> None:
+def declare(requesters: int, competitors: int, window: int, offset: int, tester: ReadTester
+            ) -> None:
     """What the read to come may take."""
-    bench = scene.bench
-    opened = network_cycle(scene.now, bench.parameters["quarters"]) >= offset + _FIRST_OPEN
+    bench = tester.bench
+    opened = network_cycle(tester.now, bench.parameters["quarters"]) >= offset + _FIRST_OPEN
     table, opens = {"window": window, "period": PERIOD}, {"opened": int(opened)}
     bench.declare("data", competitors=competitors)
     bench.undeclare("flow")
@@ -183,22 +184,22 @@ async def measure(bench: Bench, requesters: int, competitors: int, offset: int, 
     """
     await bench.reset()
     window, p = window_of(requesters, bench), bench.parameters
-    scene = ReadScene(bench, inputs(requesters, competitors, offset, window, bench))
+    tester = ReadTester(bench, inputs(requesters, competitors, offset, window, bench))
     data, words = {}, p["nbytes"] // WORD_BYTES
     for row in reads:
         data[row] = bench.rng.randbytes(p["nbytes"])
-        scene.fill(row, data[row])
-    await scene.run(min(_SETTLED, start))
+        tester.fill(row, data[row])
+    await tester.run(min(_SETTLED, start))
     for number, row in enumerate(reads, 1):
         if number == len(reads):
-            assert scene.now <= start, (scene.now, start)
-            await scene.run(start - scene.now)
-        declare(requesters, competitors, window, offset, scene)
-        await scene.read(row, p["nbytes"] // REQUEST_BYTES)
-        await scene.whole(number * words)
-        assert len(scene.events.stored) == number * words
-        await scene.compare(row, data[row])
-    events = scene.events
+            assert tester.now <= start, (tester.now, start)
+            await tester.run(start - tester.now)
+        declare(requesters, competitors, window, offset, tester)
+        await tester.read(row, p["nbytes"] // REQUEST_BYTES)
+        await tester.whole(number * words)
+        assert len(tester.events.stored) == number * words
+        await tester.compare(row, data[row])
+    events = tester.events
     assert not events.stalled
     assert not events.overrun
     depth, allowed = queued(events), bounds.read_queue(
@@ -297,21 +298,21 @@ async def without_the_rule(bench: Bench) -> None:
     waits, and a packet is still on its way when the window closes. What is read is right."""
     most, p = bench.parameters["requesters"], bench.parameters
     await bench.reset()
-    scene = ReadScene(bench, inputs(most, 1, 0, WINDOW, bench))
+    tester = ReadTester(bench, inputs(most, 1, 0, WINDOW, bench))
     data, words = bench.rng.randbytes(p["nbytes"]), p["nbytes"] // WORD_BYTES
-    scene.fill(0, data)
-    await scene.run(_SETTLED)
-    await scene.read(0, p["nbytes"] // REQUEST_BYTES)
-    await scene.whole(words)
-    await scene.compare(0, data)
+    tester.fill(0, data)
+    await tester.run(_SETTLED)
+    await tester.read(0, p["nbytes"] // REQUEST_BYTES)
+    await tester.whole(words)
+    await tester.compare(0, data)
     keeps_up = bounds.receiver_keeps_up(requesters=most, packets=p["packets"], delta=p["delta"],
                                         window=WINDOW, period=PERIOD)
     bench.dut._log.info("%d cycles in which the link waits, %d windows that close over a packet",
-                        len(scene.events.stalled), len(scene.events.overrun))
+                        len(tester.events.stalled), len(tester.events.overrun))
     row = p["nbytes"] // p["packets"] // (REQUEST_BYTES * 2)  # times what there is room for
-    assert not keeps_up or not scene.events.stalled
-    assert keeps_up or row < 4 or scene.events.stalled
-    assert keeps_up or row < 4 or most < 11 or scene.events.overrun  # a backlog of half a window
+    assert not keeps_up or not tester.events.stalled
+    assert keeps_up or row < 4 or tester.events.stalled
+    assert keeps_up or row < 4 or most < 11 or tester.events.overrun  # a backlog of half a window
 
 
 @testbench
@@ -320,26 +321,26 @@ async def parts_of_rows_and_reads_that_are_none(bench: Bench) -> None:
     way, arrive."""
     p, rng = bench.parameters, bench.rng
     await bench.reset()
-    scene = ReadScene(bench, inputs(1, 1, 0, window_of(1, bench), bench))
+    tester = ReadTester(bench, inputs(1, 1, 0, window_of(1, bench), bench))
     slots, burst = p["nbytes"] // REQUEST_BYTES, REQUEST_BYTES // WORD_BYTES
-    data, most = rng.randbytes(p["nbytes"]), scene.part.bursts_per_row
-    scene.fill(3, data)
-    await scene.run(_SETTLED)
+    data, most = rng.randbytes(p["nbytes"]), tester.part.bursts_per_row
+    tester.fill(3, data)
+    await tester.run(_SETTLED)
     expected, words = bytearray(p["nbytes"]), 0
     first = [(0, slots, 0)]  # column, bursts, word: all of the bank, once
     some = [(column := rng.randrange(slots), bursts := rng.randint(1, slots - column),
              rng.randrange(slots * burst - bursts * burst + 1)) for _ in range(8)]
     for number, (column, bursts, word) in enumerate(first + some):
-        await scene.read(3, bursts, **{"reads.payload.column": column, "reads.payload.word": word})
+        await tester.read(3, bursts, **{"reads.payload.column": column, "reads.payload.word": word})
         got = data[REQUEST_BYTES * column:][:REQUEST_BYTES * bursts]
         expected[WORD_BYTES * word:WORD_BYTES * word + len(got)] = got
         words += burst * bursts
         for column, bursts in ((0, 0), (most - 1, 2), (1, most))[:number % 4]:
-            await scene.read(3, bursts, **{"reads.payload.column": column})
-    await scene.whole(words)
-    assert len(scene.events.stored) == words
-    assert len(scene.events.refused) == sum(number % 4 for number in range(9))
-    await scene.compare(3, bytes(expected))
+            await tester.read(3, bursts, **{"reads.payload.column": column})
+    await tester.whole(words)
+    assert len(tester.events.stored) == words
+    assert len(tester.events.refused) == sum(number % 4 for number in range(9))
+    await tester.compare(3, bytes(expected))
 
 
 @testbench

@@ -13,7 +13,7 @@ from cyclebound.tb.noc.flits import FlitPort
 _MOST = 200  # times the longest packet: cycles after which a run should be over
 
 
-class FlowScene:
+class FlowTester:
     """One `cycle` at a time; every output is compared with the model's.
 
     Attributes
@@ -144,16 +144,16 @@ async def as_if_each_were_alone(bench: Bench) -> None:
         windows = windows_of(bench, room=room)
         await bench.reset()
         bench.forget()
-        scene = FlowScene(bench, windows)
-        for flow in range(scene.flows):
+        tester = FlowTester(bench, windows)
+        for flow in range(tester.flows):
             for _ in range(4):
-                scene.ask(flow, bench.rng.choice((1, payload, 2 * payload + 1)))
+                tester.ask(flow, bench.rng.choice((1, payload, 2 * payload + 1)))
         bench.declare("injection", opened=0)
-        while not scene.idle:
-            await scene.cycle()
-            assert scene.now < _MOST * windows[0].period, "it never ends"
-        assert scene.ended == [4] * scene.flows
-        assert not scene.overrun
+        while not tester.idle:
+            await tester.cycle()
+            assert tester.now < _MOST * windows[0].period, "it never ends"
+        assert tester.ended == [4] * tester.flows
+        assert not tester.overrun
         bench.forget()
 
 
@@ -176,14 +176,14 @@ async def windows_that_are_not_apart(bench: Bench) -> None:
                        for flow in range(flows)]
             assert all(given(windows))
         await bench.reset()
-        scene = FlowScene(bench, windows)
+        tester = FlowTester(bench, windows)
         for flow in range(flows):
-            scene.ask(flow, rng.randint(1, p["payload"]))
-        while not scene.idle:
-            await scene.cycle()
-            assert scene.now < _MOST * full, "it never ends"
+            tester.ask(flow, rng.randint(1, p["payload"]))
+        while not tester.idle:
+            await tester.cycle()
+            assert tester.now < _MOST * full, "it never ends"
         assert all(not overlaps or not ended for overlaps, ended in zip(
-            scene.model.overlaps, scene.ended, strict=True))
+            tester.model.overlaps, tester.ended, strict=True))
 
 
 @testbench
@@ -194,17 +194,17 @@ async def a_network_that_stalls(bench: Bench) -> None:
     for ready in (0.8, 0.4, 0.1):
         windows = windows_of(bench, room=2)
         await bench.reset()
-        scene = FlowScene(bench, windows)
-        for flow in range(scene.flows):
+        tester = FlowTester(bench, windows)
+        for flow in range(tester.flows):
             for _ in range(3):
-                scene.ask(flow, bench.rng.randint(1, 2 * scene.payload))
-        while not scene.idle:
-            await scene.cycle(ready=bench.rng.random() < ready, ask=bench.rng.random() < 0.8,
-                              word=bench.rng.random() < 0.8)
-            assert scene.now < 100 * _MOST * windows[0].period, "it never ends"
+                tester.ask(flow, bench.rng.randint(1, 2 * tester.payload))
+        while not tester.idle:
+            await tester.cycle(ready=bench.rng.random() < ready, ask=bench.rng.random() < 0.8,
+                               word=bench.rng.random() < 0.8)
+            assert tester.now < 100 * _MOST * windows[0].period, "it never ends"
         inside = False
-        for flit in scene.sent:
+        for flit in tester.sent:
             assert flit.first != inside
             inside = not flit.last
-        overrun += scene.overrun
+        overrun += tester.overrun
     assert overrun, "no window closed over a packet"

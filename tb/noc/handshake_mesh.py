@@ -33,7 +33,7 @@ def writes(target: Tile, *, bypass: bool = False) -> Kernel:
     return Kernel(True, True, bypass, Operation.WRITE, target)
 
 
-class GridScene:
+class GridTester:
     """The grid and its model; one `cycle` at a time.
 
     Attributes
@@ -61,23 +61,23 @@ class GridScene:
         self.ended: dict[Tile, list[int]] = {tile: [] for tile in self.tiles}
 
     @classmethod
-    async def filled(cls, bench: Bench) -> "GridScene":
-        """A scene in which every word of RAM has been written: reset leaves it as it is."""
-        scene = cls(bench)
+    async def filled(cls, bench: Bench) -> "GridTester":
+        """A tester in which every word of RAM has been written: reset leaves it as it is."""
+        tester = cls(bench)
         local = {tile: Kernel(True, operation=Operation.WRITE, target=tile)
-                 for tile in scene.tiles}
-        while any(core.count < bench.parameters["words"] for core in scene.model.cores.values()):
-            await scene.cycle(local)
-        await scene.settle()
-        return scene
+                 for tile in tester.tiles}
+        while any(core.count < bench.parameters["words"] for core in tester.model.cores.values()):
+            await tester.cycle(local)
+        await tester.settle()
+        return tester
 
     @classmethod
-    async def fresh(cls, bench: Bench) -> "GridScene":
-        """A scene after reset, in which nothing is written, and what is read is not looked at."""
+    async def fresh(cls, bench: Bench) -> "GridTester":
+        """A tester after reset, in which nothing is written, and what is read is not looked at."""
         await bench.reset()
-        scene = cls(bench)
-        scene._care &= ~sum(field.mask for field in scene._out["data"])
-        return scene
+        tester = cls(bench)
+        tester._care &= ~sum(field.mask for field in tester._out["data"])
+        return tester
 
     def word(self, kernels: Mapping[Tile, Kernel]) -> int:
         """The inputs in a cycle in which these cores may begin with these kernels."""
@@ -134,12 +134,12 @@ class GridScene:
         return {"n": self.tiles.index(tile)}
 
 
-async def lives(scene: GridScene, kernel: Kernel, tile: Tile, count: int, *, given: str,
+async def lives(tester: GridTester, kernel: Kernel, tile: Tile, count: int, *, given: str,
                 after_write: int) -> None:
     """One core alone, for some instructions, of which every packet is a request by itself."""
-    bench, core, at = scene.bench, scene.model.cores[tile], scene.place(tile)
+    bench, core, at = tester.bench, tester.model.cores[tile], tester.place(tile)
     away, goal, before, wrote = links(tile, kernel.target), core.count + count, None, False
-    while core.count < goal or scene.model.packets or not core.idle:
+    while core.count < goal or tester.model.packets or not core.idle:
         request = core.request
         if request is not None and before is None:  # its first cycle
             fetch = core.fetching
@@ -148,50 +148,50 @@ async def lives(scene: GridScene, kernel: Kernel, tile: Tile, count: int, *, giv
                           links=0 if fetch else away, **after)
             wrote = request.write
         before = request
-        await scene.cycle({tile: kernel} if core.count < goal else {})
-    await scene.settle()
+        await tester.cycle({tile: kernel} if core.count < goal else {})
+    await tester.settle()
     for what in ("read", "write"):
         bench.undeclare(what + given, at)
 
 
-async def instructions(scene: GridScene, kernel: Kernel, tile: Tile, cycles: int, *,
+async def instructions(tester: GridTester, kernel: Kernel, tile: Tile, cycles: int, *,
                        given: str, **kind: int) -> None:
     """One core alone for so many cycles; its instructions are measured from the fourth on."""
-    ended = scene.ended[tile]
+    ended = tester.ended[tile]
     ended.clear()
-    begin, count = scene.bench.cycle, 0
+    begin, count = tester.bench.cycle, 0
     # until an instruction ends, since the next one must be of no class
-    while scene.bench.cycle < begin + cycles or len(ended) == count:
+    while tester.bench.cycle < begin + cycles or len(ended) == count:
         count = len(ended)
-        await scene.cycle({tile: kernel})
+        await tester.cycle({tile: kernel})
         if count < 3 <= len(ended):
-            scene.bench.declare(f"instruction{given}", scene.place(tile),
-                                bypass=int(kernel.bypass), operation=int(kernel.operation), **kind)
-    scene.bench.undeclare(f"instruction{given}", scene.place(tile))
-    await scene.settle()
+            tester.bench.declare(f"instruction{given}", tester.place(tile),
+                                 bypass=int(kernel.bypass), operation=int(kernel.operation), **kind)
+    tester.bench.undeclare(f"instruction{given}", tester.place(tile))
+    await tester.settle()
 
 
-async def alone(scene: GridScene, *, after_write: int, given: str = "") -> None:
+async def alone(tester: GridTester, *, after_write: int, given: str = "") -> None:
     """Tables 4.3 and 4.4, and the speed-ups of 5.1.2: one core, one kernel.
 
     ``after_write``: 1 if a fetch that follows a write takes longer. ``given``: what the names of
     lifetimes and instructions end with, where nothing goes into them but latencies that the thesis
     gives.
     """
-    target = scene.tiles[len(scene.tiles) // 2]
-    for tile in (scene.tiles[0], scene.tiles[len(scene.tiles) // 2 - 1]):
+    target = tester.tiles[len(tester.tiles) // 2]
+    for tile in (tester.tiles[0], tester.tiles[len(tester.tiles) // 2 - 1]):
         for kernel in (FETCH, reads(target), writes(target)):
-            await lives(scene, kernel, tile, 6, given=given, after_write=after_write)
+            await lives(tester, kernel, tile, 6, given=given, after_write=after_write)
         for bypass in (False, True):
             for kernel in (Kernel(True, True, bypass), reads(target, bypass=bypass),
                            writes(target, bypass=bypass)):
-                await instructions(scene, kernel, tile, 700, given=given,
+                await instructions(tester, kernel, tile, 700, given=given,
                                    links=links(tile, target) if kernel.operation else 0)
 
 
 @testbench
 async def single_master(bench: Bench) -> None:
-    await alone(await GridScene.filled(bench), after_write=1, given="_given")
+    await alone(await GridTester.filled(bench), after_write=1, given="_given")
 
 
 # CPI with 1 to 8 masters: what the cycle budget of golden/noc/shmac_budget gives. The thesis has
@@ -220,11 +220,11 @@ def _shared(name: str, masters: int) -> dict[Tile, Kernel]:
 
 async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) -> None:
     """Several masters on the RAM in the middle; their mean CPI, or that of the core there."""
-    scene = await GridScene.filled(bench)
+    tester = await GridTester.filled(bench)
     for name in names:
         for masters in counts:
             kernels = _shared(name, masters)
-            cpi = await scene.cpi(kernels, cycles)
+            cpi = await tester.cpi(kernels, cycles)
             mean = (cpi[CENTRE] if CENTRE in cpi else sum(cpi.values()) / len(cpi))
             expected = SHARED[name][masters - 1]
             assert abs(mean - expected) < 0.02 * expected, (
@@ -235,25 +235,25 @@ async def share(bench: Bench, names: list[str], counts: list[int], cycles: int) 
 async def worst_reads(bench: Bench) -> None:
     """1 to 8 cores read one RAM, so timed that one of them waits for all the others, who ask again
     and again: reads are as slow as their bound."""
-    scene = await GridScene.filled(bench)
-    target = CENTRE if CENTRE in scene.tiles else (0, 1)
-    around = [tile for tile in (AROUND if CENTRE in scene.tiles else ((0, 0), (0, 2)))
-              if tile in scene.tiles]
+    tester = await GridTester.filled(bench)
+    target = CENTRE if CENTRE in tester.tiles else (0, 1)
+    around = [tile for tile in (AROUND if CENTRE in tester.tiles else ((0, 0), (0, 2)))
+              if tile in tester.tiles]
     kernel = reads(target, fetch=False)
     for masters in range(1, len(around) + 1):
         cores = around[:masters]
         for victim, kind in victims(cores, target):
-            await scene.cycle({victim: kernel})  # so that it was served last everywhere
-            await scene.settle()
+            await tester.cycle({victim: kernel})  # so that it was served last everywhere
+            await tester.settle()
             start, ended = bench.cycle + 10, False
-            bench.declare("shared", scene.place(victim), **kind)
+            bench.declare("shared", tester.place(victim), **kind)
             while not ended:
                 # corners are two links away: a link earlier than the others
-                events = await scene.cycle({tile: kernel for tile in cores if bench.cycle >= start
-                                            - 10 * (links(tile, target) - 1)})
+                events = await tester.cycle({tile: kernel for tile in cores if bench.cycle >= start
+                                             - 10 * (links(tile, target) - 1)})
                 ended = bool(events[victim].ends)
             bench.undeclare("shared")
-            await scene.settle()
+            await tester.settle()
 
 
 # the cores at each input of the RAM's router, the next one first
@@ -268,7 +268,7 @@ _BEGIN = {(1, 1): (8, 64), (2, 1): (8, 60), (1, 2): (8, 64), (2, 2): (8, 78), (1
 async def worst_writes(bench: Bench) -> None:
     """Cores write to one RAM without a pause, one to three at the victim's input and one at each of
     up to three others; they begin when it is worst (searched for on the golden model)."""
-    tiles = GridScene(bench).tiles
+    tiles = GridTester(bench).tiles
     target, every = (CENTRE, _CORES) if CENTRE in tiles else ((0, 1), (((0, 0),), ((0, 2),)))
     inputs = [cores for cores in every if cores[0] in tiles]
     kernel = Kernel(True, operation=Operation.WRITE, target=target)
@@ -281,49 +281,49 @@ async def worst_writes(bench: Bench) -> None:
                 starts = {**dict.fromkeys(along, 8), victim: begin,
                           **{cores[0]: beside for cores in inputs[1:others + 1]}}
                 bench.undeclare("posted")
-                scene = await GridScene.fresh(bench)
-                bench.declare("posted", scene.place(victim), links=away, sharing=sharing,
+                tester = await GridTester.fresh(bench)
+                bench.declare("posted", tester.place(victim), links=away, sharing=sharing,
                               inputs=others + 1)
                 for cycle in range(max(begin, beside) + 45 * (away + 2) * sharing + 60):
-                    await scene.cycle({tile: kernel for tile, first in starts.items()
-                                       if cycle >= first})
+                    await tester.cycle({tile: kernel for tile, first in starts.items()
+                                        if cycle >= first})
     await bench.reset()
 
 
-async def among(scene_of: type[GridScene], bench: Bench, target: Tile,
+async def among(tester_of: type[GridTester], bench: Bench, target: Tile,
                 pairs: Sequence[tuple[Tile, Tile]]) -> None:
     """Of each of these pairs, one core reads while the other writes to the same RAM without a
     pause, and the other way round."""
-    for cores in (pair for pair in pairs if {*pair} <= {*scene_of(bench).tiles}):
+    for cores in (pair for pair in pairs if {*pair} <= {*tester_of(bench).tiles}):
         for victim, other in (cores, cores[::-1]):
             kind = kind_of(victim, cores, target)
             for what, mine, theirs in (("mixed_read", Operation.READ, Operation.WRITE),
                                        ("mixed_write", Operation.WRITE, Operation.READ)):
                 bench.undeclare("mixed_read")
                 bench.undeclare("mixed_write")
-                scene = await scene_of.fresh(bench)
-                bench.declare(what, scene.place(victim), **kind)
+                tester = await tester_of.fresh(bench)
+                bench.declare(what, tester.place(victim), **kind)
                 for _ in range(200):
-                    await scene.cycle({victim: Kernel(True, operation=mine, target=target),
-                                       other: Kernel(True, operation=theirs, target=target)})
+                    await tester.cycle({victim: Kernel(True, operation=mine, target=target),
+                                        other: Kernel(True, operation=theirs, target=target)})
     await bench.reset()
 
 
 @testbench
 async def reads_among_writes(bench: Bench) -> None:
     """A pair with an input each, and one that shares an input."""
-    if CENTRE in GridScene(bench).tiles:
-        await among(GridScene, bench, CENTRE, (((0, 1), (1, 2)), ((0, 1), (0, 0))))
+    if CENTRE in GridTester(bench).tiles:
+        await among(GridTester, bench, CENTRE, (((0, 1), (1, 2)), ((0, 1), (0, 0))))
     else:
-        await among(GridScene, bench, (0, 1), (((0, 0), (0, 2)), ((0, 2), (0, 3))))
+        await among(GridTester, bench, (0, 1), (((0, 0), (0, 2)), ((0, 2), (0, 3))))
 
 
 async def _stops(bench: Bench, kernels: Mapping[Tile, Kernel], cycles: int) -> bool:
     """Whether these cores stop each other for ever."""
-    scene = await GridScene.fresh(bench)
+    tester = await GridTester.fresh(bench)
     since = 0
     for _ in range(cycles):
-        events = await scene.cycle(kernels)
+        events = await tester.cycle(kernels)
         since = 0 if any(e.ends for e in events.values()) else since + 1
         if since > _QUIET:
             return True

@@ -2,7 +2,7 @@
 
 from cyclebound.golden.noc.routes import Tile
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.noc.handshake_mesh import CENTRE, GridScene
+from cyclebound.tb.noc.handshake_mesh import CENTRE, GridTester
 from cyclebound.tb.noc.shmac_search import IDLE, READ, WRITE, search
 
 _READS, _ANY = (IDLE, READ), (IDLE, READ, WRITE)
@@ -16,10 +16,10 @@ _ALONG: tuple[tuple[Tile, ...], ...] = (((0, 0),), ((0, 0), (0, 2)), ((0, 2), (0
 
 @testbench
 async def masters_on_one_ram(bench: Bench) -> None:
-    scene = GridScene(bench)
-    target, groups = (CENTRE, _AROUND) if CENTRE in scene.tiles else ((0, 1), _ALONG)
+    tester = GridTester(bench)
+    target, groups = (CENTRE, _AROUND) if CENTRE in tester.tiles else ((0, 1), _ALONG)
     await search(
-        bench, scene, target, [cores for cores in groups if {*cores} <= {*scene.tiles}],
+        bench, tester, target, [cores for cores in groups if {*cores} <= {*tester.tiles}],
         [("read", "shared", _READS, _READS, False), ("read", "mixed_read", _READS, _ANY, False),
          ("write", "posted", (WRITE,), (WRITE,), True),
          ("write", "mixed_write", _ANY, _ANY, False)])

@@ -15,7 +15,7 @@ from cyclebound.golden.noc.shmac_packet import (
     ShmacPort,
 )
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.noc.router_scene import RouterScene, beside, places
+from cyclebound.tb.noc.router_tester import RouterTester, beside, places
 
 PLACE: Tile = (1, 2)  # of the router: there is something on every side
 _AWAY = {ShmacPort.NORTH: (0, 2), ShmacPort.EAST: (2, 3), ShmacPort.SOUTH: (3, 2),
@@ -66,7 +66,7 @@ def packet_near(place: Tile, entrance: int, rng: random.Random) -> ShmacPacket:
                        rng.getrandbits(ADDRESS_BITS), rng.getrandbits(DATA_BITS))
 
 
-class Scene(RouterScene[ShmacPacket]):
+class HandshakeRouterTester(RouterTester[ShmacPacket]):
     """The router and its model, at `PLACE` or another one."""
 
     def __init__(self, bench: Bench, *, connected: int = 63, place: Tile = PLACE) -> None:
@@ -87,34 +87,34 @@ def _noted(handed: list[ShmacPacket], output: int, packet: ShmacPacket) -> None:
     handed.append(packet)
 
 
-async def _ask(scene: Scene) -> None:
+async def _ask(tester: HandshakeRouterTester) -> None:
     """The master asks for something, so that it waits for a response."""
-    scene.senders[MASTER].waiting.append(ShmacPacket(initiator=PLACE, target=_AWAY[
+    tester.senders[MASTER].waiting.append(ShmacPacket(initiator=PLACE, target=_AWAY[
         ShmacPort.EAST], data=MASTER))
-    await scene.finish()
-    assert scene.model.outstanding
+    await tester.finish()
+    assert tester.model.outstanding
 
 
-async def ways_alone(scene: Scene) -> None:
+async def ways_alone(tester: HandshakeRouterTester) -> None:
     """One packet in an idle router, from every input to every output; and a local fetch."""
-    bench = scene.bench
+    bench = tester.bench
     bench.declare("hop", contenders=1)
     for entrance in ShmacPort:
         for output in ShmacPort:
             if output == entrance or (entrance, output) in ((SLAVE, MASTER), (MASTER, SLAVE)):
                 continue
             if output == MASTER:
-                await _ask(scene)
-            scene.senders[entrance].waiting.append(packet_to(entrance, output, bench.rng))
-            await scene.finish()
-    assert scene.model.malformed == scene.model.unroutable == 0
+                await _ask(tester)
+            tester.senders[entrance].waiting.append(packet_to(entrance, output, bench.rng))
+            await tester.finish()
+    assert tester.model.malformed == tester.model.unroutable == 0
     for entrance, response in ((MASTER, False), (SLAVE, True)):
-        scene.senders[entrance].waiting.append(ShmacPacket(
+        tester.senders[entrance].waiting.append(ShmacPacket(
             response=response, initiator=PLACE, target=PLACE, data=entrance))
-        await scene.finish()
+        await tester.finish()
 
 
-async def contend(scene_of: Callable[[Bench], Scene], bench: Bench) -> None:
+async def contend(tester_of: Callable[[Bench], HandshakeRouterTester], bench: Bench) -> None:
     """2, 3, ... inputs ask for one output in the same cycle, and then without a pause; the victim
     was served last."""
     rng = bench.rng
@@ -124,37 +124,38 @@ async def contend(scene_of: Callable[[Bench], Scene], bench: Bench) -> None:
         for contenders in range(1, len(others) + 1):
             for victim in (MASTER, rng.choice(others)):
                 rivals = rng.sample([port for port in others if port != victim], contenders - 1)
-                await _contend(scene_of(bench), victim, rivals, output)
+                await _contend(tester_of(bench), victim, rivals, output)
 
 
-async def _contend(scene: Scene, victim: int, rivals: Sequence[int], output: int) -> None:
-    bench = scene.bench
-    kinds = ["hop", "accept"] if type(scene) is Scene else ["hop"]
+async def _contend(tester: HandshakeRouterTester, victim: int, rivals: Sequence[int], output: int
+                   ) -> None:
+    bench = tester.bench
+    kinds = ["hop", "accept"] if type(tester) is HandshakeRouterTester else ["hop"]
     for what in kinds:
         bench.undeclare(what)
     await bench.reset()
-    scene.senders[victim].waiting.append(packet_to(victim, output, bench.rng))
-    await scene.finish()
+    tester.senders[victim].waiting.append(packet_to(victim, output, bench.rng))
+    await tester.finish()
     for what in kinds:
         bench.declare(what, contenders=len(rivals) + 1)
     for who, packets in ((victim, 3), *((who, 4) for who in rivals)):
-        scene.senders[who].waiting.extend(packet_to(who, output, bench.rng)
-                                          for _ in range(packets))
-    await scene.finish()
+        tester.senders[who].waiting.extend(packet_to(who, output, bench.rng)
+                                           for _ in range(packets))
+    await tester.finish()
 
 
-async def at_random(scene_of: Callable[..., Scene], bench: Bench) -> None:
+async def at_random(tester_of: Callable[..., HandshakeRouterTester], bench: Bench) -> None:
     """Packets of all kinds between all ports, well-formed or not, with stalls on every stream."""
     rng = bench.rng
     seen = {"unroutable": 0, "malformed": 0, "handed": 0}
     for nonsense, load, flow, busy in ((0.0, 1.0, 1.0, 0.0), (0.1, 0.5, 0.9, 0.3),
                                        (0.5, 0.3, 0.5, 0.8), (1.0, 1.0, 1.0, 0.0)):
-        scene = scene_of(bench, connected=63 if nonsense < 1 else rng.randrange(1, 63))
+        tester = tester_of(bench, connected=63 if nonsense < 1 else rng.randrange(1, 63))
         handed: list[ShmacPacket] = []
-        scene.handed = functools.partial(_noted, handed)
+        tester.handed = functools.partial(_noted, handed)
         await bench.reset()
         sent = 0
-        for entrance, sender in zip(ShmacPort, scene.senders, strict=True):
+        for entrance, sender in zip(ShmacPort, tester.senders, strict=True):
             for _ in range(40):
                 output = rng.choice([port for port in ShmacPort if port != entrance])
                 packet = packet_to(entrance, output, rng)
@@ -164,71 +165,71 @@ async def at_random(scene_of: Callable[..., Scene], bench: Bench) -> None:
                     packet = ShmacPacket(initiator=PLACE, target=_AWAY[output])
                 sender.waiting.append(packet)
                 sent += 1
-        while not all(sender.done for sender in scene.senders):
-            await scene.cycle([rng.random() < flow for _ in ShmacPort],
-                              [rng.random() < load for _ in ShmacPort], busy=rng.random() < busy)
-        await scene.finish()
-        dropped = scene.model.unroutable + scene.model.malformed
+        while not all(sender.done for sender in tester.senders):
+            await tester.cycle([rng.random() < flow for _ in ShmacPort],
+                               [rng.random() < load for _ in ShmacPort], busy=rng.random() < busy)
+        await tester.finish()
+        dropped = tester.model.unroutable + tester.model.malformed
         assert len(handed) + dropped == sent, f"{sent - len(handed) - dropped} packets are lost"
-        seen = {"unroutable": seen["unroutable"] + scene.model.unroutable,
-                "malformed": seen["malformed"] + scene.model.malformed,
+        seen = {"unroutable": seen["unroutable"] + tester.model.unroutable,
+                "malformed": seen["malformed"] + tester.model.malformed,
                 "handed": seen["handed"] + len(handed)}
     assert all(seen.values()), f"not everything was seen: {seen}"
 
 
-async def to_one_output(scene_of: Callable[..., Scene], bench: Bench) -> None:
+async def to_one_output(tester_of: Callable[..., HandshakeRouterTester], bench: Bench) -> None:
     """All inputs send to one output now and then, and it stalls: to each output in turn. So an
     arbiter finds any of its inputs waiting after any that was served last."""
     rng = bench.rng
     for output in ShmacPort:
         if output == MASTER:
             continue  # it takes what its own requests are answered with
-        scene = scene_of(bench)
+        tester = tester_of(bench)
         await bench.reset()
-        for entrance, sender in zip(ShmacPort, scene.senders, strict=True):
+        for entrance, sender in zip(ShmacPort, tester.senders, strict=True):
             if entrance != output:
                 sender.waiting.extend(packet_to(entrance, output, rng) for _ in range(12))
-        while not all(sender.done for sender in scene.senders):
+        while not all(sender.done for sender in tester.senders):
             load = 0.05 if rng.random() < 0.5 else 0.6
-            await scene.cycle([rng.random() < 0.8 for _ in ShmacPort],
-                              [rng.random() < load for _ in ShmacPort])
-        await scene.finish()
-        assert scene.model.malformed == scene.model.unroutable == 0
+            await tester.cycle([rng.random() < 0.8 for _ in ShmacPort],
+                               [rng.random() < load for _ in ShmacPort])
+        await tester.finish()
+        assert tester.model.malformed == tester.model.unroutable == 0
 
 
-async def at_places(scene_of: Callable[..., Scene], bench: Bench) -> None:
+async def at_places(tester_of: Callable[..., HandshakeRouterTester], bench: Bench) -> None:
     """Packets between tiles beside the router's, at any place of the greatest grid."""
     for place in places(bench.rng):
-        scene = scene_of(bench, place=place)
+        tester = tester_of(bench, place=place)
         await bench.reset()
-        for entrance, sender in zip(ShmacPort, scene.senders, strict=True):
+        for entrance, sender in zip(ShmacPort, tester.senders, strict=True):
             sender.waiting.extend(packet_near(place, entrance, bench.rng) for _ in range(24))
-        await scene.finish()
+        await tester.finish()
 
 
 @testbench
 async def every_way_alone(bench: Bench) -> None:
-    await ways_alone(Scene(bench))
+    await ways_alone(HandshakeRouterTester(bench))
 
 
 @testbench
 async def all_contend(bench: Bench) -> None:
-    await contend(Scene, bench)
+    await contend(HandshakeRouterTester, bench)
 
 
 @testbench
 async def crowds(bench: Bench) -> None:
-    await to_one_output(Scene, bench)
+    await to_one_output(HandshakeRouterTester, bench)
 
 
 @testbench
 async def random_traffic(bench: Bench) -> None:
-    await at_random(Scene, bench)
+    await at_random(HandshakeRouterTester, bench)
 
 
 @testbench
 async def anywhere(bench: Bench) -> None:
-    await at_places(Scene, bench)
+    await at_places(HandshakeRouterTester, bench)
 
 
 reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)

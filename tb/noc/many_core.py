@@ -23,7 +23,7 @@ from cyclebound.golden.noc.many_core import Asked, asked, at_once, bound, comput
 from cyclebound.golden.noc.routes import Mesh
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.end_to_end import network_cycle, network_start
-from cyclebound.tb.noc.many_core_scene import ManyCoreScene, Rival
+from cyclebound.tb.noc.many_core_tester import ManyCoreTester, Rival
 from cyclebound.tools.noc.allocate import Choice, at_random, greedy, settle
 from cyclebound.tools.noc.drawn_systems import drawn
 
@@ -62,14 +62,14 @@ async def play(bench: Bench, transactions: Sequence[Asked],
     windows have opened once; what it moves is compared, and nothing else goes wrong."""
     await bench.reset()
     bench.forget()
-    scene, rng, took = ManyCoreScene(bench, given, period, hammered), bench.rng, Took()
+    tester, rng, took = ManyCoreTester(bench, given, period, hammered), bench.rng, Took()
     first = period + rng.randrange(period)
     seen: dict[tuple[int, bool], tuple[str, int]] = {}
 
     def collect() -> None:
         for flow, (name, count) in list(seen.items()):
-            if len(scene.done[flow]) > count:
-                took.add(name, scene.done[flow][count] - scene.begun[flow] + 1)
+            if len(tester.done[flow]) > count:
+                took.add(name, tester.done[flow][count] - tester.begun[flow] + 1)
                 del seen[flow]
 
     due = sorted((first + at, number) for number, one in enumerate(transactions)
@@ -77,25 +77,25 @@ async def play(bench: Bench, transactions: Sequence[Asked],
     for at, number in due:
         one = transactions[number]
         tell(at - first)
-        await scene.run(max(0, network_start(at, bench) - scene.now - _AHEAD))
+        await tester.run(max(0, network_start(at, bench) - tester.now - _AHEAD))
         collect()
         if not one.write:
-            scene.fill_dram(one, rng.randbytes(one.nbytes))
-        scene.declare(one)
-        scene.begin(one, at, rng.getrandbits(SEED_BITS))
+            tester.fill_dram(one, rng.randbytes(one.nbytes))
+        tester.declare(one)
+        tester.begin(one, at, rng.getrandbits(SEED_BITS))
         flow = one.tile, one.write
         assert flow not in seen, f"{one.name} begins while {seen[flow][0]} is under way"
-        seen[flow] = one.name, len(scene.done[flow])
+        seen[flow] = one.name, len(tester.done[flow])
     for _ in range(100):
         if not seen:
             break
-        await scene.run(1024)
+        await tester.run(1024)
         collect()
     assert not seen, f"{[name for name, _ in seen.values()]} did not end"
-    assert not scene.faults, scene.faults[:4]  # refused, stalled, overrun
+    assert not tester.faults, tester.faults[:4]  # refused, stalled, overrun
     for one in transactions:
         if not one.write:
-            bench.compare(await scene.in_local_memory(one), scene.in_dram(one),
+            bench.compare(await tester.in_local_memory(one), tester.in_dram(one),
                           f"what {one.name} read", count=one.bursts)
     return took
 
@@ -313,33 +313,33 @@ async def transactions_that_are_none(bench: Bench) -> None:
     system, allocation = one_each(bench, flows_of(bench, 2), 256, banks=(0, 1))
     await bench.reset()
     bench.forget()
-    scene = ManyCoreScene(bench, windows(system, allocation), system.hardware.period)
+    tester = ManyCoreTester(bench, windows(system, allocation), system.hardware.period)
     one, other = at_once(system, allocation, (0, 0), own_banks=True, **_how(bench))
     p, burst_words = bench.parameters, 16
     wrong: list[dict[str, Any]] = [
-        {"bursts": 0}, {"column": scene.part.bursts_per_row - 1, "bursts": 2},
+        {"bursts": 0}, {"column": tester.part.bursts_per_row - 1, "bursts": 2},
         {"word": p["words"] - burst_words, "bursts": 2},
         *([{"word": 0, "bursts": p["slots"] + 1}] if p["slots"] * burst_words < p["words"] else [])]
-    at = _AHEAD + network_cycle(scene.now, p["quarters"])
-    scene.fill_dram(other, bench.rng.randbytes(other.nbytes))
+    at = _AHEAD + network_cycle(tester.now, p["quarters"])
+    tester.fill_dram(other, bench.rng.randbytes(other.nbytes))
     for changes in wrong:
         for each in (one, other):
-            scene.try_bad(replace(each, **changes), at)
+            tester.try_bad(replace(each, **changes), at)
         at += 8
-    expected = [("refused", 1 << one.tile | 1 << scene.tiles + other.tile)] * len(wrong)
-    if scene.tiles > 1:  # the flow of a tile that has no window
-        scene.try_bad(replace(one, tile=scene.tiles - 1, word=0), at)
-        expected.append(("refused", 1 << scene.tiles - 1))
+    expected = [("refused", 1 << one.tile | 1 << tester.tiles + other.tile)] * len(wrong)
+    if tester.tiles > 1:  # the flow of a tile that has no window
+        tester.try_bad(replace(one, tile=tester.tiles - 1, word=0), at)
+        expected.append(("refused", 1 << tester.tiles - 1))
         for _ in range(2):  # nor can its reads be asked for, the second one no less
             at += 512  # the I/O tile has dropped what it had read
-            scene.try_bad(replace(other, tile=scene.tiles - 1), at)
-            expected.append(("refused", 1 << 2 * scene.tiles - 1))
-    await scene.run(network_start(at + 64 + 2 * one.nbytes, bench) - scene.now)
-    assert [fault[1:] for fault in scene.faults] == expected, scene.faults
-    scene.faults.clear()
-    at = network_cycle(scene.now, p["quarters"]) + _AHEAD
+            tester.try_bad(replace(other, tile=tester.tiles - 1), at)
+            expected.append(("refused", 1 << 2 * tester.tiles - 1))
+    await tester.run(network_start(at + 64 + 2 * one.nbytes, bench) - tester.now)
+    assert [fault[1:] for fault in tester.faults] == expected, tester.faults
+    tester.faults.clear()
+    at = network_cycle(tester.now, p["quarters"]) + _AHEAD
     for each in (one, other):
-        scene.begin(each, at, 7)
-    await scene.run(8192)
-    assert len(scene.done[one.tile, True]) == len(scene.done[other.tile, False]) == 1
-    bench.compare(await scene.in_local_memory(other), scene.in_dram(other), "what was read")
+        tester.begin(each, at, 7)
+    await tester.run(8192)
+    assert len(tester.done[one.tile, True]) == len(tester.done[other.tile, False]) == 1
+    bench.compare(await tester.in_local_memory(other), tester.in_dram(other), "what was read")

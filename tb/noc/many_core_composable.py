@@ -14,7 +14,7 @@ from cyclebound.golden.noc.many_core import Asked, at_once, bound, windows
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.end_to_end import network_cycle, network_start
 from cyclebound.tb.noc.many_core import flows_of, hardware, one_each
-from cyclebound.tb.noc.many_core_scene import ManyCoreScene, Rival
+from cyclebound.tb.noc.many_core_tester import ManyCoreTester, Rival
 
 KEPT = "bursts.json"  # beside the job: by case, direction and what the others do, each request
 _AHEAD = 16       # DDR cycles by which a transaction is prepared before it begins
@@ -39,20 +39,20 @@ async def cycles_of(bench: Bench, one: Asked, begins: Sequence[Begin],
     moved, in DDR cycles since it was to begin."""
     await bench.reset()
     bench.forget()
-    scene, rng = ManyCoreScene(bench, given, period, hammered), random.Random(1)
+    tester, rng = ManyCoreTester(bench, given, period, hammered), random.Random(1)
     for at, what in sorted(begins, key=lambda begin: begin[0]):
-        await scene.run(max(0, network_start(at, bench) - scene.now - _AHEAD))
+        await tester.run(max(0, network_start(at, bench) - tester.now - _AHEAD))
         if not what.write:
-            scene.fill_dram(what, rng.randbytes(what.nbytes))
-        scene.declare(what)
-        scene.begin(what, at, rng.getrandbits(SEED_BITS))
+            tester.fill_dram(what, rng.randbytes(what.nbytes))
+        tester.declare(what)
+        tester.begin(what, at, rng.getrandbits(SEED_BITS))
     for _ in range(100):
-        if all(len(scene.done[what.tile, what.write]) == sum(
+        if all(len(tester.done[what.tile, what.write]) == sum(
                 other.name == what.name for _, other in begins) for _, what in begins):
             break
-        await scene.run(1024)
-    assert not scene.faults, scene.faults[:4]
-    moved = scene.moved[one.tile, one.write]
+        await tester.run(1024)
+    assert not tester.faults, tester.faults[:4]
+    moved = tester.moved[one.tile, one.write]
     marks = moved if one.write else moved[_MARK - 1::_MARK]
     starts = [network_start(at, bench) for at, what in begins if what.name == one.name]
     assert len(marks) == len(starts) * one.bursts, (one.name, len(marks))

@@ -27,7 +27,7 @@ _MEASURED = "alone", "traversal", "crowd"
 _QUIET = 100  # cycles without any flit moving, after which nothing will move again
 
 
-class MeshScene:
+class MeshTester:
     """The mesh, senders at all tiles, and, unless it is too large for that, its model.
 
     Without the model, what is delivered must be what was sent, packet by packet.
@@ -58,8 +58,8 @@ class MeshScene:
         self._count = itertools.count()
 
     @classmethod
-    async def fresh(cls, bench: Bench, *, modelled: bool = True) -> "MeshScene":
-        """A scene after a reset, in which no packet is of any class yet."""
+    async def fresh(cls, bench: Bench, *, modelled: bool = True) -> "MeshTester":
+        """A tester after a reset, in which no packet is of any class yet."""
         for what in _MEASURED:
             bench.undeclare(what)
         await bench.reset()
@@ -197,33 +197,33 @@ class MeshScene:
 async def saturate(bench: Bench, number: int, flits: int, packets: int, *,
                    modelled: bool) -> None:
     """All tiles send ``packets`` packets of a pattern without a pause; measures all of them."""
-    scene = await MeshScene.fresh(bench, modelled=modelled)
-    for source, destination in pattern(scene.shape, number).items():
-        parameters = {"flits": flits, "pattern": number, "source": scene.tiles.index(source)}
+    tester = await MeshTester.fresh(bench, modelled=modelled)
+    for source, destination in pattern(tester.shape, number).items():
+        parameters = {"flits": flits, "pattern": number, "source": tester.tiles.index(source)}
         for _ in range(packets):
-            scene.send(xy_route(scene.shape, source, destination), flits,
-                       claim=("traversal", parameters))
-    await scene.finish()
-    assert not scene.pending, f"{scene.pending} packets are stuck"
+            tester.send(xy_route(tester.shape, source, destination), flits,
+                        claim=("traversal", parameters))
+    await tester.finish()
+    assert not tester.pending, f"{tester.pending} packets are stuck"
 
 
 async def staggered(bench: Bench, network: Network, cycles: int, *, modelled: bool, what: str,
                     **parameters: int) -> None:
     """Streams with senders that begin late, pause and idle; measures every packet as ``what``."""
-    scene = await MeshScene.fresh(bench, modelled=modelled)
-    scene.stalls = network.stalls
+    tester = await MeshTester.fresh(bench, modelled=modelled)
+    tester.stalls = network.stalls
     for tile, packets in random_plan(network, bench.rng, cycles).items():
-        scene.senders[tile] = sender = PlannedSender()
+        tester.senders[tile] = sender = PlannedSender()
         for planned in packets:
             number = int(planned.stream)
             of_stream = ({"stream": number} if what == "crowd"
                          else {"source": number, "flits": planned.flits})
-            scene.send(network.streams[planned.stream].route, planned.flits, number, tag=number,
-                       claim=(what, {**of_stream, **parameters}))
+            tester.send(network.streams[planned.stream].route, planned.flits, number, tag=number,
+                        claim=(what, {**of_stream, **parameters}))
             sender.plan(planned)
-    while scene.pending:
-        await scene.cycle()
-        assert scene.quiet < cycles, f"{scene.pending} packets are stuck"
+    while tester.pending:
+        await tester.cycle()
+        assert tester.quiet < cycles, f"{tester.pending} packets are stuck"
 
 
 def pattern_network(bench: Bench, number: int, flits: int, hot: int = 0) -> Network:
@@ -261,12 +261,12 @@ async def staggered_patterns(bench: Bench) -> None:
 @testbench
 async def every_pair_alone(bench: Bench) -> None:
     """One packet in an idle mesh, between all pairs of a corner tile and the others."""
-    scene, longest = MeshScene(bench), bench.parameters["longest"]
-    for number, tile in enumerate(scene.tiles[1:]):
-        for ends in ((scene.tiles[0], tile), (tile, scene.tiles[0])):
-            route, flits = xy_route(scene.shape, *ends), min(2 + number % 4, longest)
-            scene.send(route, flits, claim=("alone", {"flits": flits, **scene.ends(route)}))
-            await scene.finish()
+    tester, longest = MeshTester(bench), bench.parameters["longest"]
+    for number, tile in enumerate(tester.tiles[1:]):
+        for ends in ((tester.tiles[0], tile), (tile, tester.tiles[0])):
+            route, flits = xy_route(tester.shape, *ends), min(2 + number % 4, longest)
+            tester.send(route, flits, claim=("alone", {"flits": flits, **tester.ends(route)}))
+            await tester.finish()
 
 
 @testbench
@@ -274,36 +274,36 @@ async def routes_that_are_none(bench: Bench) -> None:
     """Out of the mesh: dropped and counted by the router at the edge. Back to a router, or to
     another tile than was meant: no router can know, and it arrives there. What follows arrives, and
     in the end is as quick as if nothing had been."""
-    scene = MeshScene(bench)
-    shape, tiles, longest = scene.shape, scene.tiles, bench.parameters["longest"]
+    tester = MeshTester(bench)
+    shape, tiles, longest = tester.shape, tester.tiles, bench.parameters["longest"]
     corner, good = tiles[0], xy_route(shape, tiles[0], tiles[-1])
     expected = [0] * len(tiles)
-    if scene.routing == "source":
+    if tester.routing == "source":
         straight = [Port.EAST] * shape.columns
         bad = [([Port.NORTH, Port.LOCAL], 0), ([Port.WEST, Port.LOCAL], 0),
                ([*straight, Port.LOCAL], shape.columns - 1)]
-        headers = [(source_header(ways, width=scene.width), where) for ways, where in bad]
+        headers = [(source_header(ways, width=tester.width), where) for ways, where in bad]
         headers.append((Port.EAST, 1))  # without an end: north follows
     else:
         headers = [(xy_header((0, shape.columns)), shape.columns - 1),
                    (xy_header((shape.rows, 0)), (shape.rows - 1) * shape.columns)]
     for header, where in headers:
         for flits in (1, longest):
-            scene.send_lost(corner, header, flits)
+            tester.send_lost(corner, header, flits)
             expected[where] += 1
-            scene.send(good, longest)
-    await scene.finish()
-    assert not scene.pending, f"{scene.pending} packets did not get through after a bad one"
-    assert await scene.misrouted() == expected
-    if scene.routing == "source":
+            tester.send(good, longest)
+    await tester.finish()
+    assert not tester.pending, f"{tester.pending} packets did not get through after a bad one"
+    assert await tester.misrouted() == expected
+    if tester.routing == "source":
         around = ((0, 0), (0, 1), (1, 1), (1, 0), (0, 0))
-        scene.send(around, longest, stream=1)  # which may come later than the next one
-        scene.send(good, longest)
-        await scene.finish()
-        assert not scene.pending, "a packet went around and did not arrive"
-        assert await scene.misrouted() == expected
-    scene.send(good, longest, claim=("alone", {"flits": longest, **scene.ends(good)}))
-    await scene.finish()
+        tester.send(around, longest, stream=1)  # which may come later than the next one
+        tester.send(good, longest)
+        await tester.finish()
+        assert not tester.pending, "a packet went around and did not arrive"
+        assert await tester.misrouted() == expected
+    tester.send(good, longest, claim=("alone", {"flits": longest, **tester.ends(good)}))
+    await tester.finish()
 
 
 @testbench
@@ -325,13 +325,13 @@ async def deadlock_of_figure_3(bench: Bench) -> None:
     for routes, stuck in ((FIGURE_3, True), (
             {name: xy_route(Mesh(2, 2), route[0], route[-1]) for name, route in FIGURE_3.items()},
             False)):
-        scene = await MeshScene.fresh(bench)
+        tester = await MeshTester.fresh(bench)
         for route in routes.values():
             for _ in range(3):
-                scene.send(route, flits)
-        await scene.finish()
+                tester.send(route, flits)
+        await tester.finish()
         assert (find_deadlock(routes) is not None) == stuck
-        assert bool(scene.pending) == stuck, f"{scene.pending} packets are pending"
+        assert bool(tester.pending) == stuck, f"{tester.pending} packets are pending"
     await bench.reset()
 
 
@@ -342,7 +342,7 @@ async def _play(bench: Bench, network: Tables, table: Mapping[str, Slot], who: M
                 ) -> list[list[tuple[int, int]]]:
     """Flows that send: in their windows ("table"), or always ("always"). By flow of the table,
     when each packet was taken and delivered, from the first cycle on."""
-    scene = await MeshScene.fresh(bench)
+    tester = await MeshTester.fresh(bench)
     begin, names = bench.cycle, list(table)
     as_planned = all(how == "table" for how in who.values())
     most = network.payload_flits + network.header_flits
@@ -351,17 +351,17 @@ async def _play(bench: Bench, network: Tables, table: Mapping[str, Slot], who: M
             slot, left = table[name], 0
             if who.get(name) == "table" and now % network.period == slot.offset:
                 left = slot.length
-            elif who.get(name) == "always" and scene.senders[slot.route[0]].done:
+            elif who.get(name) == "always" and tester.senders[slot.route[0]].done:
                 left = most
             while left:
                 flits = min(left, most)
-                parameters = {"flits": flits, **scene.ends(slot.route)}
-                scene.send(slot.route, flits, number, claim=("alone", parameters) if as_planned
-                           else None)
+                parameters = {"flits": flits, **tester.ends(slot.route)}
+                tester.send(slot.route, flits, number, claim=("alone", parameters) if as_planned
+                            else None)
                 left -= flits
-        await scene.cycle()
+        await tester.cycle()
     packets: list[list[tuple[int, int]]] = [[] for _ in names]
-    for number, _, first, last in scene.delivered:
+    for number, _, first, last in tester.delivered:
         packets[number].append((first - begin, last - begin))
     return packets
 

@@ -13,7 +13,7 @@ from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
 from cyclebound.golden.noc.routes import Mesh, Port, Tile
 from cyclebound.tb.bench import Bench, testbench
 
-__all__ = ["ALWAYS", "AT_TARGET", "HarnessScene", "Measurement"]
+__all__ = ["ALWAYS", "AT_TARGET", "Measurement", "MeshHarnessTester"]
 
 ALWAYS = 1 << 16      # rate: a packet in every cycle that there could be one
 AT_TARGET = 256       # aim: every packet goes to its tile's target
@@ -46,7 +46,7 @@ class Measurement:
         return self.sum("queued") / max(1, self.sum("count"))
 
 
-class HarnessScene:
+class MeshHarnessTester:
     """The harness, and the target of each tile."""
 
     def __init__(self, bench: Bench) -> None:
@@ -104,56 +104,56 @@ class HarnessScene:
         return result
 
 
-async def saturate(bench: Bench, scene: HarnessScene, number: int, flits: int, cycles: int,
+async def saturate(bench: Bench, tester: MeshHarnessTester, number: int, flits: int, cycles: int,
                    hot: int = 0) -> int:
     """All of a pattern's tiles send without a pause; every packet is measured."""
-    targets = pattern(scene.mesh, number, scene.mesh.tiles[hot])
-    await scene.aim(targets)
-    tiles = scene.mesh.tiles
-    assert cycles <= scene.longest_run(flits), "a latency may be too long for what tells it"
+    targets = pattern(tester.mesh, number, tester.mesh.tiles[hot])
+    await tester.aim(targets)
+    tiles = tester.mesh.tiles
+    assert cycles <= tester.longest_run(flits), "a latency may be too long for what tells it"
     for source in targets:
         place = tiles.index(source)
         bench.declare("traversal", {"n": place}, flits=flits, pattern=number, source=place,
                       hot=hot)
-    measured = await scene.measure(rate=ALWAYS, flits=flits, counted=cycles,
-                                   drain=scene.drain(flits), number=number)
+    measured = await tester.measure(rate=ALWAYS, flits=flits, counted=cycles,
+                                    drain=tester.drain(flits), number=number)
     assert all(measured.worst.values()), "a tile sent nothing"
     return measured.sum("received")
 
 
-async def alone(bench: Bench, scene: HarnessScene, source: Tile, target: Tile,
+async def alone(bench: Bench, tester: MeshHarnessTester, source: Tile, target: Tile,
                 flits: int) -> None:
     """Packets from one tile to another, and nothing else: they take exactly t_noc.
 
     Packets of one source queue where they begin, never on their way.
     """
-    await scene.aim({source: target})
-    places = {"source": scene.mesh.tiles.index(source), "target": scene.mesh.tiles.index(target)}
+    await tester.aim({source: target})
+    places = {"source": tester.mesh.tiles.index(source), "target": tester.mesh.tiles.index(target)}
     routers = 1 + sum(abs(a - b) for a, b in zip(source, target, strict=True))
     bench.declare("alone", {"n": places["source"]}, flits=flits, routers=routers, **places)
-    await scene.measure(rate=100, flits=flits, counted=2000, drain=300)
+    await tester.measure(rate=100, flits=flits, counted=2000, drain=300)
 
 
 @testbench
 async def one_packet_at_a_time(bench: Bench) -> None:
     """From and to the tile in a corner."""
-    scene = HarnessScene(bench)
-    tiles = scene.mesh.tiles
+    tester = MeshHarnessTester(bench)
+    tiles = tester.mesh.tiles
     for number, tile in enumerate(sorted({*tiles[1:5], tiles[len(tiles) // 2], tiles[-1]})):
-        flits = 1 + 13 * number % scene.longest
-        await alone(bench, scene, tiles[0], tile, flits)
-        await alone(bench, scene, tile, tiles[0], flits)
+        flits = 1 + 13 * number % tester.longest
+        await alone(bench, tester, tiles[0], tile, flits)
+        await alone(bench, tester, tile, tiles[0], flits)
 
 
 @testbench
 async def patterns_of_all_lengths(bench: Bench) -> None:
     """Hotspot, transpose and permutations, packets of 1 flit to the longest, saturating; a hotspot
     for as long as headers can tell the time, since its far sources need it."""
-    scene = HarnessScene(bench)
-    square = scene.mesh.rows == scene.mesh.columns
-    for flits in sorted({1, 2, 6, 16, scene.longest}):
+    tester = MeshHarnessTester(bench)
+    square = tester.mesh.rows == tester.mesh.columns
+    for flits in sorted({1, 2, 6, 16, tester.longest}):
         for number in (HOTSPOT, *([TRANSPOSE] if square else []), 2, 3):
-            await saturate(bench, scene, number, flits, min(_LONG, scene.longest_run(flits))
+            await saturate(bench, tester, number, flits, min(_LONG, tester.longest_run(flits))
                            if number == HOTSPOT else max(20_000, 400 * flits))
 
 
@@ -161,23 +161,23 @@ async def patterns_of_all_lengths(bench: Bench) -> None:
 async def path_on_which_all_ports_contend(bench: Bench) -> None:
     """All tiles send to the last router of a column: in each router of the column, all inputs that
     there are ask for the output on the way."""
-    scene = HarnessScene(bench)
-    rows, columns = scene.mesh.rows, scene.mesh.columns
-    for flits in sorted({6, 16, scene.longest}):
-        await saturate(bench, scene, HOTSPOT, flits, min(_LONG, scene.longest_run(flits)),
+    tester = MeshHarnessTester(bench)
+    rows, columns = tester.mesh.rows, tester.mesh.columns
+    for flits in sorted({6, 16, tester.longest}):
+        await saturate(bench, tester, HOTSPOT, flits, min(_LONG, tester.longest_run(flits)),
                        hot=(rows - 1) * columns + 1)
 
 
 @testbench
 async def uniform_load(bench: Bench) -> None:
     """A light load is delivered as offered; at saturation, less than the offered load is."""
-    scene = HarnessScene(bench)
-    tiles = scene.mesh.tiles
-    await scene.aim(dict.fromkeys(tiles, (0, 0)))
-    little = await scene.measure(rate=ALWAYS // 100, flits=6, aim=0, warm=500, counted=4000,
-                                 drain=3000)
+    tester = MeshHarnessTester(bench)
+    tiles = tester.mesh.tiles
+    await tester.aim(dict.fromkeys(tiles, (0, 0)))
+    little = await tester.measure(rate=ALWAYS // 100, flits=6, aim=0, warm=500, counted=4000,
+                                  drain=3000)
     assert 0.05 < little.throughput < 0.07, f"throughput is {little.throughput}"
-    full = await scene.measure(rate=ALWAYS, flits=6, aim=0, warm=500, counted=4000, drain=3000)
+    full = await tester.measure(rate=ALWAYS, flits=6, aim=0, warm=500, counted=4000, drain=3000)
     assert full.throughput > 3 * little.throughput
     assert full.sum("network") / full.sum("count") > little.latency
     assert not little.sum("blocked")
@@ -186,15 +186,15 @@ async def uniform_load(bench: Bench) -> None:
 @testbench
 async def saturated(bench: Bench) -> None:
     """All tiles send to any tile without a pause; keeps what a cycle costs the simulator."""
-    scene = HarnessScene(bench)
-    await alone(bench, scene, scene.mesh.tiles[0], scene.mesh.tiles[-1], 6)
+    tester = MeshHarnessTester(bench)
+    await alone(bench, tester, tester.mesh.tiles[0], tester.mesh.tiles[-1], 6)
     bench.undeclare("alone")
     await bench.reset()
-    await scene.aim(dict.fromkeys(scene.mesh.tiles, (0, 0)))
+    await tester.aim(dict.fromkeys(tester.mesh.tiles, (0, 0)))
     best = float("inf")
     for _ in range(3):
         cycle, began = bench.cycle, time.process_time()
-        measured = await scene.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
+        measured = await tester.measure(rate=ALWAYS, flits=6, aim=0, counted=20_000, drain=2000)
         seconds, cycles = time.process_time() - began, bench.cycle - cycle
         assert measured.throughput > 0.2
         best = min(best, seconds / cycles)
@@ -205,8 +205,8 @@ async def saturated(bench: Bench) -> None:
 @testbench
 async def throughput_and_latency(bench: Bench) -> None:
     """Curves up to saturation, kept for a picture."""
-    scene = HarnessScene(bench)
-    tiles, flits = scene.mesh.tiles, 6
+    tester = MeshHarnessTester(bench)
+    tiles, flits = tester.mesh.tiles, 6
     kept: dict[str, list] = {}
     all_tiles = dict.fromkeys(tiles, (0, 0)) | {(0, 0): tiles[-1]}
     traffics = {"uniform": (all_tiles, 0),
@@ -214,15 +214,15 @@ async def throughput_and_latency(bench: Bench) -> None:
                 "transpose": ({tile: tile[::-1] for tile in tiles if tile[0] != tile[1]},
                               AT_TARGET)}
     for name, (targets, aim) in traffics.items():
-        if name == "transpose" and scene.mesh.rows != scene.mesh.columns:
+        if name == "transpose" and tester.mesh.rows != tester.mesh.columns:
             continue
-        await scene.aim(targets)
+        await tester.aim(targets)
         kept[name] = []
         for percent in (2, 5, 10, 15, 20, 25, 30, 35, 40, 50, 60, 80, 100):
             rate = ALWAYS * percent // 100 // flits
-            measured = await scene.measure(rate=rate, flits=flits, aim=aim, warm=2000,
-                                           counted=8000, drain=60 * flits * len(tiles),
-                                           number=percent)
+            measured = await tester.measure(rate=rate, flits=flits, aim=aim, warm=2000,
+                                            counted=8000, drain=60 * flits * len(tiles),
+                                            number=percent)
             kept[name].append([percent / 100 * len(targets) / len(tiles), measured.throughput,
                                measured.latency, measured.sum("network") / measured.sum("count")])
     Path(os.environ["CYCLEBOUND_JOB"]).with_name(CURVES).write_text(json.dumps(kept))

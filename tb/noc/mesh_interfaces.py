@@ -12,7 +12,7 @@ from cyclebound.golden.noc.packet import HEADER_FLITS, source_header, xy_header
 from cyclebound.golden.noc.routes import Mesh, ports, xy_route
 from cyclebound.golden.noc.tdma import Flow, Network, Slot, conflicts, solve
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.noc.interface_scene import window_word
+from cyclebound.tb.noc.interface_tester import window_word
 
 ARRIVALS = "arrivals.json"  # beside the job: by scenario, a flow's requests and when words came
 _REQUESTS = 6   # that a flow makes while it is watched

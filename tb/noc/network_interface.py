@@ -5,7 +5,7 @@ from cyclebound.golden.noc.network_interface import Received, Window
 from cyclebound.golden.noc.packet import HEADER_FLITS
 from cyclebound.golden.noc.wormhole_router import Flit
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.noc.interface_scene import InterfaceScene
+from cyclebound.tb.noc.interface_tester import InterfaceTester
 
 _FIRST_READ = 4     # cycles from a transaction to its first word
 
@@ -21,20 +21,20 @@ async def measure(bench: Bench, window: Window, words: int, at: int | None, *,
     whats = ["injection", *(["first_header"] if words <= payload else [])]
     for what in ("injection", "first_header"):
         bench.undeclare(what)
-    scene = InterfaceScene(bench, window)
+    tester = InterfaceTester(bench, window)
     await bench.reset()
     for what in whats:
         bench.declare(what, opened=opened)
     ready = _FIRST_READ + min(words, payload) + 1  # cycles after the transaction
     start = 0 if at is None else (at - ready + window.offset + 2) % window.period + window.period
-    while scene.now < start:
-        await scene.cycle()
-    await scene.run([words])
+    while tester.now < start:
+        await tester.cycle()
+    await tester.run([words])
     if at is None:
         assert not any(map(window.left, range(window.offset + 2)))
     else:
         assert window.left(start + ready) == max(0, window.length - at % window.period)
-    assert len(scene.begun) == len(packet_sizes(words, payload))
+    assert len(tester.begun) == len(packet_sizes(words, payload))
 
 
 @testbench
@@ -70,12 +70,12 @@ async def packets_in_a_window(bench: Bench) -> None:
     full = payload + HEADER_FLITS
     for length, crossing in ((7 * full + 24 + 26, 24), (3 * full, 0), (2 * full - 1, 0)):
         window = Window(2 * length, 3, length, crossing)
-        scene = InterfaceScene(bench, window)
+        tester = InterfaceTester(bench, window)
         await bench.reset()
         most = (length - crossing) // full
-        await scene.run([4 * most * payload])
+        await tester.run([4 * most * payload])
         counts: dict[int, int] = {}
-        for begin in scene.begun:
+        for begin in tester.begun:
             period = (begin - window.offset - 2) // window.period
             counts[period] = counts.get(period, 0) + 1
         sent = list(counts.values())
@@ -90,25 +90,25 @@ async def received_without_a_pause(bench: Bench) -> None:
     sizes = [1, payload, 1, 1, 2, payload, payload, max(1, payload - 1), 1]
     for before, words in [(0, n) for n in sorted({1, 2, payload})] + [
             (before, words) for before in (1, payload) for words in sorted({1, 2, payload})]:
-        scene = InterfaceScene(bench, Window(8, 0, 8))
+        tester = InterfaceTester(bench, Window(8, 0, 8))
         await bench.reset()
         bench.declare("reception", words=before or words, before=0)
         packets = [before, words] if before else [words]
         for number in packets:
-            scene.arrive(number, address=9, end=True)
-        while sum(word.last for _, word in scene.received) < len(packets):
-            await scene.cycle()
-            assert scene.receiver.ready
-            if packets[0] == before and scene.arrived:
+            tester.arrive(number, address=9, end=True)
+        while sum(word.last for _, word in tester.received) < len(packets):
+            await tester.cycle()
+            assert tester.receiver.ready
+            if packets[0] == before and tester.arrived:
                 bench.declare("reception", words=words, before=before)
     bench.undeclare("reception")
-    scene = InterfaceScene(bench, Window(8, 0, 8))
+    tester = InterfaceTester(bench, Window(8, 0, 8))
     await bench.reset()
     for words in sizes:
-        scene.arrive(words)
-    while len(scene.received) < sum(sizes):
-        await scene.cycle()
-        assert scene.receiver.ready, "not ready, though every word is taken at once"
+        tester.arrive(words)
+    while len(tester.received) < sum(sizes):
+        await tester.cycle()
+        assert tester.receiver.ready, "not ready, though every word is taken at once"
 
 
 @testbench
@@ -120,52 +120,52 @@ async def random_traffic(bench: Bench) -> None:
     for window in (Window(2 * full, 1, full + 2), Window(full, 0, full),
                    Window(3 * full, 2 * full, 2 * full, full // 2)):
         for flow in (1.0, 0.7, 0.3):
-            scene = InterfaceScene(bench, window)
+            tester = InterfaceTester(bench, window)
             await bench.reset()
             for _ in range(8):
-                scene.ask(rng.randint(1, 3 * payload), route=rng.getrandbits(8),
-                          address=rng.choice((0, top, rng.getrandbits(7))))
-                scene.arrive(rng.randint(1, payload), end=rng.random() < 0.5,
-                             address=rng.choice((0, top)))
-            while not scene.idle:
-                await scene.cycle(**{name: rng.random() < flow for name in (
+                tester.ask(rng.randint(1, 3 * payload), route=rng.getrandbits(8),
+                           address=rng.choice((0, top, rng.getrandbits(7))))
+                tester.arrive(rng.randint(1, payload), end=rng.random() < 0.5,
+                              address=rng.choice((0, top)))
+            while not tester.idle:
+                await tester.cycle(**{name: rng.random() < flow for name in (
                     "ask", "word", "come", "ready", "drain")})
-                assert scene.now < 10_000 * full, "it never ends"
+                assert tester.now < 10_000 * full, "it never ends"
             if flow == 1.0:
-                assert not scene.sender.overrun, "a window closed over a packet"
-            assert len(scene.ended) == 8
+                assert not tester.sender.overrun, "a window closed over a packet"
+            assert len(tester.ended) == 8
 
 
-def _nonsense(scene: InterfaceScene) -> None:
+def _nonsense(tester: InterfaceTester) -> None:
     """All kinds of packets that are none, and good ones after each."""
-    payload, rng = scene.payload, scene.bench.rng
+    payload, rng = tester.payload, tester.bench.rng
 
     def flits(*marks: str) -> None:
-        scene.network.waiting.extend(
+        tester.network.waiting.extend(
             Flit(rng.getrandbits(8), "f" in mark, "l" in mark) for mark in marks)
     for bad in (["fl"], ["l"], ["", "l"], ["", ""], ["f", "l"], ["f", "fl"], ["f"],
                 ["f", "", "", "fl"], ["f", "", ""], ["f", *[""] * (payload + 1), "l"],
                 ["f", *[""] * (payload + 2), "", "l"], ["f", *[""] * (payload + 2), "fl"],
                 ["f", *[""] * (payload + 2)], ["f", *[""] * (payload + 1), "fl"]):
         flits(*bad)
-        scene.arrive(2)
+        tester.arrive(2)
     for _ in range(400):
         flits(rng.choice(("", "", "", "f", "l", "fl")))
     flits("l")
-    scene.arrive(1, address=5, end=True)
+    tester.arrive(1, address=5, end=True)
 
 
 @testbench
 async def malformed_packets(bench: Bench) -> None:
     """Flits that make no packets are thrown away and counted; the words of good ones come out."""
     for flow in (1.0, 0.6):
-        scene = InterfaceScene(bench, Window(8, 0, 8))
+        tester = InterfaceTester(bench, Window(8, 0, 8))
         await bench.reset()
-        _nonsense(scene)
-        while not scene.idle or scene.now < scene.arrived[-1] + 2 * scene.payload:
-            await scene.cycle(drain=bench.rng.random() < flow)
-        assert scene.receiver.malformed > 30
-        assert scene.received[-1][1] == Received(5, scene.received[-1][1].data, last=True)
+        _nonsense(tester)
+        while not tester.idle or tester.now < tester.arrived[-1] + 2 * tester.payload:
+            await tester.cycle(drain=bench.rng.random() < flow)
+        assert tester.receiver.malformed > 30
+        assert tester.received[-1][1] == Received(5, tester.received[-1][1].data, last=True)
 
 
 @testbench
@@ -178,16 +178,16 @@ async def refused_transactions(bench: Bench) -> None:
             (Window(3 * full, 0, full), 2), (Window(3 * full, 0, full - 1), 4),
             (Window(3 * full, 0, full, 1), 4), (Window(full, 0, full + 1), 7),
             (Window(3 * full, 3 * full, full), 7), (Window(full, 0, full, 9), 2)):
-        scene = InterfaceScene(bench, window)
+        tester = InterfaceTester(bench, window)
         await bench.reset()
         for words in (0, payload, 1, 0, 2 * payload, 2, 1):
-            scene.ask(words)
-        while not scene.idle:
-            await scene.cycle()
+            tester.ask(words)
+        while not tester.idle:
+            await tester.cycle()
         for _ in range(3):
-            await scene.cycle()
-        assert scene.sender.refused == refused, f"{scene.sender.refused} are refused"
-        assert len(scene.ended) == 7 - refused
+            await tester.cycle()
+        assert tester.sender.refused == refused, f"{tester.sender.refused} are refused"
+        assert len(tester.ended) == 7 - refused
 
 
 reset_in_mid_run = interrupted(random_traffic, last=300, then=received_without_a_pause)

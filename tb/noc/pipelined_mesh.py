@@ -8,7 +8,7 @@ from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.handshake_mesh import (
     AROUND,
     CENTRE,
-    GridScene,
+    GridTester,
     alone,
     among,
     reads,
@@ -20,7 +20,7 @@ SHARED = {("read", 3): 33, ("read", 4): 33, ("read", 8): 40.5,
            ("write", 3): 15, ("write", 4): 20, ("write", 8): 50}
 
 
-class PipelinedGridScene(GridScene):
+class PipelinedGridTester(GridTester):
     """The grid with pipelined routers, and its model."""
 
     model_of: Callable[..., HandshakeMeshModel] = PipelinedMeshModel
@@ -28,17 +28,17 @@ class PipelinedGridScene(GridScene):
 
 @testbench
 async def single_master(bench: Bench) -> None:
-    await alone(await PipelinedGridScene.filled(bench), after_write=0)
+    await alone(await PipelinedGridTester.filled(bench), after_write=0)
 
 
 @testbench
 async def masters_on_one_ram(bench: Bench) -> None:
-    if CENTRE not in PipelinedGridScene(bench).tiles:
+    if CENTRE not in PipelinedGridTester(bench).tiles:
         return
-    scene = await PipelinedGridScene.filled(bench)
+    tester = await PipelinedGridTester.filled(bench)
     for (name, masters), expected in SHARED.items():
         kernel = (reads if name == "read" else writes)(CENTRE)
-        cpi = await scene.cpi(dict.fromkeys(AROUND[:masters], kernel), 700)
+        cpi = await tester.cpi(dict.fromkeys(AROUND[:masters], kernel), 700)
         mean = sum(cpi.values()) / len(cpi)
         assert abs(mean - expected) < 0.02 * expected, (
             f"{name}, {masters} masters: CPI {mean:.1f}, expected {expected}")
@@ -48,7 +48,7 @@ async def masters_on_one_ram(bench: Bench) -> None:
 async def reads_among_writes(bench: Bench) -> None:
     """A pair with an input each, and one that shares an input; of two tiles, the RAM's own core is
     one of the pair."""
-    if CENTRE in PipelinedGridScene(bench).tiles:
-        await among(PipelinedGridScene, bench, CENTRE, (((0, 1), (1, 2)), ((0, 1), (0, 0))))
+    if CENTRE in PipelinedGridTester(bench).tiles:
+        await among(PipelinedGridTester, bench, CENTRE, (((0, 1), (1, 2)), ((0, 1), (0, 0))))
     else:
-        await among(PipelinedGridScene, bench, (0, 1), (((0, 0), (0, 1)),))
+        await among(PipelinedGridTester, bench, (0, 1), (((0, 0), (0, 1)),))

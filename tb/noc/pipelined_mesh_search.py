@@ -5,7 +5,7 @@ routers. Takes minutes.
 from cyclebound.golden.noc.routes import Tile
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.noc.handshake_mesh import CENTRE
-from cyclebound.tb.noc.pipelined_mesh import PipelinedGridScene
+from cyclebound.tb.noc.pipelined_mesh import PipelinedGridTester
 from cyclebound.tb.noc.shmac_search import IDLE, READ, WRITE, search
 
 _ANY = (IDLE, READ, WRITE)
@@ -16,9 +16,9 @@ _AROUND: tuple[tuple[Tile, ...], ...] = (
 
 @testbench
 async def masters_on_one_ram(bench: Bench) -> None:
-    scene = PipelinedGridScene(bench)
-    target, groups = (CENTRE, _AROUND) if CENTRE in scene.tiles else (
+    tester = PipelinedGridTester(bench)
+    target, groups = (CENTRE, _AROUND) if CENTRE in tester.tiles else (
         (0, 1), (((0, 0),), ((0, 0), (0, 1))))
-    await search(bench, scene, target, groups,
+    await search(bench, tester, target, groups,
                  [("read", "mixed_read", (IDLE, READ), _ANY, False),
                   ("write", "mixed_write", _ANY, _ANY, False)])

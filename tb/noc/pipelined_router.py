@@ -4,7 +4,7 @@ from cyclebound.golden.noc.pipelined_router import PipelinedRouterModel
 from cyclebound.golden.noc.routes import Tile
 from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.noc.handshake_router import (
-    Scene,
+    HandshakeRouterTester,
     at_places,
     at_random,
     contend,
@@ -13,7 +13,7 @@ from cyclebound.tb.noc.handshake_router import (
 )
 
 
-class PipelinedScene(Scene):
+class PipelinedTester(HandshakeRouterTester):
     """The pipelined router, its model, and senders."""
 
     def make_model(self, connected: int, place: Tile) -> PipelinedRouterModel:
@@ -23,27 +23,27 @@ class PipelinedScene(Scene):
 
 @testbench
 async def every_way_alone(bench: Bench) -> None:
-    await ways_alone(PipelinedScene(bench))
+    await ways_alone(PipelinedTester(bench))
 
 
 @testbench
 async def all_contend(bench: Bench) -> None:
-    await contend(PipelinedScene, bench)
+    await contend(PipelinedTester, bench)
 
 
 @testbench
 async def crowds(bench: Bench) -> None:
-    await to_one_output(PipelinedScene, bench)
+    await to_one_output(PipelinedTester, bench)
 
 
 @testbench
 async def random_traffic(bench: Bench) -> None:
-    await at_random(PipelinedScene, bench)
+    await at_random(PipelinedTester, bench)
 
 
 @testbench
 async def anywhere(bench: Bench) -> None:
-    await at_places(PipelinedScene, bench)
+    await at_places(PipelinedTester, bench)
 
 
 reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)

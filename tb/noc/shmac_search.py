@@ -13,7 +13,7 @@ from cyclebound.golden.noc.routes import Tile
 from cyclebound.golden.noc.shmac_kernel import Kernel, Operation
 from cyclebound.golden.noc.shmac_sharing import victims
 from cyclebound.tb.bench import Bench
-from cyclebound.tb.noc.handshake_mesh import GridScene
+from cyclebound.tb.noc.handshake_mesh import GridTester
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
 __all__ = ["IDLE", "READ", "WRITE", "Accesses", "Adversary", "Plan", "doing", "lives", "search",
@@ -129,14 +129,14 @@ def lives(words: Sequence[int], fields: dict[str, int]) -> dict[str, int]:
     return longest
 
 
-async def slowest(bench: Bench, scene: GridScene, accesses: Accesses, target: Tile, which: str,
+async def slowest(bench: Bench, tester: GridTester, accesses: Accesses, target: Tile, which: str,
                   what: str, **kind: int) -> int:
     """The longest of the victim's reads or writes (``which``) that is found.
 
     Requests ``what`` of this ``kind`` are declared for the victim in each candidate. At last the
     one that took longest is repeated beside the grid's model.
     """
-    number = scene.tiles.index(accesses.victim)
+    number = tester.tiles.index(accesses.victim)
     fields = {name: bench.outputs[f"{name}.{number}"].mask
               for name in ("requests", "writes", "landed", "operated")}
 
@@ -146,8 +146,8 @@ async def slowest(bench: Bench, scene: GridScene, accesses: Accesses, target: Ti
 
     async def value(plan: Plan) -> int | None:
         await bench.reset()
-        bench.declare(what, scene.place(accesses.victim), **kind)
-        found = lives(await bench.play(list(map(scene.word, kernels(plan)))), fields)
+        bench.declare(what, tester.place(accesses.victim), **kind)
+        found = lives(await bench.play(list(map(tester.word, kernels(plan)))), fields)
         bench.undeclare(what)
         return found.get(which)
 
@@ -155,14 +155,14 @@ async def slowest(bench: Bench, scene: GridScene, accesses: Accesses, target: Ti
     found = await climbed_in_simulation(
         climb(adversary.fresh, adversary.changed, tries=TRIES, patience=PATIENCE), value)
     if found.candidate is not None:
-        beside = await type(scene).fresh(bench)
+        beside = await type(tester).fresh(bench)
         for each in kernels(found.candidate):
             await beside.cycle(each)
     await bench.reset()
     return found.value or 0
 
 
-async def search(bench: Bench, scene: GridScene, target: Tile, groups: Sequence[Sequence[Tile]],
+async def search(bench: Bench, tester: GridTester, target: Tile, groups: Sequence[Sequence[Tile]],
                  claims: Sequence[tuple[str, str, tuple[int, ...], tuple[int, ...], bool]]
                  ) -> None:
     """Search for each claim with each group of cores, each of a kind as the victim.
@@ -173,6 +173,6 @@ async def search(bench: Bench, scene: GridScene, target: Tile, groups: Sequence[
     for cores in groups:
         for victim, kind in victims(cores, target):
             for which, what, mine, others, steady in claims:
-                took = await slowest(bench, scene, Accesses(cores, victim, mine, others, steady),
+                took = await slowest(bench, tester, Accesses(cores, victim, mine, others, steady),
                                      target, which, what, **kind)
                 bench.dut._log.info("%s, %s: %d cycles", what, kind, took)

@@ -13,7 +13,7 @@ _TAG, _TAG_BITS = 8, 3  # where each flit says by which input it came, on its wa
 _DELAYS = {"misrouted": 2, "overlong": 1, "misplaced": 1}  # cycles that the counters come later
 
 
-class Scene:
+class WormholeRouterTester:
     """The router, its model, and a sender at every input; one `cycle` at a time."""
 
     def __init__(self, bench: Bench, *, connected: int = -1) -> None:
@@ -103,14 +103,14 @@ class Scene:
 async def every_way_alone(bench: Bench) -> None:
     """One packet in an idle router, from every input to every output."""
     for flits in sorted({1, 2, 3, bench.parameters["longest"]}):
-        scene = Scene(bench)
+        tester = WormholeRouterTester(bench)
         await bench.reset()
         bench.declare("alone", flits=flits, routers=1)
-        for entrance in range(scene.ports):
-            for output in range(scene.ports):
+        for entrance in range(tester.ports):
+            for output in range(tester.ports):
                 if entrance != output:
-                    scene.senders[entrance].waiting.extend(scene.packet(entrance, output, flits))
-                    await scene.finish()
+                    tester.senders[entrance].waiting.extend(tester.packet(entrance, output, flits))
+                    await tester.finish()
 
 
 @testbench
@@ -122,8 +122,8 @@ async def all_contend(bench: Bench) -> None:
     for contenders in range(1, bench.parameters["ports"]):
         for flits, rival_flits in sizes:
             output = bench.rng.randrange(bench.parameters["ports"])
-            scene = Scene(bench)
-            inputs = bench.rng.sample([n for n in range(scene.ports) if n != output], contenders)
+            tester = WormholeRouterTester(bench)
+            inputs = bench.rng.sample([n for n in range(tester.ports) if n != output], contenders)
             bench.undeclare("hop")
             await bench.reset()
             bench.declare("hop", {"i": inputs[0]}, flits=flits, contenders=contenders,
@@ -132,32 +132,32 @@ async def all_contend(bench: Bench) -> None:
                 length = flits if who == inputs[0] else rival_flits
                 # some are still inside when the victim's last one is taken
                 for _ in range(4 + -(-bench.parameters["depth"] // flits)):
-                    scene.senders[who].waiting.extend(scene.packet(who, output, length))
+                    tester.senders[who].waiting.extend(tester.packet(who, output, length))
             # while all of them send, every packet of the victim meets one of each rival
-            while not scene.senders[inputs[0]].done:
-                await scene.cycle([True] * scene.ports)
+            while not tester.senders[inputs[0]].done:
+                await tester.cycle([True] * tester.ports)
 
 
-def _nonsense(scene: Scene, length: int) -> list[Flit]:
+def _nonsense(tester: WormholeRouterTester, length: int) -> list[Flit]:
     """Flits of any kind, as a sender out of its mind would offer them."""
-    rng = scene.bench.rng
-    local = scene.ports - 1
-    return [Flit(scene.header(local, rng.randrange(local)), rng.random() < 0.3,
+    rng = tester.bench.rng
+    local = tester.ports - 1
+    return [Flit(tester.header(local, rng.randrange(local)), rng.random() < 0.3,
                  rng.random() < 0.2) for _ in range(length)]
 
 
-def _fill(scene: Scene, *, packets: int, everywhere: bool) -> None:
+def _fill(tester: WormholeRouterTester, *, packets: int, everywhere: bool) -> None:
     """Random packets at every input; ``everywhere``: to outputs that lead nowhere as well."""
-    rng, local = scene.bench.rng, scene.ports - 1
-    for entrance, sender in enumerate(scene.senders):
+    rng, local = tester.bench.rng, tester.ports - 1
+    for entrance, sender in enumerate(tester.senders):
         for _ in range(packets):
-            output = rng.randrange(scene.ports)
-            if output == entrance or (not everywhere and not scene.connected >> output & 1):
+            output = rng.randrange(tester.ports)
+            if output == entrance or (not everywhere and not tester.connected >> output & 1):
                 continue
-            flits = rng.choice((1, 2, 3, rng.randint(1, scene.longest)))
-            packet = scene.packet(entrance, output, flits)
+            flits = rng.choice((1, 2, 3, rng.randint(1, tester.longest)))
+            packet = tester.packet(entrance, output, flits)
             if everywhere and entrance != local and rng.random() < 0.2:
-                packet[0] = Flit(rng.getrandbits(scene.width), True, packet[0].last)
+                packet[0] = Flit(rng.getrandbits(tester.width), True, packet[0].last)
             sender.waiting.extend(packet)
 
 
@@ -166,31 +166,31 @@ async def random_traffic(bench: Bench) -> None:
     """Packets of all lengths between all ports, all streams stalling; bounds are kept if outputs
     are ready."""
     for load, flow in ((1.0, 1.0), (0.6, 1.0), (0.3, 0.8), (1.0, 0.4)):
-        scene = Scene(bench)
+        tester = WormholeRouterTester(bench)
         await bench.reset()
-        _fill(scene, packets=12, everywhere=False)
-        while not all(sender.done for sender in scene.senders):
-            await scene.cycle([bench.rng.random() < flow for _ in range(scene.ports)],
-                              [bench.rng.random() < load for _ in range(scene.ports)])
-        await scene.finish()
-        assert scene.model.misrouted == 0
+        _fill(tester, packets=12, everywhere=False)
+        while not all(sender.done for sender in tester.senders):
+            await tester.cycle([bench.rng.random() < flow for _ in range(tester.ports)],
+                               [bench.rng.random() < load for _ in range(tester.ports)])
+        await tester.finish()
+        assert tester.model.misrouted == 0
 
 
 @testbench
 async def to_one_output_at_random(bench: Bench) -> None:
     """Random lengths to one output, always ready."""
-    scene = Scene(bench)
-    output = bench.rng.randrange(scene.ports)
-    lengths = {n: [bench.rng.randint(1, scene.longest) for _ in range(10)]
-               for n in range(scene.ports) if n != output}
+    tester = WormholeRouterTester(bench)
+    output = bench.rng.randrange(tester.ports)
+    lengths = {n: [bench.rng.randint(1, tester.longest) for _ in range(10)]
+               for n in range(tester.ports) if n != output}
     for who, flits in lengths.items():
         for length in flits:
-            scene.senders[who].waiting.extend(scene.packet(who, output, length))
+            tester.senders[who].waiting.extend(tester.packet(who, output, length))
     left = {who: iter(flits) for who, flits in lengths.items()}
-    scene.begins = lambda who: bench.declare(
+    tester.begins = lambda who: bench.declare(
         "hop", {"i": who}, flits=next(left[who]), contenders=len(lengths),
         rival_flits=max(max(flits) for other, flits in lengths.items() if other != who))
-    await scene.finish()
+    await tester.finish()
 
 
 @testbench
@@ -199,17 +199,17 @@ async def crowds(bench: Bench) -> None:
     turn. So an arbiter finds any of its inputs waiting after any that was served last."""
     rng = bench.rng
     for output in range(bench.parameters["ports"]):
-        scene = Scene(bench)
+        tester = WormholeRouterTester(bench)
         await bench.reset()
-        for entrance, sender in enumerate(scene.senders):
+        for entrance, sender in enumerate(tester.senders):
             if entrance != output:
                 for _ in range(12):
-                    sender.waiting.extend(scene.packet(entrance, output, rng.choice((1, 1, 2, 3))))
-        while not all(sender.done for sender in scene.senders):
+                    sender.waiting.extend(tester.packet(entrance, output, rng.choice((1, 1, 2, 3))))
+        while not all(sender.done for sender in tester.senders):
             load = 0.05 if rng.random() < 0.5 else 0.6
-            await scene.cycle([rng.random() < 0.8 for _ in scene.senders],
-                              [rng.random() < load for _ in scene.senders])
-        await scene.finish()
+            await tester.cycle([rng.random() < 0.8 for _ in tester.senders],
+                               [rng.random() < load for _ in tester.senders])
+        await tester.finish()
 
 
 @testbench
@@ -219,26 +219,26 @@ async def malformed_packets(bench: Bench) -> None:
     seen = {"misrouted": 0, "overlong": 0, "misplaced": 0}
     for flow in (1.0, 0.5):
         for gone in range(1, 1 << bench.parameters["ports"], 5):
-            scene = Scene(bench, connected=~gone)
+            tester = WormholeRouterTester(bench, connected=~gone)
             await bench.reset()
-            _fill(scene, packets=5, everywhere=True)
-            local = scene.senders[-1].waiting
+            _fill(tester, packets=5, everywhere=True)
+            local = tester.senders[-1].waiting
             local.clear()
-            local.extend(_nonsense(scene, 60))
-            local.extend(Flit(0) for _ in range(scene.longest))
+            local.extend(_nonsense(tester, 60))
+            local.extend(Flit(0) for _ in range(tester.longest))
             local.append(Flit(0, last=True))
-            local.extend([*scene.packet(scene.ports - 1, 0, 2), Flit(0, True)])
-            local.extend(Flit(0) for _ in range(scene.longest + 2))
+            local.extend([*tester.packet(tester.ports - 1, 0, 2), Flit(0, True)])
+            local.extend(Flit(0) for _ in range(tester.longest + 2))
             local.append(Flit(0, last=True))
-            outputs = [n for n in range(scene.ports - 1) if scene.connected >> n & 1]
+            outputs = [n for n in range(tester.ports - 1) if tester.connected >> n & 1]
             if outputs:
-                local.extend(scene.packet(scene.ports - 1, outputs[0], 3))
-            while not all(sender.done for sender in scene.senders):
-                await scene.cycle([bench.rng.random() < flow for _ in range(scene.ports)])
-            await scene.finish()
-            seen["misrouted"] += scene.model.misrouted
-            seen["overlong"] += scene.model.sender.overlong
-            seen["misplaced"] += scene.model.sender.misplaced
+                local.extend(tester.packet(tester.ports - 1, outputs[0], 3))
+            while not all(sender.done for sender in tester.senders):
+                await tester.cycle([bench.rng.random() < flow for _ in range(tester.ports)])
+            await tester.finish()
+            seen["misrouted"] += tester.model.misrouted
+            seen["overlong"] += tester.model.sender.overlong
+            seen["misplaced"] += tester.model.sender.misplaced
     assert all(seen.values()), f"not all kinds of nonsense were dropped: {seen}"
 
 

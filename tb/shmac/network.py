@@ -15,7 +15,7 @@ from cyclebound.tb.bench import Bench, interrupted, testbench
 from cyclebound.tb.noc.flits import Sender
 from cyclebound.tb.noc.shmac_packets import PacketPort
 
-__all__ = ["NetworkScene"]
+__all__ = ["NetworkTester"]
 
 _DELAY = 3  # cycles that the counters come later
 
@@ -36,7 +36,7 @@ class _Channel:
         self.past = deque([model.dropped] * _DELAY, maxlen=_DELAY)
 
 
-class NetworkScene:
+class NetworkTester:
     """The network and its model, a cycle at a time.
 
     Attributes
@@ -121,14 +121,14 @@ def any_response(mesh: Mesh, here: Tile, rng: random.Random, nonsense: float) ->
 @testbench
 async def every_way_alone(bench: Bench) -> None:
     """A write from every tile to every tile, each in an idle network; the data say who sends."""
-    scene = NetworkScene(bench)
-    for number, tile in enumerate(scene.mesh.tiles):
-        for there in scene.mesh.tiles:
+    tester = NetworkTester(bench)
+    for number, tile in enumerate(tester.mesh.tiles):
+        for there in tester.mesh.tiles:
             bench.declare("alone", links=distance(tile, there))
             packet = RequestPacket(write=True, initiator=tile, target=there, data=number)
-            await scene.cycle({tile: packet}, {})
-            while scene.model.inside:
-                await scene.cycle({}, {})
+            await tester.cycle({tile: packet}, {})
+            while tester.model.inside:
+                await tester.cycle({}, {})
 
 
 def _begun(senders: Mapping[Tile, Sender[_Sent]], rng: random.Random, load: float
@@ -144,31 +144,31 @@ async def random_traffic(bench: Bench) -> None:
     rng = bench.rng
     for nonsense, load, flow in ((0.0, 1.0, 1.0), (0.1, 0.4, 0.8), (0.0, 1.0, 0.3)):
         await bench.reset()
-        scene = NetworkScene(bench)
-        mesh = scene.mesh
+        tester = NetworkTester(bench)
+        mesh = tester.mesh
         requests = {tile: Sender(any_request(mesh, tile, rng, nonsense) for _ in range(40))
                     for tile in mesh.tiles}
         responses = {tile: Sender(any_response(mesh, tile, rng, nonsense) for _ in range(40))
                      for tile in mesh.tiles}
         host = Sender(any_request(mesh, (0, 0), rng, nonsense) for _ in range(40))
-        while not (scene.model.inside == 0 and host.done and all(
+        while not (tester.model.inside == 0 and host.done and all(
                 sender.done for side in (requests, responses) for sender in side.values())):
             asked = _begun(requests, rng, load)
             answered = _begun(responses, rng, load)
             outside = host.begin(come=rng.random() < load)
-            for tile in filter(scene.model.requests.takes, asked):
+            for tile in filter(tester.model.requests.takes, asked):
                 requests[tile].taken()
-            for tile in filter(scene.model.responses.takes, answered):
+            for tile in filter(tester.model.responses.takes, answered):
                 responses[tile].taken()
-            if scene.model.host_taken():
+            if tester.model.host_taken():
                 host.taken()
-            await scene.cycle(asked, answered, host=outside,
-                              slaves={tile for tile in mesh.tiles if rng.random() < flow},
-                              masters={tile for tile in mesh.tiles if rng.random() < flow})
+            await tester.cycle(asked, answered, host=outside,
+                               slaves={tile for tile in mesh.tiles if rng.random() < flow},
+                               masters={tile for tile in mesh.tiles if rng.random() < flow})
         for _ in range(_DELAY):
-            await scene.cycle({}, {})
+            await tester.cycle({}, {})
         lost = sum(sum(channel.dropped.values())
-                   for channel in (scene.model.requests, scene.model.responses))
+                   for channel in (tester.model.requests, tester.model.responses))
         assert bool(lost) == bool(nonsense)
 
 

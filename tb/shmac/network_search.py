@@ -30,14 +30,14 @@ from cyclebound.tools.shmac.network_search import (
     wishes,
 )
 
-__all__ = ["ExchangeScene", "goals"]
+__all__ = ["ExchangeTester", "goals"]
 
 _DRAWN = 13  # a traffic in which four tiles have other targets
 _CLAIMS = ("read", "write", "accept")
 TRIES, PATIENCE = 60, 30
 
 
-class ExchangeScene:
+class ExchangeTester:
     """The network with masters and slaves in hardware.
 
     ``service``, ``uneven``: of its slaves, as `services`.
@@ -170,13 +170,13 @@ def goals(mesh: Mesh, traffic: int, hot: Tile, master: Tile, cycles: int, *,
 async def one_slave(bench: Bench) -> None:
     """One master, and all; those that are not measured write without a pause."""
     rng = bench.rng
-    scene = ExchangeScene(bench, service=1)
-    tiles = scene.mesh.tiles
-    for scene.service in (1, 4) if len(tiles) > 2 else (1,):  # on two, what explorations visit
+    tester = ExchangeTester(bench, service=1)
+    tiles = tester.mesh.tiles
+    for tester.service in (1, 4) if len(tiles) > 2 else (1,):  # on two, what explorations visit
         for hot in {tiles[-1], tiles[len(tiles) // 2]}:
             for traffic in (ALONE, HOTSPOT):
                 for victim in tiles:
-                    for goal in goals(scene.mesh, traffic, hot, victim, 2500):
+                    for goal in goals(tester.mesh, traffic, hot, victim, 2500):
                         plan: dict[Tile, tuple[Period, ...]] = dict.fromkeys(
                             goal.masters, (((hot, True), goal.cycles),))
                         plan[victim] = tuple(
@@ -184,26 +184,26 @@ async def one_slave(bench: Bench) -> None:
                                 ((hot, goal.write), rng.randint(1, 40)),
                                 ((hot, True) if goal.most or number % 2 else None,
                                  rng.randint(1, 90))))
-                        await scene.play(goal, plan, traffic=traffic, hot=hot)
-    goal = Goal(senders(scene.mesh, HOTSPOT), tiles[-1], tiles[0], write=False, most=0,
+                        await tester.play(goal, plan, traffic=traffic, hot=hot)
+    goal = Goal(senders(tester.mesh, HOTSPOT), tiles[-1], tiles[0], write=False, most=0,
                 cycles=200)
-    await scene.beside(goal, Adversary(rng, goal).fresh())
+    await tester.beside(goal, Adversary(rng, goal).fresh())
 
 
 @testbench
 async def readers_in_a_row(bench: Bench) -> None:
     """0 and 1 read from 2, 2 and 3 read from 1, whenever they can: with one channel for requests
     and responses they stop for ever."""
-    scene = ExchangeScene(bench, service=3)
-    tiles = scene.mesh.tiles
+    tester = ExchangeTester(bench, service=3)
+    tiles = tester.mesh.tiles
     targets = {tiles[0]: tiles[2], tiles[1]: tiles[2], tiles[2]: tiles[1], tiles[3]: tiles[1]}
-    bounds = NetworkBounds(scene.mesh, {tile: frozenset([target]) for tile, target in
-                                        targets.items()}, service=scene.service)
-    model = ExchangeModel(scene.mesh, service=scene.service)
+    bounds = NetworkBounds(tester.mesh, {tile: frozenset([target]) for tile, target in
+                                         targets.items()}, service=tester.service)
+    model = ExchangeModel(tester.mesh, service=tester.service)
     wish = {tile: (target, False) for tile, target in targets.items()}
     last, reads = dict.fromkeys(targets, 0), dict.fromkeys(targets, 0)
     for cycle in range(2000):
-        shown = scene.seen(await bench.step(scene.word(wish, {})))
+        shown = tester.seen(await bench.step(tester.word(wish, {})))
         bench.compare(shown.received, model.step(wish).received, "who has a response")
         for tile, target in targets.items():
             if tile in shown.received:
@@ -228,9 +228,9 @@ async def adversary_behind(bench: Bench) -> None:
 
 async def _against(bench: Bench, behind: Iterable[int], *, uneven: int = 0) -> None:
     behind = tuple(behind)
-    scene = ExchangeScene(bench, service=1, uneven=uneven)
-    hot = scene.mesh.tiles[-1]
-    for traffic in (HOTSPOT,) if len(scene.mesh.tiles) == 2 else (NEIGHBOURS, _DRAWN):
-        for victim in scene.mesh.tiles:
-            for goal in goals(scene.mesh, traffic, hot, victim, 400, behind=behind):
-                await scene.slowest(goal, traffic=traffic, hot=hot)
+    tester = ExchangeTester(bench, service=1, uneven=uneven)
+    hot = tester.mesh.tiles[-1]
+    for traffic in (HOTSPOT,) if len(tester.mesh.tiles) == 2 else (NEIGHBOURS, _DRAWN):
+        for victim in tester.mesh.tiles:
+            for goal in goals(tester.mesh, traffic, hot, victim, 400, behind=behind):
+                await tester.slowest(goal, traffic=traffic, hot=hot)

@@ -11,9 +11,9 @@ from cyclebound.golden.shmac.core_port import DATA_BITS, STROBE_BITS
 from cyclebound.golden.shmac.packet import Packet, RequestPacket, ResponsePacket
 from cyclebound.golden.shmac.router import RouterModel, reach
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.noc.router_scene import RouterScene, beside, places
+from cyclebound.tb.noc.router_tester import RouterTester, beside, places
 
-__all__ = ["AWAY", "PLACE", "ChannelScene", "leading", "packet_to"]
+__all__ = ["AWAY", "PLACE", "ShmacChannelTester", "leading", "packet_to"]
 
 PLACE: Tile = (1, 2)  # of the router: there is something on every side
 AWAY = {Port.NORTH: (0, 2), Port.EAST: (2, 3), Port.SOUTH: (3, 2), Port.WEST: (0, 0),
@@ -39,7 +39,7 @@ def leading(output: int) -> list[Port]:
     return [port for port in Port if reach(port) >> output & 1]
 
 
-class ChannelScene(RouterScene[Packet]):
+class ShmacChannelTester(RouterTester[Packet]):
     """The router and its model, at `PLACE` or another one."""
 
     def __init__(self, bench: Bench, *, connected: int = 31, place: Tile = PLACE) -> None:
@@ -59,12 +59,12 @@ class ChannelScene(RouterScene[Packet]):
 async def every_way_alone(bench: Bench) -> None:
     """One packet in an idle router, from every input to every output that it may leave by."""
     bench.declare("hop", contenders=1)
-    scene = ChannelScene(bench)
+    tester = ShmacChannelTester(bench)
     for output in Port:
         for entrance in leading(output):
-            scene.send(entrance, output)
-            await scene.finish()
-    assert scene.model.unroutable == 0
+            tester.send(entrance, output)
+            await tester.finish()
+    assert tester.model.unroutable == 0
 
 
 @testbench
@@ -83,14 +83,14 @@ async def all_contend(bench: Bench) -> None:
 async def _contend(bench: Bench, victim: int, rivals: Sequence[int], output: int) -> None:
     bench.undeclare("hop")
     await bench.reset()
-    scene = ChannelScene(bench)
-    scene.send(victim, output)
-    await scene.finish()
+    tester = ShmacChannelTester(bench)
+    tester.send(victim, output)
+    await tester.finish()
     bench.declare("hop", contenders=len(rivals) + 1)
     for who, packets in ((victim, 3), *((who, 4) for who in rivals)):
         for _ in range(packets):
-            scene.send(who, output)
-    await scene.finish()
+            tester.send(who, output)
+    await tester.finish()
 
 
 def _noted(handed: list[Packet], output: int, packet: Packet) -> None:
@@ -106,22 +106,22 @@ async def random_traffic(bench: Bench) -> None:
                                  (0.0, 1.0, 0.4), (1.0, 1.0, 1.0)):
         bench.undeclare("hop")
         await bench.reset()
-        scene = ChannelScene(bench, connected=31 if nonsense < 1 else rng.randrange(1, 31))
+        tester = ShmacChannelTester(bench, connected=31 if nonsense < 1 else rng.randrange(1, 31))
         handed: list[Packet] = []
-        scene.handed = functools.partial(_noted, handed)
+        tester.handed = functools.partial(_noted, handed)
         sent = 0
-        for entrance, sender in zip(Port, scene.senders, strict=True):
+        for entrance, sender in zip(Port, tester.senders, strict=True):
             for _ in range(60):
                 good = [there for output, there in AWAY.items() if reach(entrance) >> output & 1]
                 there = (rng.choice([*AWAY.values(), (rng.randrange(16), rng.randrange(16))])
                          if rng.random() < nonsense else rng.choice(good))
-                sender.waiting.append(packet_to(scene.channel, there, entrance, rng))
+                sender.waiting.append(packet_to(tester.channel, there, entrance, rng))
                 sent += 1
-        while not all(sender.done for sender in scene.senders):
-            await scene.cycle([rng.random() < flow for _ in Port],
-                              [rng.random() < load for _ in Port])
-        await scene.finish()
-        dropped = scene.model.unroutable
+        while not all(sender.done for sender in tester.senders):
+            await tester.cycle([rng.random() < flow for _ in Port],
+                               [rng.random() < load for _ in Port])
+        await tester.finish()
+        dropped = tester.model.unroutable
         assert len(handed) + dropped == sent, f"{sent - len(handed) - dropped} packets are lost"
         assert (dropped == 0) == (nonsense == 0)
         lost += dropped
@@ -133,12 +133,12 @@ async def anywhere(bench: Bench) -> None:
     """Packets to tiles beside the router's, at any place of the greatest grid."""
     bench.undeclare("hop")
     for place in places(bench.rng):
-        scene = ChannelScene(bench, place=place)
+        tester = ShmacChannelTester(bench, place=place)
         await bench.reset()
-        for entrance, sender in zip(Port, scene.senders, strict=True):
-            sender.waiting.extend(packet_to(scene.channel, beside(place, bench.rng), entrance,
+        for entrance, sender in zip(Port, tester.senders, strict=True):
+            sender.waiting.extend(packet_to(tester.channel, beside(place, bench.rng), entrance,
                                             bench.rng) for _ in range(24))
-        await scene.finish()
+        await tester.finish()
 
 
 reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)

@@ -10,7 +10,7 @@ from cyclebound.golden.simd.accelerator import Phase
 from cyclebound.golden.simd.machine import machine_named
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_harness_scene import scene_on
+from cyclebound.tb.simd.accelerator_harness_tester import tester_on
 from cyclebound.tools.simd.kernel_cases import case, expected
 
 OCCUPATION = "occupation.json"  # beside the job: the phases of `DRAWN` under each policy
@@ -21,10 +21,10 @@ async def kernel(bench: Bench, name: str, policy: Policy) -> list[Phase]:
     """One kernel; its results also as its mathematics have them. Its phases, as the RTL has them.
     """
     await bench.reset()
-    scene = scene_on(bench)
-    instance = case(name, scene.machine)
+    tester = tester_on(bench)
+    instance = case(name, tester.machine)
     wanted = expected(name, instance)
-    timed = await scene.compare(instance.program, instance.grid, instance.memory, policy)
+    timed = await tester.compare(instance.program, instance.grid, instance.memory, policy)
     for number, words in wanted.items():
         assert np.array_equal(instance.memory[number], words)
     bench.dut._log.info("%s, %s: %d compute cycles, %d to load", name, policy.value, timed.cycles,

@@ -13,7 +13,7 @@ from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_scene import Scene
+from cyclebound.tb.simd.accelerator_tester import SimdAcceleratorTester
 from cyclebound.tools.simd.assembler import assemble
 
 Tile = tuple[int, int, int]
@@ -146,19 +146,19 @@ def before_turn(machine: Machine, part: Part, tile: Tile | None, write: bool) ->
         part=part, words=words, period=words + gap, count=count, write=int(write)))
 
 
-async def play(scene: Scene, program: Program, grid: Grid, policy: Policy = Policy.UNCONSTRAINED,
-               **more) -> None:
+async def play(tester: SimdAcceleratorTester, program: Program, grid: Grid,
+               policy: Policy = Policy.UNCONSTRAINED, **more) -> None:
     """A run that takes the cycle model's cycles, unless ``more`` says when it begins."""
-    rng = np.random.default_rng(scene.bench.rng.getrandbits(32))
+    rng = np.random.default_rng(tester.bench.rng.getrandbits(32))
     memory = memory_of(program)
     for words in memory.values():
         words[...] = rng.integers(0, 1 << 32, words.shape, dtype=np.uint32)
     wanted = {number: words.copy() for number, words in memory.items()}
-    ran, begin = await scene.run(program, grid, memory, policy, **more)
+    ran, begin = await tester.run(program, grid, memory, policy, **more)
     assert ran.fault is None, ran.fault
     if not more:
-        timed = scene.timed(program, grid, wanted, policy, begin).run(keep=False)
-        scene.bench.compare(ran.cycles, timed.cycles, "compute cycles")
+        timed = tester.timed(program, grid, wanted, policy, begin).run(keep=False)
+        tester.bench.compare(ran.cycles, timed.cycles, "compute cycles")
 
 
 def kind(tile: Tile, write: bool) -> dict[str, int]:
@@ -168,27 +168,27 @@ def kind(tile: Tile, write: bool) -> dict[str, int]:
 @testbench
 async def tiles(bench: Bench) -> None:
     """One work-group, no refresh: tiles at their worst addresses, at every place of the clocks."""
-    scene = Scene(bench)
+    tester = SimdAcceleratorTester(bench)
     for tile in TILES:
         for write in (False, True):
             name = "stg2sptile" if write else "ldg2sptile"
             body = "".join(f"{nops(number)}{name} 0, 0\n" for number in range(PLACES))
-            program = tile_program(tile, worst_address(scene.part, tile, write), body)
+            program = tile_program(tile, worst_address(tester.part, tile, write), body)
             bench.declare("tile", **kind(tile, write))
-            await play(scene, program, Grid(1, 1, scene.machine), calm=8000)
+            await play(tester, program, Grid(1, 1, tester.machine), calm=8000)
             bench.undeclare("tile")
 
 
 @testbench
 async def indexes(bench: Bench) -> None:
     """Indexes that lie in two rows of one bank by turns, one request without a refresh."""
-    scene = Scene(bench)
-    machine, part = scene.machine, scene.part
+    tester = SimdAcceleratorTester(bench)
+    machine, part = tester.machine, tester.part
     rows = buffer_rows(part=part, words=_SCATTERED)
     for write in (False, True):
         for place in range(5):
             bench.declare("indexed", indexes=indexes_of(machine), rows=rows, write=int(write))
-            await play(scene, indexed_program(machine, part, place, write),
+            await play(tester, indexed_program(machine, part, place, write),
                        Grid(machine.items, 1, machine), calm=9000)
             bench.undeclare("indexed")
 
@@ -197,24 +197,24 @@ async def indexes(bench: Bench) -> None:
 async def snooped(bench: Bench) -> None:
     """Whole buffers, and lines of them, at their worst addresses and at every place of the clocks;
     a request without a refresh, whatever the indexes are."""
-    scene = Scene(bench)
+    tester = SimdAcceleratorTester(bench)
     for tile in TILES:
         for write in (False, True):
             bench.declare("snooped", **kind(tile, write))
-            await play(scene, snooped_tile(scene.part, tile, write),
-                       Grid(scene.machine.items, 1, scene.machine), calm=8000)
+            await play(tester, snooped_tile(tester.part, tile, write),
+                       Grid(tester.machine.items, 1, tester.machine), calm=8000)
             bench.undeclare("snooped")
 
 
 @testbench
 async def scratchpads_snooped(bench: Bench) -> None:
     """Scratchpad buffers of all widths, at every place of the clocks, with a second work-group."""
-    scene = Scene(bench)
-    machine = scene.machine
+    tester = SimdAcceleratorTester(bench)
+    machine = tester.machine
     for width, count in SNOOPED:
         for name in ("ldspbidx", "stspbidx"):
             bench.declare("scratchpad_snooped", words=width * count)
-            await play(scene, snooped_scratchpad(width, count, name),
+            await play(tester, snooped_scratchpad(width, count, name),
                        Grid(2 * machine.items, 1, machine), Policy.YIELD)
             bench.undeclare("scratchpad_snooped")
 
@@ -222,8 +222,8 @@ async def scratchpads_snooped(bench: Bench) -> None:
 @testbench
 async def scratchpads(bench: Bench) -> None:
     """Transfers of all shapes, at every place of the clocks; with a second work-group, too."""
-    scene = Scene(bench)
-    machine, side, lines = scene.machine, side_of(scene.machine), lines_of(scene.machine)
+    tester = SimdAcceleratorTester(bench)
+    machine, side, lines = tester.machine, side_of(tester.machine), lines_of(tester.machine)
     # the first clips lines, which then begin lines of the bus
     for width in (side - 2, *widths_of(machine)):
         clipped = {"words": min(width, side), "gap": max(width - side, 0),
@@ -233,7 +233,7 @@ async def scratchpads(bench: Bench) -> None:
             program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 {width} {lines + 1}\n.text\n{body}"
                                "exit\n")
             bench.declare("scratchpad", **clipped, count=lines)
-            await play(scene, program, Grid(side, lines * count, machine, side),
+            await play(tester, program, Grid(side, lines * count, machine, side),
                        Policy.UNCONSTRAINED)
             bench.undeclare("scratchpad")
     for words in (1, 5, 32):
@@ -241,24 +241,24 @@ async def scratchpads(bench: Bench) -> None:
         program = assemble(f".data\n0 0 1 1\n.sp_data\n0 0 40 1\n.text\n"
                            f"smovssp sc.sd_words, {words}\n{body}exit\n")
         bench.declare("scratchpad", words=words, gap=0, count=1, restart=0)
-        await play(scene, program, Grid(1, 1, machine), Policy.YIELD)
+        await play(tester, program, Grid(1, 1, machine), Policy.YIELD)
         bench.undeclare("scratchpad")
 
 
 @testbench
 async def two_work_groups(bench: Bench) -> None:
     """Both have tiles of one kind, without a pause, through refreshes and under each policy."""
-    scene = Scene(bench)
+    tester = SimdAcceleratorTester(bench)
     for number, tile in enumerate(SHARED):
         for write in (False, True):
             name = "stg2sptile" if write else "ldg2sptile"
             body = (f"smov s0, 12\nagain:\n{name} 0, 0\nsisub s0, s0, 1\n"
                     "#bound branchcycle 11 1\nsicj.g again, s0\n")
-            program = tile_program(tile, worst_address(scene.part, tile, write), body)
+            program = tile_program(tile, worst_address(tester.part, tile, write), body)
             declared = kind(tile, write)
             bench.declare("tile_shared", **declared, **{
                 f"other_{name}": value for name, value in declared.items()})
-            await play(scene, program, Grid(4 * scene.machine.items, 1, scene.machine),
+            await play(tester, program, Grid(4 * tester.machine.items, 1, tester.machine),
                        list(Policy)[number % len(Policy)])
             bench.undeclare("tile_shared")
 
@@ -266,16 +266,16 @@ async def two_work_groups(bench: Bench) -> None:
 @testbench
 async def turns(bench: Bench) -> None:
     """Tiles of one work-group and a scratchpad of the other take turns, through refreshes."""
-    scene = Scene(bench)
-    machine, side, lines = scene.machine, side_of(scene.machine), lines_of(scene.machine)
+    tester = SimdAcceleratorTester(bench)
+    machine, side, lines = tester.machine, side_of(tester.machine), lines_of(tester.machine)
     for tile in SHARED:
         for write in (False, True):
-            program = turns_program(machine, tile, worst_address(scene.part, tile, write), write)
+            program = turns_program(machine, tile, worst_address(tester.part, tile, write), write)
             bench.declare("scratchpad_turn", **turns_shape(machine),
-                          before=before_turn(machine, scene.part, tile, write))
+                          before=before_turn(machine, tester.part, tile, write))
             bench.declare("tile_turn", **kind(tile, write),
-                          before=before_turn(machine, scene.part, None, write))
-            await play(scene, program, Grid(side, 4 * lines, machine, side), Policy.ACCESS)
+                          before=before_turn(machine, tester.part, None, write))
+            await play(tester, program, Grid(side, 4 * lines, machine, side), Policy.ACCESS)
             bench.undeclare("scratchpad_turn")
             bench.undeclare("tile_turn")
 
@@ -283,13 +283,13 @@ async def turns(bench: Bench) -> None:
 @testbench
 async def programs(bench: Bench) -> None:
     """Programs of all lengths, each from the first burst that makes it slowest."""
-    scene = Scene(bench)
+    tester = SimdAcceleratorTester(bench)
     for length in LENGTHS:
         bursts = -(-8 * length // (BURST_WORDS * WORD_BYTES))
-        longest = longest_run(scene.part, bursts=bursts, write=False)
+        longest = longest_run(tester.part, bursts=bursts, write=False)
         assert longest is not None
         program = assemble(f".data\n0 0x100000 1 1\n.text\n{nops(length - 1)}exit\n")
         bench.declare("load", instructions=length)
-        await play(scene, program, Grid(1, 1, scene.machine), calm=9000,
+        await play(tester, program, Grid(1, 1, tester.machine), calm=9000,
                    address=WORD_BYTES * longest.address)
         bench.undeclare("load")

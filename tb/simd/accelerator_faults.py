@@ -15,7 +15,7 @@ from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.work_group import Memory, memory_of
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_scene import Ran, Scene
+from cyclebound.tb.simd.accelerator_tester import Ran, SimdAcceleratorTester
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.kernel_cases import case
 
@@ -46,21 +46,22 @@ def check_stores(memory: Memory, before: Memory) -> None:
                              f"{int(np.flatnonzero(wrong)[0])}")
 
 
-async def stopped(scene: Scene, program: Program, memory: Memory, policy: Policy, *,
-                  cause: Cause, index: int, words: Sequence[int] | None = None) -> Ran:
+async def stopped(tester: SimdAcceleratorTester, program: Program, memory: Memory,
+                  policy: Policy, *, cause: Cause, index: int,
+                  words: Sequence[int] | None = None) -> Ran:
     """A run that ends with this fault of work-group 3; then a good kernel, in its every cycle."""
-    items = scene.machine.items
+    items = tester.machine.items
     before = {number: content.copy() for number, content in memory.items()}
-    ran, _ = await scene.run(program, Grid(5 * items, 1, scene.machine), memory, policy,
-                             most=20_000, words=words)
+    ran, _ = await tester.run(program, Grid(5 * items, 1, tester.machine), memory, policy,
+                              most=20_000, words=words)
     assert ran.fault is not None, f"{cause!r} does not stop the kernel"
     wanted = {"cause": cause, "index": index, "number": STOPPED}
-    scene.bench.compare({name: ran.fault[name] for name in wanted}, wanted, "the fault")
+    tester.bench.compare({name: ran.fault[name] for name in wanted}, wanted, "the fault")
     slots = {number: slot for _, slot, number in ran.launches}
-    scene.bench.compare(ran.fault["slot"], slots[STOPPED], "the fault's slot")
+    tester.bench.compare(ran.fault["slot"], slots[STOPPED], "the fault's slot")
     check_stores(memory, before)
-    instance = case("vector_add", scene.machine)
-    await scene.compare(instance.program, instance.grid, instance.memory, Policy.UNCONSTRAINED)
+    instance = case("vector_add", tester.machine)
+    await tester.compare(instance.program, instance.grid, instance.memory, Policy.UNCONSTRAINED)
     return ran
 
 
@@ -74,84 +75,84 @@ def filled(program: Program, bench: Bench) -> Memory:
 
 @testbench
 async def an_illegal_instruction(bench: Bench) -> None:
-    scene = Scene(bench)
-    program = faulty("nop\nnop\nexit\n", scene.machine.items)
+    tester = SimdAcceleratorTester(bench)
+    program = faulty("nop\nnop\nexit\n", tester.machine.items)
     words = [encode(instruction) for instruction in program.instructions]
     words[FIRST + 1] = _ILLEGAL
     for policy in Policy:
-        await stopped(scene, program, filled(program, bench), policy, cause=Cause.ILLEGAL,
+        await stopped(tester, program, filled(program, bench), policy, cause=Cause.ILLEGAL,
                       index=FIRST + 1, words=words)
 
 
 @testbench
 async def no_end(bench: Bench) -> None:
     """The last instruction runs on."""
-    scene = Scene(bench)
-    program = faulty("j over\nover:\nexit\n", scene.machine.items)
+    tester = SimdAcceleratorTester(bench)
+    program = faulty("j over\nover:\nexit\n", tester.machine.items)
     words = [encode(instruction) for instruction in program.instructions]
     end = len(words)
     jump = assemble(_HEAD.format(words=1) + "nop\n" * FIRST + "j over\n"
                     + "nop\n" * (end - FIRST - 1) + "over:\nexit\n")
     words[FIRST] = encode(jump.instructions[FIRST])
-    await stopped(scene, program, filled(program, bench), Policy.UNCONSTRAINED, cause=Cause.END,
+    await stopped(tester, program, filled(program, bench), Policy.UNCONSTRAINED, cause=Cause.END,
                   index=end, words=words)
 
 
 @testbench
 async def a_stack_that_overflows(bench: Bench) -> None:
-    scene = Scene(bench)
-    program = faulty("cpush.if out\n" * 16 + "nop\nout: exit\n", scene.machine.items)
+    tester = SimdAcceleratorTester(bench)
+    program = faulty("cpush.if out\n" * 16 + "nop\nout: exit\n", tester.machine.items)
     words = [encode(instruction) for instruction in program.instructions]
     words[FIRST + 16] = words[FIRST]  # one more
-    await stopped(scene, program, filled(program, bench), Policy.PAIRWISE, cause=Cause.OVERFLOW,
+    await stopped(tester, program, filled(program, bench), Policy.PAIRWISE, cause=Cause.OVERFLOW,
                   index=FIRST + 16, words=words)
 
 
 @testbench
 async def a_stack_that_is_empty(bench: Bench) -> None:
-    scene = Scene(bench)
-    program = faulty("nop\nl: cpush.if l\ncpop\nexit\n", scene.machine.items)
+    tester = SimdAcceleratorTester(bench)
+    program = faulty("nop\nl: cpush.if l\ncpop\nexit\n", tester.machine.items)
     words = [encode(instruction) for instruction in program.instructions]
     words[FIRST + 1] = words[FIRST]  # no push
-    await stopped(scene, program, filled(program, bench), Policy.UNCONSTRAINED,
+    await stopped(tester, program, filled(program, bench), Policy.UNCONSTRAINED,
                   cause=Cause.EMPTY, index=FIRST + 2, words=words)
 
 
 @testbench
 async def an_index_outside(bench: Bench) -> None:
     """One lane's index is beyond its buffer; then one with more bits than any buffer has words."""
-    scene = Scene(bench)
-    for beyond in (words_of(scene.machine.items), 1 << 20):
+    tester = SimdAcceleratorTester(bench)
+    for beyond in (words_of(tester.machine.items), 1 << 20):
         program = faulty(f"mov v0, vc.lid_x\niadd v0, v0, {beyond - 5}\n"
-                          "movvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n", scene.machine.items)
+                          "movvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n", tester.machine.items)
         for policy in (Policy.UNCONSTRAINED, Policy.YIELD):
-            await stopped(scene, program, filled(program, bench), policy, cause=Cause.ACCESS,
+            await stopped(tester, program, filled(program, bench), policy, cause=Cause.ACCESS,
                           index=FIRST + 3)
 
 
 @testbench
 async def scalars_outside(bench: Bench) -> None:
     """A scratchpad has 64 words and there are 32 scalar registers."""
-    scene = Scene(bench)
+    tester = SimdAcceleratorTester(bench)
     for words, target in ((33, 0), (4, 29)):
         program = faulty(f"smovssp sc.sd_words, {words}\nsldsp s{target}, 0\nexit\n",
-                          scene.machine.items)
-        await stopped(scene, program, filled(program, bench), Policy.ACCESS, cause=Cause.ACCESS,
+                          tester.machine.items)
+        await stopped(tester, program, filled(program, bench), Policy.ACCESS, cause=Cause.ACCESS,
                       index=FIRST + 1)
 
 
 @testbench
 async def a_program_beyond_the_device(bench: Bench) -> None:
     """Such a program is not loaded and does not run; the last buffer keeps its mapping."""
-    scene = Scene(bench)
-    program = faulty("nop\n" * 8 + "exit\n", scene.machine.items)
+    tester = SimdAcceleratorTester(bench)
+    program = faulty("nop\n" * 8 + "exit\n", tester.machine.items)
     memory = filled(program, bench)
     last = {number: words.copy() for number, words in memory.items()}
-    ran, _ = await scene.run(program, Grid(5, 1, scene.machine), memory, Policy.UNCONSTRAINED,
-                             at=(scene.part.bursts - 1) * BURST_BYTES, most=20_000)
+    ran, _ = await tester.run(program, Grid(5, 1, tester.machine), memory, Policy.UNCONSTRAINED,
+                              at=(tester.part.bursts - 1) * BURST_BYTES, most=20_000)
     assert ran.fault is not None
     assert ran.fault["cause"] == Cause.LOAD
     assert not ran.launches
     assert all(np.array_equal(memory[number], words) for number, words in last.items())
-    instance = case("vector_add", scene.machine)
-    await scene.compare(instance.program, instance.grid, instance.memory, Policy.UNCONSTRAINED)
+    instance = case("vector_add", tester.machine)
+    await tester.compare(instance.program, instance.grid, instance.memory, Policy.UNCONSTRAINED)

@@ -7,7 +7,7 @@ from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.simd.accelerator import runs
-from cyclebound.tb.simd.accelerator_harness_scene import scene_on
+from cyclebound.tb.simd.accelerator_harness_tester import tester_on
 from cyclebound.tools.simd.assembler import assemble
 
 SNOOPY = """
@@ -94,7 +94,7 @@ async def snoopy_accesses(bench: Bench) -> None:
     it has not written, which are those that a kernel before it left there.
     """
     await bench.reset()
-    scene = scene_on(bench)
+    tester = tester_on(bench)
     program = assemble(SNOOPY)
     memory = memory_of(program)
     rng = np.random.default_rng(bench.rng.getrandbits(32))
@@ -103,6 +103,6 @@ async def snoopy_accesses(bench: Bench) -> None:
         words[...] = rng.integers(0, 400 if number == 0 else 1 << 32, words.shape, dtype=np.uint32)
     memory[0][:, ::9] = 1 << 20  # equal to 0 in the bits that are compared with the words'
     before = memory[2].copy()
-    await scene.compare(program, Grid(3 * scene.machine.items, 1, scene.machine), memory,
-                        list(Policy)[(bench.seed - 1) % len(Policy)])
+    await tester.compare(program, Grid(3 * tester.machine.items, 1, tester.machine), memory,
+                         list(Policy)[(bench.seed - 1) % len(Policy)])
     assert (memory[2] != before).any()

@@ -15,8 +15,8 @@ from cyclebound.golden.simd import functional
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import KernelFault
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_harness_scene import scene_on
-from cyclebound.tb.simd.accelerator_scene import AcceleratorSide
+from cyclebound.tb.simd.accelerator_harness_tester import tester_on
+from cyclebound.tb.simd.accelerator_tester import AcceleratorSide
 from cyclebound.tools.simd.assembler import AssemblyError, assemble
 from cyclebound.tools.simd.random_programs import RandomProgram, random_program, shrink
 
@@ -29,11 +29,11 @@ _INSTRUCTIONS = 5_000  # of a work-group, while a program is made small
 _TRIES = 1_000         # of smaller programs
 
 
-async def _run(scene: AcceleratorSide, trial: RandomProgram) -> Counter[str]:
-    """A program on a new scene or an old one; cycles, and phases by resource."""
+async def _run(tester: AcceleratorSide, trial: RandomProgram) -> Counter[str]:
+    """A program on a new tester or an old one; cycles, and phases by resource."""
     program = assemble(trial.text)
-    timed = await scene.compare(program, trial.grid, trial.content(program), trial.policy,
-                                most=_MOST)
+    timed = await tester.compare(program, trial.grid, trial.content(program), trial.policy,
+                                 most=_MOST)
     return Counter(phase.resource for phase in timed.phases) + Counter(
         {"compute cycles": timed.cycles, "work-groups": trial.grid.count, trial.policy.value: 1})
 
@@ -65,7 +65,7 @@ async def _smallest(bench: Bench, trial: RandomProgram, why: str) -> tuple[Rando
         if _legal(tried) is not None:
             await bench.reset()
             try:
-                await _run(scene_on(bench), tried)
+                await _run(tester_on(bench), tried)
             except AssertionError as wrong:
                 differs, smallest, why = True, tried, _first(wrong)
         try:
@@ -87,11 +87,11 @@ def _keep(smallest: RandomProgram, why: str) -> None:
 async def play(bench: Bench, programs: int) -> Counter[str]:
     """Programs one after the other, without a reset. Raises `AssertionError` for the first that
     differs, when the smallest like it is kept."""
-    scene, total = scene_on(bench), Counter[str]()
+    tester, total = tester_on(bench), Counter[str]()
     for number in range(1, programs + 1):
-        trial = random_program(bench.rng.getrandbits(32), scene.machine)
+        trial = random_program(bench.rng.getrandbits(32), tester.machine)
         try:
-            total += await _run(scene, trial)
+            total += await _run(tester, trial)
         except AssertionError as wrong:
             said = _first(wrong)
             small, why = await _smallest(bench, trial, said)

@@ -2,16 +2,16 @@
 
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_harness_scene import scene_on
+from cyclebound.tb.simd.accelerator_harness_tester import tester_on
 from cyclebound.tools.simd.kernel_cases import case, expected
 
 
 async def _kernel(bench: Bench, name: str) -> None:
-    scene = scene_on(bench)
-    instance = case(name, scene.machine)
+    tester = tester_on(bench)
+    instance = case(name, tester.machine)
     wanted = expected(name, instance)
-    ran, _ = await scene.run(instance.program, instance.grid, instance.memory,
-                             Policy.UNCONSTRAINED)
+    ran, _ = await tester.run(instance.program, instance.grid, instance.memory,
+                              Policy.UNCONSTRAINED)
     assert ran.fault is None, ran.fault
     for number, words in wanted.items():
         bench.compare(instance.memory[number], words, f"buffer {number}", count=words.size)

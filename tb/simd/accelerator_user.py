@@ -16,8 +16,8 @@ from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Buffer, Program
 from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_harness_scene import scene_on
-from cyclebound.tb.simd.accelerator_scene import phases_of
+from cyclebound.tb.simd.accelerator_harness_tester import tester_on
+from cyclebound.tb.simd.accelerator_tester import phases_of
 
 
 def _buffers(listed: dict[str, list[int]]) -> dict[int, Buffer]:
@@ -34,9 +34,9 @@ async def kernel(bench: Bench) -> None:
                       scratchpad_buffers=_buffers(work["scratchpad_buffers"]))
     with np.load(folder / "memory.npz") as kept:
         memory = {int(number): kept[number].copy() for number in kept.files}
-    scene = scene_on(bench)
+    tester = tester_on(bench)
     x, y, width = work["grid"]
-    policy, grid = Policy(work["policy"]), Grid(x, y, scene.machine, width)
+    policy, grid = Policy(work["policy"]), Grid(x, y, tester.machine, width)
     progress = folder / "progress.json"
 
     def tell(cycle: int, launched: int) -> None:
@@ -44,11 +44,11 @@ async def kernel(bench: Bench) -> None:
         progress.with_suffix(".new").rename(progress)
 
     tell(0, 0)
-    refreshes = scene.refreshes
-    ran, _ = await scene.run(program, grid, memory, policy, tell=tell)
-    depth = scene.machine.decode_stages + scene.machine.execute_stages
+    refreshes = tester.refreshes
+    ran, _ = await tester.run(program, grid, memory, policy, tell=tell)
+    depth = tester.machine.decode_stages + tester.machine.execute_stages
     np.savez(folder / "ran.npz", **{str(number): words for number, words in memory.items()})
     (folder / "ran.json").write_text(json.dumps({
         "cycles": ran.cycles, "load": ran.load, "fault": ran.fault,
-        "refreshes": scene.refreshes - refreshes,
+        "refreshes": tester.refreshes - refreshes,
         "phases": [] if ran.fault else phases_of(ran, depth=depth, policy=policy)}))

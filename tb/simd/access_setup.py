@@ -15,7 +15,7 @@ from cyclebound.golden.simd.machine import SCALARS, SCRATCHPAD_WORDS, machine_na
 from cyclebound.golden.simd.transfers import Access, Fault
 from cyclebound.tb.bench import Bench, testbench
 
-__all__ = ["AccessSetupScene", "far_cases", "linear_cases", "local_cases", "play", "row_cases",
+__all__ = ["AccessSetupTester", "far_cases", "linear_cases", "local_cases", "play", "row_cases",
            "snoopy_cases", "tile_cases"]
 
 _CLOCKS = 4
@@ -26,7 +26,7 @@ _FIELDS = ("scratchpad", "write", "buffer", "x", "y", "words", "count", "address
 _SNOOPY = ("ldgbidx", "stgbidx", "ldgcidx", "stgcidx", "ldspbidx", "stspbidx")
 
 
-class AccessSetupScene:
+class AccessSetupTester:
     """The unit, and accesses on their way through it."""
 
     def __init__(self, bench: Bench) -> None:
@@ -150,25 +150,25 @@ class AccessSetupScene:
             assert not collide(wanted, across, reach, places), f"{access}: {job} meets itself"
 
 
-async def play(scene: AccessSetupScene, cases: Iterable[Committed]) -> None:
+async def play(tester: AccessSetupTester, cases: Iterable[Committed]) -> None:
     """One access after the other, and now and then a clock without."""
-    rng = scene.bench.rng
+    rng = tester.bench.rng
     for access in cases:
-        await scene.show(access)
+        await tester.show(access)
         if rng.random() < 0.02:
             for _ in range(rng.randrange(6)):
-                await scene.show(None)
+                await tester.show(None)
     for _ in range(_CLOCKS):
-        await scene.show(None)
+        await tester.show(None)
 
 
-def _mixed(scene: AccessSetupScene, first: list, second: list, *, every: bool
+def _mixed(tester: AccessSetupTester, first: list, second: list, *, every: bool
            ) -> Iterator[tuple]:
     """Each of the first with each of the second; or some of them, each with four of the others."""
     if every:
         yield from itertools.product(first, second)
         return
-    rng, most = scene.bench.rng, max(10, _SHAPES // scene.machine.items)
+    rng, most = tester.bench.rng, max(10, _SHAPES // tester.machine.items)
     first, second = (rng.sample(cases, min(len(cases), most)) for cases in (first, second))
     for one in first:
         yield from ((one, other) for other in rng.choices(second, k=4))
@@ -176,10 +176,10 @@ def _mixed(scene: AccessSetupScene, first: list, second: list, *, every: bool
         yield from ((one, other) for one in rng.choices(first, k=4))
 
 
-def linear_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]:
+def linear_cases(tester: AccessSetupTester, *, every: bool) -> Iterator[Committed]:
     """Tiles of registers at and over every edge of their buffer and of the grid."""
-    items, rng = scene.machine.items, scene.bench.rng
-    for across, registers in itertools.product(scene.machine.widths, (1, 2, 4)):
+    items, rng = tester.machine.items, tester.bench.rng
+    for across, registers in itertools.product(tester.machine.widths, (1, 2, 4)):
         height = items // across
         columns = [(x, group_x, buffer) for buffer in range(1, max(6, 2 * registers))
                    for group_x in (0, across)
@@ -188,43 +188,43 @@ def linear_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]
                  for grid in range(group_y + 1, group_y + height + 2)
                  for y in range(-height - group_y - 1, buffer - group_y + 2)]
         for (x, group_x, buffer_x), (y, group_y, buffer_y, grid) in _mixed(
-                scene, columns, lines, every=every):
+                tester, columns, lines, every=every):
             yield Committed(rng.choice(("ldglin", "stglin")), items, across, (buffer_x, buffer_y),
                             registers=registers, target=rng.randrange(61), x=x, y=y,
                             group_x=group_x, group_y=group_y, grid_y=grid)
 
 
-def local_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]:
+def local_cases(tester: AccessSetupTester, *, every: bool) -> Iterator[Committed]:
     """Registers and scratchpad, at and over every edge."""
-    items, rng = scene.machine.items, scene.bench.rng
-    for across in scene.machine.widths:
+    items, rng = tester.machine.items, tester.bench.rng
+    for across in tester.machine.widths:
         height = items // across
         columns = [(x, chip) for chip in range(1, across + 6)
                    for x in range(-across - 1, chip + 2)]
         lines = [(y, chip) for chip in range(1, 4) for y in range(-height - 1, chip + 2)]
-        for (x, chip_x), (y, chip_y) in _mixed(scene, columns, lines, every=every):
+        for (x, chip_x), (y, chip_y) in _mixed(tester, columns, lines, every=every):
             yield Committed(rng.choice(("ldsplin", "stsplin")), items, across,
                             chip=(rng.randrange(1000), chip_x, chip_y), target=rng.randrange(64),
                             x=x, y=y)
 
 
-def tile_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]:
+def tile_cases(tester: AccessSetupTester, *, every: bool) -> Iterator[Committed]:
     """Tiles between DRAM and scratchpad."""
-    rng = scene.bench.rng
+    rng = tester.bench.rng
     columns = [(x, buffer, chip) for buffer in range(1, 6) for chip in range(1, 6)
                for x in range(-chip - 1, buffer + 2)]
     lines = [(y, buffer, chip) for buffer in range(1, 4) for chip in range(1, 4)
              for y in range(-chip - 1, buffer + 2)]
-    for (x, buffer_x, chip_x), (y, buffer_y, chip_y) in _mixed(scene, columns, lines, every=every):
-        yield Committed(rng.choice(("ldg2sptile", "stg2sptile")), scene.machine.items,
-                        rng.choice(scene.machine.widths), (buffer_x, buffer_y),
+    for (x, buffer_x, chip_x), (y, buffer_y, chip_y) in _mixed(tester, columns, lines, every=every):
+        yield Committed(rng.choice(("ldg2sptile", "stg2sptile")), tester.machine.items,
+                        rng.choice(tester.machine.widths), (buffer_x, buffer_y),
                         (rng.randrange(1000), chip_x, chip_y), x=x, y=y)
 
 
-def row_cases(scene: AccessSetupScene) -> Iterator[Committed]:
+def row_cases(tester: AccessSetupTester) -> Iterator[Committed]:
     """Words in a row into scalar registers, over the ends of lines and of buffers."""
-    rng, items = scene.bench.rng, scene.machine.items
-    across = scene.machine.widths[0]
+    rng, items = tester.bench.rng, tester.machine.items
+    across = tester.machine.widths[0]
     for count in range(1, SCALARS + 1):
         for x in (*range(1, SCALARS + 2), 1000):
             enough = -(-count // x)
@@ -244,40 +244,40 @@ def row_cases(scene: AccessSetupScene) -> Iterator[Committed]:
                         target=rng.choice((0, SCALARS - min(words, SCALARS))))
 
 
-def snoopy_cases(scene: AccessSetupScene, *, every: bool) -> Iterator[Committed]:
+def snoopy_cases(tester: AccessSetupTester, *, every: bool) -> Iterator[Committed]:
     """Whole buffers, and lines of them; what is no line of its buffer is refused."""
-    rng, items = scene.bench.rng, scene.machine.items
+    rng, items = tester.bench.rng, tester.machine.items
     for x, y in itertools.product(range(1, 6), range(1, 5)):
         for name in ("ldgbidx", "stgbidx", "ldspbidx", "stspbidx"):
-            yield Committed(name, items, rng.choice(scene.machine.widths), (x, y),
+            yield Committed(name, items, rng.choice(tester.machine.widths), (x, y),
                             (rng.randrange(1000), x, y))
     columns = [(x, words, period, buffer) for buffer in range(1, 5) for x in range(-1, buffer + 2)
                for words in range(buffer - x + 2) for period in {0, words, buffer, buffer + 1}]
     lines = [(y, count, buffer) for buffer in range(1, 4) for y in range(-1, buffer + 2)
              for count in range(max(buffer - y, 0) + 2)]
-    for (x, words, period, buffer_x), (y, count, buffer_y) in _mixed(scene, columns, lines,
+    for (x, words, period, buffer_x), (y, count, buffer_y) in _mixed(tester, columns, lines,
                                                                     every=every):
-        yield Committed(rng.choice(("ldgcidx", "stgcidx")), items, rng.choice(scene.machine.widths),
-                        (buffer_x, buffer_y), x=x, y=y, sd_words=words, sd_period=period,
-                        sd_period_cnt=count)
+        yield Committed(rng.choice(("ldgcidx", "stgcidx")), items,
+                        rng.choice(tester.machine.widths), (buffer_x, buffer_y), x=x, y=y,
+                        sd_words=words, sd_period=period, sd_period_cnt=count)
     for y in (1, 1000, 1 << 15):  # the first word's index has all its bits
         across = (1 << 20) // (y + 1)
         for x in (0, 1, across - 1, across):
-            yield Committed("ldgcidx", items, scene.machine.widths[0], (across, y + 1), x=x, y=y,
+            yield Committed("ldgcidx", items, tester.machine.widths[0], (across, y + 1), x=x, y=y,
                             sd_words=1, sd_period=across)
     far = (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 20
     for words, period, count in itertools.product((1, *far), repeat=3):
-        yield Committed("stgcidx", items, scene.machine.widths[0], (7, 5), x=rng.randrange(3),
+        yield Committed("stgcidx", items, tester.machine.widths[0], (7, 5), x=rng.randrange(3),
                         sd_words=words, sd_period=period, sd_period_cnt=count)
 
 
-def other_cases(scene: AccessSetupScene) -> Iterator[Committed]:
+def other_cases(tester: AccessSetupTester) -> Iterator[Committed]:
     """Index by index; offsets of 32 bits."""
-    rng, items = scene.bench.rng, scene.machine.items
-    across = scene.machine.widths[-1]
+    rng, items = tester.bench.rng, tester.machine.items
+    across = tester.machine.widths[-1]
     for _ in range(50):
         for name in ("ldgidxit", "stgidxit"):
-            yield Committed(name, items, rng.choice(scene.machine.widths),
+            yield Committed(name, items, rng.choice(tester.machine.widths),
                             (rng.randint(1, 9), rng.randint(1, 9)), (0, 8, 8),
                             target=rng.randrange(64))
     far = (-(1 << 31), (1 << 31) - 1, -(1 << 20), 1 << 20, (1 << 20) - 2, 1 << 30, -(1 << 30))
@@ -295,9 +295,9 @@ def _near(rng: random.Random, limit: int, reach: int) -> int:
     return rng.choice((0, limit, rng.randrange(limit))) + rng.randint(-reach, reach)
 
 
-def far_cases(scene: AccessSetupScene, cases: int) -> Iterator[Committed]:
+def far_cases(tester: AccessSetupTester, cases: int) -> Iterator[Committed]:
     """Buffers of any size, so that each bit of a place, a length and a product matters."""
-    rng, machine = scene.bench.rng, scene.machine
+    rng, machine = tester.bench.rng, tester.machine
     items = machine.items
 
     def up_to(bits: int) -> int:
@@ -354,71 +354,71 @@ def far_cases(scene: AccessSetupScene, cases: int) -> Iterator[Committed]:
 @testbench
 async def tiles_of_registers(bench: Bench) -> None:
     bench.declare("job")
-    scene = AccessSetupScene(bench)
-    await play(scene, linear_cases(scene, every=False))
-    assert scene.words > 1000
+    tester = AccessSetupTester(bench)
+    await play(tester, linear_cases(tester, every=False))
+    assert tester.words > 1000
 
 
 @testbench
 async def tiles_of_scratchpads(bench: Bench) -> None:
     bench.declare("job")
-    scene = AccessSetupScene(bench)
-    await play(scene, local_cases(scene, every=False))
-    await play(scene, tile_cases(scene, every=False))
-    assert scene.words > 1000
+    tester = AccessSetupTester(bench)
+    await play(tester, local_cases(tester, every=False))
+    await play(tester, tile_cases(tester, every=False))
+    assert tester.words > 1000
 
 
 @testbench
 async def words_in_a_row(bench: Bench) -> None:
     bench.declare("job")
-    scene = AccessSetupScene(bench)
-    await play(scene, row_cases(scene))
-    assert scene.faults > 500
+    tester = AccessSetupTester(bench)
+    await play(tester, row_cases(tester))
+    assert tester.faults > 500
 
 
 @testbench
 async def snoopy_tiles(bench: Bench) -> None:
     bench.declare("job")
-    scene = AccessSetupScene(bench)
+    tester = AccessSetupTester(bench)
     for _ in range(3):
-        await play(scene, snoopy_cases(scene, every=False))
-    assert scene.faults > 500
-    assert scene.words > 500
+        await play(tester, snoopy_cases(tester, every=False))
+    assert tester.faults > 500
+    assert tester.words > 500
 
 
 @testbench
 async def the_others(bench: Bench) -> None:
     bench.declare("job")
-    scene = AccessSetupScene(bench)
-    await play(scene, other_cases(scene))
+    tester = AccessSetupTester(bench)
+    await play(tester, other_cases(tester))
 
 
 @testbench
 async def every_tile_of_registers(bench: Bench) -> None:
     bench.declare("job")
-    scene = AccessSetupScene(bench)
-    await play(scene, linear_cases(scene, every=True))
+    tester = AccessSetupTester(bench)
+    await play(tester, linear_cases(tester, every=True))
 
 
 @testbench
 async def every_tile_of_scratchpads(bench: Bench) -> None:
     bench.declare("job")
-    scene = AccessSetupScene(bench)
-    await play(scene, local_cases(scene, every=True))
-    await play(scene, tile_cases(scene, every=True))
+    tester = AccessSetupTester(bench)
+    await play(tester, local_cases(tester, every=True))
+    await play(tester, tile_cases(tester, every=True))
 
 
 @testbench
 async def every_snoopy_tile(bench: Bench) -> None:
     bench.declare("job")
-    scene = AccessSetupScene(bench)
-    await play(scene, snoopy_cases(scene, every=True))
+    tester = AccessSetupTester(bench)
+    await play(tester, snoopy_cases(tester, every=True))
 
 
 @testbench
 async def buffers_of_any_size(bench: Bench) -> None:
     bench.declare("job")
-    scene = AccessSetupScene(bench)
-    await play(scene, far_cases(scene, 500))
-    assert scene.words > 5_000
-    assert scene.faults > 200
+    tester = AccessSetupTester(bench)
+    await play(tester, far_cases(tester, 500))
+    assert tester.words > 5_000
+    assert tester.faults > 200

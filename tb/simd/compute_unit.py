@@ -22,12 +22,12 @@ from cyclebound.tools.simd.kernels import KERNELS
 from cyclebound.tools.simd.random_instructions import random_instructions
 from cyclebound.tools.simd.random_kernels import random_kernel
 
-__all__ = ["FLAWED", "HEAD", "Scene", "flawed_plan", "play", "random_plan"]
+__all__ = ["FLAWED", "HEAD", "SimdComputeUnitTester", "flawed_plan", "play", "random_plan"]
 
 _SD = 5
 
 
-class Scene:
+class SimdComputeUnitTester:
     """The compute unit on its bench."""
 
     def __init__(self, bench: Bench) -> None:
@@ -309,15 +309,15 @@ def random_plan(seed: int, machine: Machine, words: int, *, exclusive: bool = Fa
 
 async def play(bench: Bench, seeds: range) -> None:
     """Random kernels and kernels of random instructions, in turn."""
-    scene = Scene(bench)
+    tester = SimdComputeUnitTester(bench)
     for seed in seeds:
-        plan = random_plan(seed, scene.machine, scene.words, exclusive=seed % 3 == 0,
+        plan = random_plan(seed, tester.machine, tester.words, exclusive=seed % 3 == 0,
                            hold=seed % 4 < 2)
         try:
-            await scene.run(plan)
+            await tester.run(plan)
         except AssertionError as wrong:
             raise type(wrong)(f"kernel {seed}: {wrong}") from None
-    assert scene.issued > 50 * len(seeds)
+    assert tester.issued > 50 * len(seeds)
 
 
 @testbench
@@ -332,15 +332,15 @@ async def a_thousand_random_kernels(bench: Bench) -> None:
 
 @testbench
 async def installed_kernels(bench: Bench) -> None:
-    scene = Scene(bench)
+    tester = SimdComputeUnitTester(bench)
     for name in KERNELS:
-        if not runs_on(name, scene.machine):
+        if not runs_on(name, tester.machine):
             continue
-        instance = case(name, scene.machine)
+        instance = case(name, tester.machine)
         plan = Planner(instance.program, instance.grid, instance.memory, bench.rng,
-                       words=scene.words).made()
+                       words=tester.words).made()
         try:
-            await scene.run(plan)
+            await tester.run(plan)
         except AssertionError as wrong:
             raise type(wrong)(f"{name}: {wrong}") from None
 
@@ -369,7 +369,7 @@ FLAWED = {
 }
 
 
-def flawed_plan(scene: "Scene", what: str, rng: random.Random) -> Plan:
+def flawed_plan(tester: "SimdComputeUnitTester", what: str, rng: random.Random) -> Plan:
     """A kernel that is stopped, in two work-groups or three."""
     text, cause = FLAWED[what]
     program = assemble(HEAD + text)
@@ -381,12 +381,12 @@ def flawed_plan(scene: "Scene", what: str, rng: random.Random) -> Plan:
     marks = [index
              for index, instruction in enumerate(instructions) if instruction.name == "printtrace"]
     program = replace(program, instructions=tuple(instructions))
-    grid = Grid(scene.machine.items * rng.choice((2, 3)), 1, scene.machine)
-    planner = Planner(program, grid, memory_of(program), rng, words=scene.words,
+    grid = Grid(tester.machine.items * rng.choice((2, 3)), 1, tester.machine)
+    planner = Planner(program, grid, memory_of(program), rng, words=tester.words,
                       stops=marks, refuses=4 if cause is Cause.ACCESS else None)
     plan = planner.made()
     if cause is Cause.ILLEGAL:
-        plan.patches = dict.fromkeys(marks, ILLEGAL if scene.machine.snoopy else SNOOPY)
+        plan.patches = dict.fromkeys(marks, ILLEGAL if tester.machine.snoopy else SNOOPY)
     elif cause is Cause.END:
         plan.length = marks[0]
     assert plan.fault is not None
@@ -396,12 +396,12 @@ def flawed_plan(scene: "Scene", what: str, rng: random.Random) -> Plan:
 
 @testbench
 async def faults_stop_a_kernel_and_the_next_one_runs(bench: Bench) -> None:
-    scene = Scene(bench)
+    tester = SimdComputeUnitTester(bench)
     for what in FLAWED:
         for again in range(4):
             try:
-                await scene.run(flawed_plan(scene, what, bench.rng))
+                await tester.run(flawed_plan(tester, what, bench.rng))
                 if again % 2:
-                    await scene.run(random_plan(again, scene.machine, scene.words))
+                    await tester.run(random_plan(again, tester.machine, tester.words))
             except AssertionError as wrong:
                 raise type(wrong)(f"{what}: {wrong}") from None

@@ -6,7 +6,7 @@ from cyclebound.golden.simd.compute_unit import Planner
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.compute_unit import HEAD, Scene
+from cyclebound.tb.simd.compute_unit import HEAD, SimdComputeUnitTester
 from cyclebound.tools.simd.assembler import assemble
 
 
@@ -84,16 +84,17 @@ def _kernel(lines: str) -> str:
     return f"{HEAD}{_BEFORE}{lines}\nexit\nf:\nnop\ncpop\n"
 
 
-async def _run(scene: Scene, text: str, groups: int, *, prompt: bool = False) -> None:
+async def _run(tester: SimdComputeUnitTester, text: str, groups: int, *, prompt: bool = False
+               ) -> None:
     program = assemble(text)
-    grid = Grid(groups * scene.machine.items, 1, scene.machine)
-    await scene.run(Planner(program, grid, memory_of(program), scene.bench.rng,
-                            words=scene.words, prompt=prompt).made())
+    grid = Grid(groups * tester.machine.items, 1, tester.machine)
+    await tester.run(Planner(program, grid, memory_of(program), tester.bench.rng,
+                             words=tester.words, prompt=prompt).made())
 
 
 @testbench
 async def each_class(bench: Bench) -> None:
-    scene = Scene(bench)
+    tester = SimdComputeUnitTester(bench)
     for interval in INTERVALS:
         text = _kernel(interval.lines)
         program = assemble(text)
@@ -102,7 +103,7 @@ async def each_class(bench: Bench) -> None:
         bench.declare(interval.what, first=_BEGIN + interval.first + 1, second=second + 1,
                       **interval.parameters)
         try:
-            await _run(scene, text, 3)
+            await _run(tester, text, 3)
         except AssertionError as wrong:
             raise type(wrong)(f"{interval}: {wrong}") from None
         bench.undeclare(interval.what)
@@ -111,7 +112,7 @@ async def each_class(bench: Bench) -> None:
 @testbench
 async def lanes_that_all_go(bench: Bench) -> None:
     """Instructions that leave no lane active, and the cpop that is injected after them."""
-    scene = Scene(bench)
+    tester = SimdComputeUnitTester(bench)
     for saved, lines in (("if", "cmask p3"), ("if", "bra e, p3"), ("brk", "brk p3"),
                          ("jc", "ret p3"), ("jc", "call f, p1")):
         for between in ("", "nop\n", "rcp v1, v0\n"):
@@ -120,7 +121,7 @@ async def lanes_that_all_go(bench: Bench) -> None:
             bench.declare("emptied", first=first + 1)
             if not lines.startswith(("bra", "call")):  # those are popped twice
                 bench.declare("injected", second=first + 3 + bool(between) + 1)
-            await _run(scene, text, 3)
+            await _run(tester, text, 3)
             bench.undeclare("emptied")
             bench.undeclare("injected")
 
@@ -128,16 +129,16 @@ async def lanes_that_all_go(bench: Bench) -> None:
 @testbench
 async def turns(bench: Bench) -> None:
     """The turn passes from one work-group to the other, which waits."""
-    scene = Scene(bench)
+    tester = SimdComputeUnitTester(bench)
     for what, lines in (
             *(("access_turn", f"{before}{access}\nexit") for before in ("", "nop\nnop\n")
               for access in ("ldglin v1, 0", "ldsplin v1, 0", "sldg s0, 0, 4",
-                             "ldgbidx 0" if scene.machine.snoopy else "ldgidxit v1, 0")),
+                             "ldgbidx 0" if tester.machine.snoopy else "ldgidxit v1, 0")),
             ("end_turn", "exit"), ("end_turn", "nop\nexit"), ("end_turn", "mov v1, vc.one\nexit")):
         text = f"{HEAD}{lines}\n"
         program = assemble(text)
         ends = next(index for index, instruction in enumerate(program.instructions)
                     if instruction.operation.access or instruction.name == "exit")
         bench.declare(what, first=ends + 1, second=1)
-        await _run(scene, text, 2, prompt=True)
+        await _run(tester, text, 2, prompt=True)
         bench.undeclare(what)

@@ -21,7 +21,7 @@ _NAMES = {"grid.x": "x", "grid.y": "y", "grid.width": "width", "buffer": "number
           "buffer.address": "address", "buffer.x": "x", "buffer.y": "y"}
 
 
-class Scene:
+class HostTester:
     """The interface between a client and an accelerator that shows what it is told to.
 
     Attributes
@@ -84,8 +84,8 @@ def _observed(bench: Bench) -> None:
 async def a_kernel(bench: Bench) -> None:
     """Buffers, program, grid, start; a look while it runs, and what is refused then; its end."""
     _observed(bench)
-    scene = Scene(bench)
-    scene.shown["idle"] = 1
+    tester = HostTester(bench)
+    tester.shown["idle"] = 1
     for register, value in ((Register.ADDRESS, 0x1234), (Register.SIZE_X, 640),
                             (Register.SIZE_Y, 480), (Register.MAP, 3),
                             (Register.ADDRESS, 0x3000), (Register.SIZE_X, 34),
@@ -93,22 +93,22 @@ async def a_kernel(bench: Bench) -> None:
                             (Register.PROGRAM, 1 << 20), (Register.INSTRUCTIONS, 2048),
                             (Register.GRID_X, 640), (Register.GRID_Y, 480), (Register.WIDTH, 5),
                             (Register.POLICY, 3), (Register.CONTROL, 1)):
-        await scene.write(register, value)
-    assert [kind for kind, _ in scene.sent] == ["mapping", "chip", "start"]
-    scene.shown |= {"idle": 0, "loaded": 1}
-    await scene.read(Register.STATUS)
-    await scene.write(Register.CONTROL, 1)
-    await scene.write(Register.MAP, 1)
-    assert await scene.read(Register.STATUS) & Status.REFUSED
-    scene.shown |= {"idle": 1, "cycles": 0x12_3456_789A, "fault": 1, "cause": 5, "slot": 1,
-                    "index": 2047, "number": 0x7F_0000_0001}
-    await scene.write(Register.STATUS, Status.REFUSED)
+        await tester.write(register, value)
+    assert [kind for kind, _ in tester.sent] == ["mapping", "chip", "start"]
+    tester.shown |= {"idle": 0, "loaded": 1}
+    await tester.read(Register.STATUS)
+    await tester.write(Register.CONTROL, 1)
+    await tester.write(Register.MAP, 1)
+    assert await tester.read(Register.STATUS) & Status.REFUSED
+    tester.shown |= {"idle": 1, "cycles": 0x12_3456_789A, "fault": 1, "cause": 5, "slot": 1,
+                     "index": 2047, "number": 0x7F_0000_0001}
+    await tester.write(Register.STATUS, Status.REFUSED)
     for policy in (5, 7, len(CODES) - 1):
-        await scene.write(Register.POLICY, policy)
-        await scene.write(Register.CONTROL, 1)
-    assert [kind for kind, _ in scene.sent[3:]] == ["start"]
+        await tester.write(Register.POLICY, policy)
+        await tester.write(Register.CONTROL, 1)
+    assert [kind for kind, _ in tester.sent[3:]] == ["start"]
     for register in Register:
-        await scene.read(register)
+        await tester.read(register)
 
 
 @testbench
@@ -116,36 +116,36 @@ async def everything_else(bench: Bench) -> None:
     """Random registers and values, many at their limits; addresses without a register. In the end
     a kernel that can be started: few of the random ones can."""
     _observed(bench)
-    scene, rng = Scene(bench), bench.rng
+    tester, rng = HostTester(bench), bench.rng
     limits = (0, 1, 16, 2048, 2049, (1 << 14) - 1, 1 << 14, (1 << 20) - 1, 1 << 20, (1 << 32) - 1)
     for _ in range(1500):
         address = rng.choice([*Register, 0x50, 0xFC])
-        scene.shown["idle"] = rng.random() < 0.8
+        tester.shown["idle"] = rng.random() < 0.8
         if rng.random() < 0.6:
             value = rng.choice((*limits, rng.getrandbits(32), rng.randrange(1 << 14) & ~15))
-            await scene.write(address, rng.randrange(16) if address == Register.WIDTH else value)
+            await tester.write(address, rng.randrange(16) if address == Register.WIDTH else value)
         else:
-            scene.shown |= {"cycles": rng.getrandbits(40), "number": rng.getrandbits(40),
-                            "fault": rng.getrandbits(1)}
-            await scene.read(address)
-    scene.shown["idle"] = 1
+            tester.shown |= {"cycles": rng.getrandbits(40), "number": rng.getrandbits(40),
+                             "fault": rng.getrandbits(1)}
+            await tester.read(address)
+    tester.shown["idle"] = 1
     for register, value in ((Register.PROGRAM, 1 << 14), (Register.INSTRUCTIONS, 7),
                             (Register.GRID_X, 640), (Register.GRID_Y, 480), (Register.WIDTH, 5),
                             (Register.POLICY, 1), (Register.CONTROL, 1)):
-        await scene.write(register, value)
-    assert {kind for kind, _ in scene.sent} == {"start", "mapping", "chip"}
+        await tester.write(register, value)
+    assert {kind for kind, _ in tester.sent} == {"start", "mapping", "chip"}
 
 
 @testbench
 async def mappings_that_wait(bench: Bench) -> None:
     """The table is not ready at once; the answer comes when it was."""
-    scene = Scene(bench)
+    tester = HostTester(bench)
     bench.undeclare("write")
-    scene.ready, scene.shown["idle"] = 0.1, 1
+    tester.ready, tester.shown["idle"] = 0.1, 1
     for number in range(40):
-        await scene.write(Register.ADDRESS, number)
-        await scene.write(Register.MAP, number % 32)
-    assert len(scene.sent) == 40
+        await tester.write(Register.ADDRESS, number)
+        await tester.write(Register.MAP, number % 32)
+    assert len(tester.sent) == 40
 
 
 def _one_bit(rng, bits: int) -> int:

@@ -28,7 +28,7 @@ from cyclebound.tb.simd.accelerator_faults import (
     filled,
     words_of,
 )
-from cyclebound.tb.simd.accelerator_scene import DeviceSide
+from cyclebound.tb.simd.accelerator_tester import DeviceSide
 from cyclebound.tools.simd.kernel_cases import case, expected
 
 _FIRST = 17  # DRAM clocks from a kernel's first to the first command for its program, on the pins
@@ -36,7 +36,7 @@ _FIRST = 17  # DRAM clocks from a kernel's first to the first command for its pr
 _PAUSE = 100  # clocks between two looks at STATUS
 
 
-class HostScene(DeviceSide):
+class HostedAcceleratorTester(DeviceSide):
     """A host on one side, a DRAM on the other; both work by themselves."""
 
     def __init__(self, bench: Bench) -> None:
@@ -97,27 +97,27 @@ class HostScene(DeviceSide):
 @testbench
 async def kernels(bench: Bench) -> None:
     """Kernels of all kinds under each policy, one after the other."""
-    scene = HostScene(bench)
+    tester = HostedAcceleratorTester(bench)
     for name, policy in zip(("vector_add", "stencil", "saxpy", "srad_reduce", "stencil"), Policy,
                             strict=True):
-        await scene.compare(name, policy)
+        await tester.compare(name, policy)
 
 
 @testbench
 async def a_kernel_that_is_stopped(bench: Bench) -> None:
     """Registers tell what stopped it, and the next kernel runs; a start without one is refused."""
-    scene = HostScene(bench)
-    items = scene.machine.items
+    tester = HostedAcceleratorTester(bench)
+    items = tester.machine.items
     program = faulty(f"mov v0, vc.lid_x\niadd v0, v0, {words_of(items) - 5}\n"
                      "movvsp vc.mem_idx, v0\nldgidxit v1, 0\nexit\n", items)
     for policy in (Policy.UNCONSTRAINED, Policy.YIELD):
         memory = filled(program, bench)
         before = {number: words.copy() for number, words in memory.items()}
-        ran, _ = await scene.run(program, Grid(5 * items, 1, scene.machine), memory, policy)
+        ran, _ = await tester.run(program, Grid(5 * items, 1, tester.machine), memory, policy)
         bench.compare((ran.cause, ran.index, ran.number), (Cause.ACCESS, FIRST + 3, STOPPED),
                       "cause, index and number")
         check_stores(memory, before)
-        await scene.compare("vector_add", Policy.UNCONSTRAINED)
-    await scene.write(Register.INSTRUCTIONS, 0)
-    await scene.write(Register.CONTROL, 1)
-    assert await scene.read(Register.STATUS) == Status.IDLE | Status.LOADED | Status.REFUSED
+        await tester.compare("vector_add", Policy.UNCONSTRAINED)
+    await tester.write(Register.INSTRUCTIONS, 0)
+    await tester.write(Register.CONTROL, 1)
+    assert await tester.read(Register.STATUS) == Status.IDLE | Status.LOADED | Status.REFUSED

@@ -75,7 +75,7 @@ class Slots:
             self.counts["launch"] += 1
 
 
-class Scene:
+class SchedulerTester:
     """The scheduler beside its model and its `Slots`."""
 
     def __init__(self, bench: Bench, *, longest: int) -> None:
@@ -147,12 +147,12 @@ async def every_policy(bench: Bench) -> None:
     counts: Counter[str] = Counter()
     for longest in (1, 3, 5, 12):
         for policy in Policy:
-            scene = Scene(bench, longest=longest)
+            tester = SchedulerTester(bench, longest=longest)
             for grid in grids(bench):
-                before = scene.slots.counts["launch"]
-                await scene.kernel(grid, policy)
-                assert scene.slots.counts["launch"] - before == grid.count
-            counts += scene.slots.counts
+                before = tester.slots.counts["launch"]
+                await tester.kernel(grid, policy)
+                assert tester.slots.counts["launch"] - before == grid.count
+            counts += tester.slots.counts
     assert min(counts[kind] for kind in ("ended", "final", "access")) > 300
 
 
@@ -161,9 +161,9 @@ async def the_largest_grid(bench: Bench) -> None:
     """The places do not wrap around: only the beginning of each line is looked at."""
     machine = MACHINES[bench.parameters["machine"]]
     most = (1 << 20) - 1
-    scene = Scene(bench, longest=1)
-    await scene.kernel(Grid(most, 1, machine, machine.items), Policy.UNCONSTRAINED)
-    assert scene.slots.counts["launch"] == -(-most // machine.items)
+    tester = SchedulerTester(bench, longest=1)
+    await tester.kernel(Grid(most, 1, machine, machine.items), Policy.UNCONSTRAINED)
+    assert tester.slots.counts["launch"] == -(-most // machine.items)
 
 
 @testbench
@@ -171,13 +171,13 @@ async def stopped(bench: Bench) -> None:
     """A kernel is stopped in any of its cycles; the next one runs to its end."""
     machine = MACHINES[bench.parameters["machine"]]
     for policy in Policy:
-        scene = Scene(bench, longest=5)
+        tester = SchedulerTester(bench, longest=5)
         for most in range(2, 40):
-            await scene.kernel(Grid(10 * machine.items, 1, machine), policy, most=most)
+            await tester.kernel(Grid(10 * machine.items, 1, machine), policy, most=most)
         await bench.reset()
-        scene = Scene(bench, longest=5)
-        await scene.kernel(Grid(10 * machine.items, 1, machine), policy)
-        assert scene.slots.counts["launch"] == 10
+        tester = SchedulerTester(bench, longest=5)
+        await tester.kernel(Grid(10 * machine.items, 1, machine), policy)
+        assert tester.slots.counts["launch"] == 10
 
 
 reset_in_mid_run = interrupted(every_policy, last=300, quiet=True)

@@ -12,7 +12,7 @@ _WORD = (1 << 32) - 1
 _TARGETS = 1 << 20
 
 
-class Scene:
+class ScratchpadTester:
     """The scratchpad beside its words.
 
     Attributes
@@ -113,8 +113,8 @@ def shapes(bench: Bench) -> Iterator[tuple[int, ...]]:
 
 async def tiles(bench: Bench, shapes: Iterable[tuple[int, ...]], most: int) -> None:
     """Tiles of these shapes, in random directions, somewhere in the first ``most`` words."""
-    scene, rng = Scene(bench), bench.rng
-    await scene.fill(0, most)
+    tester, rng = ScratchpadTester(bench), bench.rng
+    await tester.fill(0, most)
     bench.declare("transfer")
     bench.declare("tile")
     for shape in shapes:
@@ -123,8 +123,8 @@ async def tiles(bench: Bench, shapes: Iterable[tuple[int, ...]], most: int) -> N
         tile = ScratchpadTile(rng.randrange(most - size) if size < most else 0, words, words + gap,
                               count, rng.randrange(_TARGETS), rng.randrange(_TARGETS),
                               rng.random() < 0.5, bool(restart))
-        await scene.transfer(tile, wait=rng.choice((0, 0, 3)))
-    await scene.drain(0, most)
+        await tester.transfer(tile, wait=rng.choice((0, 0, 3)))
+    await tester.drain(0, most)
 
 
 def size_of(shape: tuple[int, ...]) -> int:
@@ -149,8 +149,8 @@ async def small_tiles(bench: Bench) -> None:
 @testbench
 async def the_ends_of_the_memory(bench: Bench) -> None:
     """One word, all words, the last line; lines as far apart as they can be; a tile of nothing."""
-    scene, most = Scene(bench), SCRATCHPAD_WORDS
-    await scene.fill(0, most)
+    tester, most = ScratchpadTester(bench), SCRATCHPAD_WORDS
+    await tester.fill(0, most)
     bench.declare("transfer")
     bench.declare("tile")
     for tile in (ScratchpadTile(0, most, most, 1), ScratchpadTile(most - 1, 1, 1, 1),
@@ -158,14 +158,14 @@ async def the_ends_of_the_memory(bench: Bench) -> None:
                  ScratchpadTile(0, 1, 2, most // 2, 5, 1), ScratchpadTile(0, most, most, 1),
                  ScratchpadTile(1, 33, 34, 400, 0, 64), ScratchpadTile(1, 3, 3, 1, write=True),
                  ScratchpadTile(2, 31, 32, 400, restart=True)):
-        await scene.transfer(tile)
+        await tester.transfer(tile)
     for name, empty in (("no words", {"tile.count": 4}), ("no lines", {"tile.words": 4})):
         bench.dut._log.info("a tile of %s", name)
         given = {"tile.period": 7, "tile.write": bench.rng.getrandbits(1), **empty}
-        await scene._cycle({**given, "prepare": 1}, {})
-        await scene._cycle({**given, "go": 1}, {"done": 1})
-        await scene._cycle({}, {})
-    await scene.transfer(ScratchpadTile(0, most, most, 1))
+        await tester._cycle({**given, "prepare": 1}, {})
+        await tester._cycle({**given, "go": 1}, {"done": 1})
+        await tester._cycle({}, {})
+    await tester.transfer(ScratchpadTile(0, most, most, 1))
 
 
 reset_in_mid_run = interrupted(small_tiles, last=300)

@@ -26,7 +26,7 @@ from cyclebound.golden.simd.transfer_unit import MEM_DATA, MEM_IDX, SlotState, p
 from cyclebound.golden.simd.transfers import Access, Fault
 from cyclebound.tb.bench import Bench, testbench
 
-__all__ = ["Scene"]
+__all__ = ["TransferUnitTester"]
 
 _BANKS = 4
 _LONGEST = 5000  # clocks without an end
@@ -52,9 +52,9 @@ class _Request:
 class _Dram:
     """Takes requests and moves their words, in an order that it chooses."""
 
-    def __init__(self, scene: "Scene") -> None:
-        self.scene, self.rng = scene, scene.bench.rng
-        o = scene.bench.outputs
+    def __init__(self, tester: "TransferUnitTester") -> None:
+        self.tester, self.rng = tester, tester.bench.rng
+        o = tester.bench.outputs
         self._valid = o["request.valid"]
         self._fields = {name: o[f"request.payload.{name}"] for name in (
             "buffer", "x", "y", "words", "count", "indexed", "write", "destination", "base",
@@ -109,7 +109,7 @@ class _Dram:
                        for first, target in list(targets.items())[:1]
                        for word in range(BEAT_WORDS)}
         name = "fetch" if fields["write"] else "deliver"
-        content = self.scene.content[fields["buffer"]]
+        content = self.tester.content[fields["buffer"]]
         given |= {f"{name}.valid": 1, f"{name}.payload.enable": enable,
                   f"{name}.payload.destination": fields["destination"],
                   f"{name}.payload.transform": fields["transform"]}
@@ -141,7 +141,7 @@ class _Dram:
             self._element({name: field.of(seen) for name, field in self._index.items()})
         if self._ready and self._valid.of(seen):
             fields = {name: field.of(seen) for name, field in self._fields.items()}
-            self.scene.asked(fields)
+            self.tester.asked(fields)
             request = _Request(fields, 1 if self.eager else self.rng.randint(1, 5))
             self.requests.append(request)
             if not fields["indexed"]:
@@ -154,7 +154,7 @@ class _Dram:
         if not element["end"]:
             request.elements.append((element["index"], element["target"]))
             return
-        content = self.scene.content[request.fields["buffer"]]
+        content = self.tester.content[request.fields["buffer"]]
         legal = [(index, target) for index, target in request.elements if index < content.size]
         steps = []
         for index, target in legal:
@@ -166,7 +166,7 @@ class _Dram:
 
     def _tile(self, request: _Request) -> None:
         fields = request.fields
-        across, lines, offset = self.scene.shapes[fields["buffer"]]
+        across, lines, offset = self.tester.shapes[fields["buffer"]]
         if not (fields["words"] and fields["count"]):
             self._steps(request, [], Refusal.EMPTY)
             return
@@ -206,9 +206,9 @@ class _Dram:
 class _Slot:
     """A work-group: its state as the unit made it, and as the model has it."""
 
-    def __init__(self, scene: "Scene", number: int) -> None:
-        self.scene, self.number = scene, number
-        bench, machine = scene.bench, scene.machine
+    def __init__(self, tester: "TransferUnitTester", number: int) -> None:
+        self.tester, self.number = tester, number
+        bench, machine = tester.bench, tester.machine
         self.state, self.model = SlotState(machine), SlotState(machine)
         self.access: Committed | None = None
         self.fault = False
@@ -217,15 +217,15 @@ class _Slot:
         name = f"transfer.{number}"
         self._writes = [(bank, position, {part: o[f"{name}.write.{bank}.{position}.{part}"]
                                           for part in ("enable", "row", "group", "data")})
-                        for bank in range(_BANKS) for position in range(scene.words)]
+                        for bank in range(_BANKS) for position in range(tester.words)]
         self._any = sum(fields["enable"].mask for *_, fields in self._writes)
         self._scalars = [{part: o[f"{name}.scalars.{bank}.{part}"]
                           for part in ("enable", "row", "data")}
-                         for bank in range(scene.machine.scalar_banks)]
+                         for bank in range(tester.machine.scalar_banks)]
         self._any_scalar = sum(fields["enable"].mask for fields in self._scalars)
         self._reads = [(bank, position, {part: o[f"{name}.read.{bank}.{position}.{part}"]
                                          for part in ("row", "group")})
-                       for bank in range(_BANKS) for position in range(scene.words)]
+                       for bank in range(_BANKS) for position in range(tester.words)]
         self._asked: list[tuple[int, int, int]] = []
         self._snoop = {part: o[f"{name}.snoop.{part}"] for part in
                        ("load", "enable", "index", "words")} if machine.snoopy else {}
@@ -238,7 +238,7 @@ class _Slot:
                              for bank, position, value in self._asked}
 
     def saw(self, seen: int) -> None:
-        state, words = self.state, self.scene.words
+        state, words = self.state, self.tester.words
         if seen & self._any:
             written = set()
             for bank, position, fields in self._writes:
@@ -286,7 +286,7 @@ class _Slot:
             self._held[f"transfer.{self.number}.held.enable"] = held
 
 
-class Scene:
+class TransferUnitTester:
     """The unit between two work-groups and DRAM, a clock at a time."""
 
     def __init__(self, bench: Bench) -> None:
@@ -519,46 +519,48 @@ class Scene:
         self.grid = self.bench.rng.choice((height, height, max(1, height - 1), 1)), across
 
 
-async def _fill(scene: Scene, number: int) -> None:
+async def _fill(tester: TransferUnitTester, number: int) -> None:
     """All words of a slot's scratchpad buffers that are read later."""
     widest = len(_BUFFERS) - 1
     for chip, (_, _, lines) in enumerate(_CHIPS):
         for y in range(0, lines, _BUFFERS[widest][1]):
-            await _alone(scene, number, scene.access(number, "ldg2sptile", buffer=widest,
-                                                     chip=chip, y=-y))
+            await _alone(tester, number, tester.access(number, "ldg2sptile", buffer=widest,
+                                                       chip=chip, y=-y))
 
 
-async def _alone(scene: Scene, number: int, access: tuple[Committed, dict[str, int]]) -> None:
-    over = await scene.shown({number: access}, {number: 0})
+async def _alone(tester: TransferUnitTester, number: int,
+                 access: tuple[Committed, dict[str, int]]) -> None:
+    over = await tester.shown({number: access}, {number: 0})
     while not over >> number & 1:
-        over = await scene.clock({})
+        over = await tester.clock({})
 
 
 @testbench
 async def one_after_the_other(bench: Bench) -> None:
     """Each access by itself: how many clocks it takes is known."""
-    scene = Scene(bench)
-    scene.dram.eager = True
-    await scene.tables()
+    tester = TransferUnitTester(bench)
+    tester.dram.eager = True
+    await tester.tables()
     for number in range(SLOTS):
-        await _fill(scene, number)
+        await _fill(tester, number)
     for _ in range(bench.parameters.get("accesses", 150)):
         number = bench.rng.randrange(SLOTS)
-        scene.new_grid()
-        slot = scene.slots[number]
+        tester.new_grid()
+        slot = tester.slots[number]
         if bench.rng.random() < 0.3:
-            await scene.index(slot)
-        await _timed(scene, number, scene.random_access(number))
-    assert scene.done > 100
-    assert all(slot.passed for slot in scene.slots) or not scene.machine.snoopy
+            await tester.index(slot)
+        await _timed(tester, number, tester.random_access(number))
+    assert tester.done > 100
+    assert all(slot.passed for slot in tester.slots) or not tester.machine.snoopy
 
 
-async def _timed(scene: Scene, number: int, access: tuple[Committed, dict[str, int]]) -> None:
+async def _timed(tester: TransferUnitTester, number: int,
+                 access: tuple[Committed, dict[str, int]]) -> None:
     """An access by itself, with what is known of its time."""
-    bench, (committed, fields) = scene.bench, access
+    bench, (committed, fields) = tester.bench, access
     of_chip = "access.payload.scratchpad" in fields
     try:
-        shape, fault = scene.shape_of(committed), False
+        shape, fault = tester.shape_of(committed), False
     except Fault:
         shape, fault = None, True
     for what in ("dram", "resume", "scratchpad"):
@@ -567,12 +569,12 @@ async def _timed(scene: Scene, number: int, access: tuple[Committed, dict[str, i
         bench.declare("dram", alone=1)
         bench.declare("resume", alone=1, clocks=2)
     if of_chip and shape is not None:
-        bench.declare("scratchpad", alone=1, bus=scene.machine.scratchpad_bus,
+        bench.declare("scratchpad", alone=1, bus=tester.machine.scratchpad_bus,
                       words=shape.words, count=shape.count, gap=shape.period - shape.words,
-                      restart=int(shape.meets(scene.machine.scratchpad_bus)))
-    await _alone(scene, number, access)
+                      restart=int(shape.meets(tester.machine.scratchpad_bus)))
+    await _alone(tester, number, access)
     for _ in range(4):
-        await scene.clock({})
+        await tester.clock({})
 
 
 @testbench
@@ -581,55 +583,55 @@ async def lines_that_meet(bench: Bench) -> None:
 
     Where a work-group's lines are longer than the buffer's, or are cut off at its edge.
     """
-    scene, rng = Scene(bench), bench.rng
-    scene.dram.eager = True
-    await scene.tables()
+    tester, rng = TransferUnitTester(bench), bench.rng
+    tester.dram.eager = True
+    await tester.tables()
     for number in range(SLOTS):
-        await _fill(scene, number)
+        await _fill(tester, number)
     met = 0
     while met < 40:
         number = rng.randrange(SLOTS)
-        scene.new_grid()
-        access = scene.access(number, rng.choice(("ldsplin", "stsplin")), buffer=0,
-                              chip=rng.randrange(len(_CHIPS)), target=rng.randrange(61),
-                              x=rng.randint(-2, 2))
+        tester.new_grid()
+        access = tester.access(number, rng.choice(("ldsplin", "stsplin")), buffer=0,
+                               chip=rng.randrange(len(_CHIPS)), target=rng.randrange(61),
+                               x=rng.randint(-2, 2))
         try:
-            shape = scene.shape_of(access[0])
+            shape = tester.shape_of(access[0])
         except Fault:
             continue
-        if shape is not None and shape.meets(scene.machine.scratchpad_bus):
+        if shape is not None and shape.meets(tester.machine.scratchpad_bus):
             met += 1
-            await _timed(scene, number, access)
+            await _timed(tester, number, access)
 
 
 @testbench
 async def both_at_once(bench: Bench) -> None:
     """Random accesses of both slots, in turn or not, some lanes off."""
-    scene, rng = Scene(bench), bench.rng
-    await scene.tables()
+    tester, rng = TransferUnitTester(bench), bench.rng
+    await tester.tables()
     for number in range(SLOTS):
-        await _fill(scene, number)
+        await _fill(tester, number)
     for _ in range(6):
-        scene.new_grid()
-        for slot in scene.slots:
-            items = scene.machine.items
+        tester.new_grid()
+        for slot in tester.slots:
+            items = tester.machine.items
             lanes = np.array([rng.random() < rng.choice((0.5, 0.9, 1)) for _ in range(items)])
             slot.state.active, slot.model.active = lanes, lanes
-        scene.pauses = (itertools.cycle(_PAUSES) if rng.random() < 0.5 else
-                        (int(rng.random() < 0.5) for _ in itertools.count()))
+        tester.pauses = (itertools.cycle(_PAUSES) if rng.random() < 0.5 else
+                         (int(rng.random() < 0.5) for _ in itertools.count()))
         left = [14, 14]
-        while any(left) or any(slot.access for slot in scene.slots):
-            free = [slot for slot in scene.slots if slot.access is None and left[slot.number]]
+        while any(left) or any(slot.access for slot in tester.slots):
+            free = [slot for slot in tester.slots if slot.access is None and left[slot.number]]
             if free and rng.random() < 0.4:
                 slot = rng.choice(free)
                 left[slot.number] -= 1
                 if rng.random() < 0.3:
-                    await scene.index(slot)
-                await scene.shown({slot.number: scene.random_access(slot.number)},
-                                  {slot.number: rng.choice((0, 0, rng.randrange(60)))})
+                    await tester.index(slot)
+                await tester.shown({slot.number: tester.random_access(slot.number)},
+                                   {slot.number: rng.choice((0, 0, rng.randrange(60)))})
             else:
-                await scene.clock({})
+                await tester.clock({})
     for _ in range(10):
-        await scene.clock({})
-    assert scene.done > 150
-    assert all(slot.passed > 10 for slot in scene.slots) or not scene.machine.snoopy
+        await tester.clock({})
+    assert tester.done > 150
+    assert all(slot.passed > 10 for slot in tester.slots) or not tester.machine.snoopy

@@ -44,7 +44,7 @@ class Requester:
         self._source = lambda: None
 
 
-class Scene:
+class BankedMemoryTester:
     """The memory, its models, and a requester on every path; one `cycle` at a time."""
 
     def __init__(self, bench: Bench) -> None:
@@ -68,11 +68,11 @@ class Scene:
         self._data_at = i["ports.0.0.request.payload.data"].offset - payload.offset
 
     @classmethod
-    async def filled(cls, bench: Bench) -> "Scene":
-        """A scene in which every word has been written, since reset leaves memory as it is."""
-        scene = cls(bench)
-        await scene.fill()
-        return scene
+    async def filled(cls, bench: Bench) -> "BankedMemoryTester":
+        """A tester in which every word has been written, since reset leaves memory as it is."""
+        tester = cls(bench)
+        await tester.fill()
+        return tester
 
     def place(self, requester: int, bank: int,
               source: Callable[[], Transaction | None]) -> Requester:
@@ -163,39 +163,39 @@ def _sizes(bench: Bench) -> Iterable[int]:
     return range(low, high + 1)
 
 
-async def _measure(scene: Scene, victim: int, rivals: list[int], bank: int, nbytes: int,
-                   last_served: int) -> None:
+async def _measure(tester: BankedMemoryTester, victim: int, rivals: list[int], bank: int,
+                   nbytes: int, last_served: int) -> None:
     """One transaction in ``bank`` against rivals that always ask, from one state of the arbiter.
 
     The arbiter's state is the last requester served. So that one makes an access alone; in the next
     cycle all begin to ask. The worst is to have been served last oneself.
     """
-    await scene.clear()
-    scene.undeclare()
+    await tester.clear()
+    tester.undeclare()
     # a write: the answer to a read would come when the measurement has begun
-    alone = [scene.transaction(bank, scene.word_bytes, write=True)]
-    scene.place(last_served, bank, lambda: alone.pop() if alone else None)
-    await scene.cycle()
+    alone = [tester.transaction(bank, tester.word_bytes, write=True)]
+    tester.place(last_served, bank, lambda: alone.pop() if alone else None)
+    await tester.cycle()
     for rival in rivals:
-        scene.place(rival, bank, lambda: scene.transaction(bank, scene.word_bytes))
-    scene.declare(nbytes, len(rivals) + 1, at=(victim, bank))
-    ours = [scene.transaction(bank, nbytes, write=write) for write in (True, False)]
-    path = scene.place(victim, bank, lambda: ours.pop() if ours else None)
-    await scene.cycle()
+        tester.place(rival, bank, lambda: tester.transaction(bank, tester.word_bytes))
+    tester.declare(nbytes, len(rivals) + 1, at=(victim, bank))
+    ours = [tester.transaction(bank, nbytes, write=write) for write in (True, False)]
+    path = tester.place(victim, bank, lambda: ours.pop() if ours else None)
+    await tester.cycle()
     while path.current is not None or ours:
-        await scene.cycle()
-    await scene.cycle()  # the last read's answer
+        await tester.cycle()
+    await tester.cycle()  # the last read's answer
 
 
 @testbench
 async def every_size_and_state_under_the_adversary(bench: Bench) -> None:
     """All transaction sizes of the domain, every number of rivals, every state of the arbiter."""
-    scene = await Scene.filled(bench)
-    for rivals in range(scene.requesters):
+    tester = await BankedMemoryTester.filled(bench)
+    for rivals in range(tester.requesters):
         for nbytes in _sizes(bench):
-            asking = bench.rng.sample(range(scene.requesters), rivals + 1)
+            asking = bench.rng.sample(range(tester.requesters), rivals + 1)
             for last_served in asking:
-                await _measure(scene, asking[0], asking[1:], bench.rng.randrange(scene.banks),
+                await _measure(tester, asking[0], asking[1:], bench.rng.randrange(tester.banks),
                                nbytes, last_served)
 
 
@@ -205,39 +205,39 @@ async def all_ask_at_once_after_reset(bench: Bench) -> None:
     what the memory holds.
     """
     for cycles in (1, 2, *(bench.rng.randrange(3, 20) for _ in range(10)), 20):
-        scene = Scene(bench)
-        scene.declare(scene.word_bytes, scene.requesters)
-        for requester in range(scene.requesters):
-            for bank in range(scene.banks):
-                scene.place(requester, bank, functools.partial(
-                    scene.transaction, bank, scene.word_bytes, write=True))
-        for _ in range(cycles + 2 * scene.requesters):
-            await scene.cycle()
+        tester = BankedMemoryTester(bench)
+        tester.declare(tester.word_bytes, tester.requesters)
+        for requester in range(tester.requesters):
+            for bank in range(tester.banks):
+                tester.place(requester, bank, functools.partial(
+                    tester.transaction, bank, tester.word_bytes, write=True))
+        for _ in range(cycles + 2 * tester.requesters):
+            await tester.cycle()
         await bench.reset()
 
 
 @testbench
 async def worst_case_transaction(bench: Bench) -> None:
     """Table IV's 4 KiB against 0, 2, 4, ... rivals; the harness does it for every number."""
-    scene = await Scene.filled(bench)
-    for rivals in range(0, scene.requesters, 2):
-        await _measure(scene, rivals, list(range(rivals)), 0, WORST_CASE_BYTES, rivals)
+    tester = await BankedMemoryTester.filled(bench)
+    for rivals in range(0, tester.requesters, 2):
+        await _measure(tester, rivals, list(range(rivals)), 0, WORST_CASE_BYTES, rivals)
 
 
 @testbench
 async def random_traffic_in_all_banks(bench: Bench) -> None:
     """All requesters at random, few words, so that reads meet what others wrote."""
-    scene = await Scene.filled(bench)
-    scene.words = min(scene.words, 4)
+    tester = await BankedMemoryTester.filled(bench)
+    tester.words = min(tester.words, 4)
     for load in (0.1, 0.5, 1.0):
-        await scene.clear()
-        scene.declare(scene.word_bytes, scene.requesters)
-        for requester in range(scene.requesters):
-            for bank in range(scene.banks):
+        await tester.clear()
+        tester.declare(tester.word_bytes, tester.requesters)
+        for requester in range(tester.requesters):
+            for bank in range(tester.banks):
                 def source(bank=bank, load=load):
                     if bench.rng.random() >= load:
                         return None
-                    return scene.transaction(bank, scene.word_bytes)
-                scene.place(requester, bank, source)
+                    return tester.transaction(bank, tester.word_bytes)
+                tester.place(requester, bank, source)
         for _ in range(300):
-            await scene.cycle()
+            await tester.cycle()

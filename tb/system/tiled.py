@@ -30,7 +30,7 @@ from cyclebound.golden.system.tiled import (
 )
 from cyclebound.golden.systolic.accelerator_network import Program as ArrayProgram
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_harness_scene import HarnessScene
+from cyclebound.tb.simd.accelerator_harness_tester import AcceleratorHarnessTester
 from cyclebound.tools.dataflow.compile import compile_kernel
 from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.simd.assembler import assemble
@@ -115,7 +115,7 @@ class CoreJob:
                             others=others, period=period, **self._fabric)
 
 
-class TiledScene(HarnessScene):
+class TiledTester(AcceleratorHarnessTester):
     """Both tiles, a product for the one and a kernel for the other."""
 
     def __init__(self, bench: Bench) -> None:
@@ -250,47 +250,47 @@ class TiledScene(HarnessScene):
         raise AssertionError(f"the {tile} tile is not idle after {most} clocks")
 
 
-async def _run(scene: TiledScene, program: Program, grid: Grid, memory: Memory, *, product: bool,
+async def _run(tester: TiledTester, program: Program, grid: Grid, memory: Memory, *, product: bool,
                kernel: bool, core: bool = False, chained: bool = False, begin: int = 0) -> Took:
     """A product and a kernel after a reset: the one and then the other, or both at once; at the
     same time, a dataflow core's job. All begin from clock ``begin`` on, if it is not over."""
-    bench, took = scene.bench, Took()
+    bench, took = tester.bench, Took()
     await bench.reset()
-    scene.now = 0
-    address = await scene.load(program, memory)
-    await scene.map_array()
-    if scene.core is not None:
-        await scene.map_core()
-    commands, start = scene.commands(), scene.started(program, grid, address)
+    tester.now = 0
+    address = await tester.load(program, memory)
+    await tester.map_array()
+    if tester.core is not None:
+        await tester.map_core()
+    commands, start = tester.commands(), tester.started(program, grid, address)
     ready = bench.outputs["systolic_command.ready"]
-    if begin > scene.now:
-        await scene.wait(begin - scene.now)
+    if begin > tester.now:
+        await tester.wait(begin - tester.now)
     if product:
-        assert all(map(ready.of, await scene.play(commands))), "the queue is full"
+        assert all(map(ready.of, await tester.play(commands))), "the queue is full"
     else:
-        await scene.play([0] * len(commands))
+        await tester.play([0] * len(commands))
     if chained:
-        took.product = await scene.array_done(1 << 20)
-    if scene.core is not None:
-        words = scene.core_words(scene.core.configuration())
-        await scene.play(words if core else [0] * len(words))
-    asked = scene.now
-    await scene.cycle(start if kernel else 0)
+        took.product = await tester.array_done(1 << 20)
+    if tester.core is not None:
+        words = tester.core_words(tester.core.configuration())
+        await tester.play(words if core else [0] * len(words))
+    asked = tester.now
+    await tester.cycle(start if kernel else 0)
     if kernel:
-        ran, begin = await scene.follow(1 << 20, lambda cycle, launched: None)
+        ran, begin = await tester.follow(1 << 20, lambda cycle, launched: None)
         assert ran.fault is None, ran.fault
-        most = kernel_start(compute_ps=scene.machine.compute_ps, part=scene.part,
-                            others=2 if scene.fabric else 1, period=scene.period)
+        most = kernel_start(compute_ps=tester.machine.compute_ps, part=tester.part,
+                            others=2 if tester.fabric else 1, period=tester.period)
         assert begin - asked <= most, f"begins {begin - asked} clocks after its start"
         took.kernel = ran.cycles
     if product and not chained:
-        took.product = await scene.array_done(1 << 20)
+        took.product = await tester.array_done(1 << 20)
     if core:
-        took.core = await scene.core_done(1 << 20) - len(words) + 1
-        assert not bench.outputs["dataflow_outside"].of(await scene.wait(1)), "outside of an array"
-    await scene.wait(60)
-    await scene.fetch()
-    scene.get_buffers(program, memory)
+        took.core = await tester.core_done(1 << 20) - len(words) + 1
+        assert not bench.outputs["dataflow_outside"].of(await tester.wait(1)), "outside of an array"
+    await tester.wait(60)
+    await tester.fetch()
+    tester.get_buffers(program, memory)
     return took
 
 
@@ -298,69 +298,69 @@ class Case:
     """A product, and the kernel over its result, or over so many other words; beside them, a gather
     by so many threads."""
 
-    def __init__(self, scene: TiledScene, m: int, k: int, n: int, *, words: int | None = None,
+    def __init__(self, tester: TiledTester, m: int, k: int, n: int, *, words: int | None = None,
                  threads: int = 0) -> None:
         chained = words is None
-        self.scene, self.chained, self.extents = scene, chained, {"m": m, "k": k, "n": n}
+        self.tester, self.chained, self.extents = tester, chained, {"m": m, "k": k, "n": n}
         words = m * n // 4 if words is None else words
         program = assemble(SUMS.format(words=words), "sums")
-        self.grid = Grid(words, 1, scene.machine)
-        self.other = scene.kernel_longest(program, self.grid)
-        scene.array = self.array = scene.product(m, k, n, self.other)
-        scene.core = self.core = CoreJob(scene.fabric, threads, np.random.default_rng(
-            scene.bench.rng.getrandbits(32))) if threads else None
+        self.grid = Grid(words, 1, tester.machine)
+        self.other = tester.kernel_longest(program, self.grid)
+        tester.array = self.array = tester.product(m, k, n, self.other)
+        tester.core = self.core = CoreJob(tester.fabric, threads, np.random.default_rng(
+            tester.bench.rng.getrandbits(32))) if threads else None
         if chained:
-            place = self.array.places[0].result * scene.shape["size"]
+            place = self.array.places[0].result * tester.shape["size"]
             program = replace(program, buffers={
                 **program.buffers, 0: replace(program.buffers[0], address=ARRAY_AT + place)})
         self.program, self.memory = program, memory_of(program)
         if not chained:
-            rng = np.random.default_rng(scene.bench.rng.getrandbits(32))
+            rng = np.random.default_rng(tester.bench.rng.getrandbits(32))
             self.memory[0][...] = rng.integers(0, 1 << 32, (1, words), dtype=np.uint32)
         self.bound = self.bounds()
 
     def bounds(self, *, alone: bool = False) -> Took:
         """Of each, beside the others, or beside silent clients."""
-        scene = self.scene
-        simd, array, core = (0, 0, 0) if alone else (self.other, scene.array_longest,
-                                                     scene.fabric_longest)
+        tester = self.tester
+        simd, array, core = (0, 0, 0) if alone else (self.other, tester.array_longest,
+                                                     tester.fabric_longest)
         return Took(
-            product_cycles(**scene.shape, **self.extents, other=simd, line=core,
-                           period=scene.period, before=0),
-            scene.analysis(self.program, self.grid, (array, core)).wcet(POLICY).cycles,
+            product_cycles(**tester.shape, **self.extents, other=simd, line=core,
+                           period=tester.period, before=0),
+            tester.analysis(self.program, self.grid, (array, core)).wcet(POLICY).cycles,
             0 if self.core is None else fabric_job(**self.core_parameters(simd, array)))
 
     def core_parameters(self, other: int, array: int) -> dict:
         """Of the dataflow core's job."""
         assert self.core is not None
-        part, period = self.scene.shape["part"], self.scene.period
+        part, period = self.tester.shape["part"], self.tester.period
         return {"part": part, **self.core.times(part, (other, array), period), "other": other,
                 "array": array, "period": period, "before": 0}
 
     async def run(self, *, product: bool = True, kernel: bool = True, core: bool | None = None,
                   begin: int = 0) -> Took:
         """From reset, or a later clock; results are compared, and times with their bounds."""
-        scene, bench = self.scene, self.scene.bench
+        tester, bench = self.tester, self.tester.bench
         core = self.core is not None if core is None else core
         memory = {number: words.copy() for number, words in self.memory.items()}
         given = memory[0].copy()
         if product:
             bench.declare("product", **self.extents, other=self.other,
-                          line=scene.fabric_longest, period=scene.period, before=0)
+                          line=tester.fabric_longest, period=tester.period, before=0)
         if core:
-            known = self.core_parameters(self.other, scene.array_longest)
+            known = self.core_parameters(self.other, tester.array_longest)
             known.pop("part")
             bench.declare("job", **known)
             bench.declare("line", **{name: known[name] for name in ("other", "array", "period")})
-        took = await _run(scene, self.program, self.grid, memory, product=product, kernel=kernel,
+        took = await _run(tester, self.program, self.grid, memory, product=product, kernel=kernel,
                           core=core, chained=self.chained, begin=begin)
         for what in ("product", "job", "line")[:1 + 2 * core]:
             bench.undeclare(what)
         if core:
-            scene.check_core()
+            tester.check_core()
             assert took.core <= self.bound.core, f"{took.core} > {self.bound.core}"
         if product:
-            scene.check_product()
+            tester.check_product()
             assert took.product <= self.bound.product, f"{took.product} > {self.bound.product}"
         if kernel:
             words = memory[0].ravel() if self.chained else given.ravel()
@@ -373,25 +373,25 @@ class Case:
 @testbench
 async def chain(bench: Bench) -> None:
     """A product into DRAM, and then a kernel over it: what numpy makes of both."""
-    scene = TiledScene(bench)
+    tester = TiledTester(bench)
     for m, k, n in ((48, 24, 16), (16, 40, 8), (5, 3, 12)):
-        case = Case(scene, m, k, n)
+        case = Case(tester, m, k, n)
         await case.run()
 
 
 @testbench
 async def beside(bench: Bench) -> None:
     """A product and a kernel alone, and beside each other. In windows it makes no difference."""
-    scene = TiledScene(bench)
+    tester = TiledTester(bench)
     for m, k, n, words in ((48, 24, 16, 4096), (32, 32, 32, 192)):
-        case = Case(scene, m, k, n, words=words)
+        case = Case(tester, m, k, n, words=words)
         both = await case.run()
         alone = Took((await case.run(kernel=False)).product, (await case.run(product=False)).kernel)
         silent = case.bounds(alone=True)
         assert alone.product <= silent.product
         assert alone.kernel <= silent.kernel
         bench.dut._log.info("alone %s, whose bounds are %s", alone, silent)
-        if scene.period:
+        if tester.period:
             bench.compare(both, alone, "clocks beside each other and alone")
         else:
             assert both.product > alone.product, "the kernel has not held up the product"
@@ -404,24 +404,24 @@ async def beside(bench: Bench) -> None:
 async def a_fault(bench: Bench) -> None:
     """A product beyond its buffer stops; the kernel's results are what they were. In windows it
     takes as long as without it."""
-    scene = TiledScene(bench)
-    case = Case(scene, 48, 24, 16, words=192)
+    tester = TiledTester(bench)
+    case = Case(tester, 48, 24, 16, words=192)
     alone = (await case.run(product=False)).kernel
     await bench.reset()
-    scene.now = 0
+    tester.now = 0
     memory = {number: words.copy() for number, words in case.memory.items()}
-    address = await scene.load(case.program, memory)
-    await scene.map_array(words=64)
-    await scene.play(scene.commands())
-    await scene.cycle(scene.started(case.program, case.grid, address))
-    ran, _ = await scene.follow(1 << 20, lambda cycle, launched: None)
+    address = await tester.load(case.program, memory)
+    await tester.map_array(words=64)
+    await tester.play(tester.commands())
+    await tester.cycle(tester.started(case.program, case.grid, address))
+    ran, _ = await tester.follow(1 << 20, lambda cycle, launched: None)
     assert ran.fault is None, ran.fault
     assert ran.cycles <= case.bound.kernel, f"{ran.cycles} > {case.bound.kernel}"
-    if scene.period:
+    if tester.period:
         bench.compare(ran.cycles, alone, "cycles beside a product that is stopped, and alone")
-    scene.get_buffers(case.program, memory)
+    tester.get_buffers(case.program, memory)
     bench.compare(memory[1].ravel(), sums_of(memory[0].ravel()), "sums of bytes")
-    seen = await scene.wait(2_000)
+    seen = await tester.wait(2_000)
     assert bench.outputs["systolic_fault"].of(seen), "no fault"
     assert not bench.outputs["systolic_idle"].of(seen), "the product has ended"
 
@@ -430,8 +430,8 @@ async def a_fault(bench: Bench) -> None:
 async def three(bench: Bench) -> None:
     """A product, a kernel and a gather by themselves, in pairs, and all at once, at a refresh too.
     In windows it makes no difference what the others do."""
-    scene = TiledScene(bench)
-    case = Case(scene, 48, 24, 16, words=1024, threads=77)
+    tester = TiledTester(bench)
+    case = Case(tester, 48, 24, 16, words=1024, threads=77)
     every = await case.run()
     alone = Took((await case.run(kernel=False, core=False)).product,
                  (await case.run(product=False, core=False)).kernel,
@@ -445,16 +445,16 @@ async def three(bench: Bench) -> None:
     for together in (every, *pairs):
         for name, took, by_itself in zip(Took.__annotations__, astuple(together), astuple(alone),
                                          strict=True):
-            if took and scene.period:
+            if took and tester.period:
                 bench.compare(took, by_itself, f"clocks of the {name} beside others and alone")
-    if not scene.period:
+    if not tester.period:
         for name, took, by_itself in zip(Took.__annotations__, astuple(every), astuple(alone),
                                          strict=True):
             assert took > by_itself, f"nothing has held up the {name}"
         assert every.core > silent.core, "a bound that forgets the other clients would hold"
     for before in (100, 700, 1500):  # clocks from the first command to when a refresh falls due
-        begin = scene.part.nREFI - before
+        begin = tester.part.nREFI - before
         together = await case.run(begin=begin)
-        if scene.period:
+        if tester.period:
             by_itself = await case.run(product=False, kernel=False, begin=begin)
             bench.compare(together.core, by_itself.core, "clocks of the core near a refresh")

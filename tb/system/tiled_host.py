@@ -38,7 +38,7 @@ from cyclebound.golden.system.tiled import (
 )
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.shmac.tile import packet_said
-from cyclebound.tb.system.tiled import ARRAY_AT, CORE_AT, POLICY, CoreJob, TiledScene, gather
+from cyclebound.tb.system.tiled import ARRAY_AT, CORE_AT, POLICY, CoreJob, TiledTester, gather
 from cyclebound.tools.dataflow.compile import compile_kernel
 from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.shmac.wcet.analysis import wcet
@@ -227,7 +227,7 @@ class Took:
     shares: dict[str, list[int]]
 
 
-class HostScene(TiledScene):
+class TiledHostTester(TiledTester):
     """A program that starts jobs; ``tiles`` are those of the system, in the order of their bits."""
 
     def __init__(self, bench: Bench) -> None:
@@ -311,7 +311,7 @@ class HostScene(TiledScene):
         return took
 
 
-class GatherScene(HostScene):
+class GatherTester(TiledHostTester):
     """Two gathers, the second one over the first one's result."""
 
     def __init__(self, bench: Bench, threads: int, again: str = "", early: str = "") -> None:
@@ -374,7 +374,7 @@ def beside(steps: Sequence[str]) -> dict[str, set[str]]:
     return found
 
 
-class MixedScene(HostScene):
+class MixedTester(TiledHostTester):
     """A product on the systolic accelerator, a kernel, and a gather by the dataflow core.
 
     ``chained``: the kernel rectifies and sums up the product's channels, and the gather picks of
@@ -506,15 +506,15 @@ async def chain(bench: Bench) -> None:
     """Two jobs, of odd and of few threads, and near a refresh."""
     for threads, late in ((77, 0), (1, 0), (64, 700)):
         bench.forget()
-        scene = GatherScene(bench, threads)
-        await scene.begin()
+        tester = GatherTester(bench, threads)
+        await tester.begin()
         if late:
-            await scene.before_refresh(late)
+            await tester.before_refresh(late)
         bench.declare("line", other=0, array=0, period=0)
-        took = await scene.run_program()
+        took = await tester.run_program()
         bench.compare(took.status, 0, "the program's status")
         bench.compare(len(took.jobs["dataflow"]), 2, "jobs seen to end")
-        scene.check()
+        tester.check()
 
 
 @testbench
@@ -525,8 +525,8 @@ async def all_tiles(bench: Bench) -> None:
                                    ((16, 40, 8), 33, 5000)):
         bench.forget()
         steps = ("+product", "-product", "+kernel", "-kernel", "+gather", "-gather")
-        scene = MixedScene(bench, steps, chained=True, extents=extents, threads=threads)
-        await scene.judged(late)
+        tester = MixedTester(bench, steps, chained=True, extents=extents, threads=threads)
+        await tester.judged(late)
 
 
 @testbench
@@ -534,7 +534,7 @@ async def at_once(bench: Bench) -> None:
     """Two or three jobs at once, in each order, near a refresh too. Requests wait for those of
     other tiles more often than one by one."""
     bench.forget()
-    one = MixedScene(bench, "+product -product +kernel -kernel +gather -gather".split())
+    one = MixedTester(bench, "+product -product +kernel -kernel +gather -gather".split())
     alone = (await one.judged()).shares
     for late, steps in (
             (0, "+product +gather -product -gather +kernel -kernel"),
@@ -542,9 +542,9 @@ async def at_once(bench: Bench) -> None:
             (2600, "=kernel +product +kernel -kernel -product +gather -gather"),
             (5000, "=product =gather =kernel +product +gather +kernel -kernel -gather -product"),
             (3300, "=kernel =gather =product +kernel +gather +product -product -gather -kernel")):
-        scene = MixedScene(bench, steps.split())
-        shares = (await scene.judged(late)).shares
-        waited = [sum(found[tile][2] for tile in scene.tiles) for found in (alone, shares)]
+        tester = MixedTester(bench, steps.split())
+        shares = (await tester.judged(late)).shares
+        waited = [sum(found[tile][2] for tile in tester.tiles) for found in (alone, shares)]
         assert 0 == waited[0] < waited[1], f"clocks of waiting for other tiles: {waited}"
 
 
@@ -556,24 +556,24 @@ async def again(bench: Bench) -> None:
     for rounds in (1, 2):
         bench.forget()
         steps = ("+product", "-product", "+kernel", "-kernel")
-        scene = MixedScene(bench, steps * rounds, chained=True, extents=(48, 48, 16))
-        assert scene.array is not None
-        commands, most = scene.array.commands, bench.parameters["queue_depth"]
-        [kernel, *_] = scene.jobs["simd"]
+        tester = MixedTester(bench, steps * rounds, chained=True, extents=(48, 48, 16))
+        assert tester.array is not None
+        commands, most = tester.array.commands, bench.parameters["queue_depth"]
+        [kernel, *_] = tester.jobs["simd"]
         parts = {name: list(commands[part]) for name, part in (
             ("longest", slice(most)), ("one", slice(most, most + 1)),
             ("left", slice(most + 1, None)))}
-        jobs = {name: HostJob("systolic", command_words(part, scene.device), scene.array_bound(
-            part, (0, 0), scene.array_longest)) for name, part in parts.items()}
-        scene.program_of({**jobs, "kernel": kernel}, [
+        jobs = {name: HostJob("systolic", command_words(part, tester.device), tester.array_bound(
+            part, (0, 0), tester.array_longest)) for name, part in parts.items()}
+        tester.program_of({**jobs, "kernel": kernel}, [
             sign + name for name in (*jobs, "kernel") for sign in "+-"] * rounds)
-        seen.append(await scene.judged())
+        seen.append(await tester.judged())
     once, twice = seen
     for tile, ended in once.jobs.items():
         first, second = twice.jobs[tile][:len(ended)], twice.jobs[tile][len(ended):]
         bench.compare(len(second), len(first), f"jobs on {tile} in the second round")
         for one, other in zip(first, second, strict=True):
-            most = 2 * scene.part.nRFC  # a refresh that one of them has
+            most = 2 * tester.part.nRFC  # a refresh that one of them has
             assert abs(one - other) <= most, f"{one} and then {other} on {tile}"
         if ended:
             reads = [took.shares[tile][1] for took in seen]
@@ -585,8 +585,8 @@ async def what_is_no_job(bench: Bench) -> None:
     """Operands that are no kernel, and lists that are none: FAULT, and nothing has been started;
     what comes after it is carried out."""
     bench.forget()
-    good = MixedScene(bench, ("+product", "-product", "+kernel", "-kernel"), extents=(5, 3, 12),
-                      words=64)
+    good = MixedTester(bench, ("+product", "-product", "+kernel", "-kernel"), extents=(5, 3, 12),
+                       words=64)
     [product], [kernel] = good.jobs["systolic"], good.jobs["simd"]
     assert good.array is not None
     given, operands = list(product.given), list(kernel.given)
@@ -630,12 +630,12 @@ async def a_second_start(bench: Bench) -> None:
     """A program that starts its job again at once, while it is under way: that is refused, the
     program sees it, and the job ends with its results."""
     bench.forget()
-    scene = GatherScene(bench, 33, again="        sw    $t1, 0($s0)\n")
-    await scene.begin()
-    took = await scene.run_program(1 << 16)
+    tester = GatherTester(bench, 33, again="        sw    $t1, 0($s0)\n")
+    await tester.begin()
+    took = await tester.run_program(1 << 16)
     bench.compare(took.status, 1 << Status.REFUSED, "the program's status")
-    scene.wanted = {**scene.wanted, "w": scene.arrays["w"]}  # the second one was not started
-    scene.check()
+    tester.wanted = {**tester.wanted, "w": tester.arrays["w"]}  # the second one was not started
+    tester.check()
 
 
 @testbench
@@ -643,22 +643,22 @@ async def a_start_without_a_configuration(bench: Bench) -> None:
     """Before the first job, and after one: the program sees a fault, and nothing is started."""
     bench.forget()
     for again, early, done in (("", _EARLY, ()), (_LATE, "", ("z",))):
-        scene = GatherScene(bench, 21, again, early)
-        await scene.begin()
-        took = await scene.run_program(1 << 17)
+        tester = GatherTester(bench, 21, again, early)
+        await tester.begin()
+        took = await tester.run_program(1 << 17)
         bench.compare(took.status, 1 << Status.FAULT, "the program's status")
-        scene.wanted = {name: scene.wanted[name] if name in done else scene.arrays[name]
-                        for name in scene.arrays}
-        scene.check()
+        tester.wanted = {name: tester.wanted[name] if name in done else tester.arrays[name]
+                         for name in tester.arrays}
+        tester.check()
 
 
 @testbench
 async def a_line_that_is_refused(bench: Bench) -> None:
     """The core's buffer is not mapped: the program sees a fault."""
     bench.forget()
-    scene = GatherScene(bench, 20)
-    await scene.begin(maps=False)
-    took = await scene.run_program(1 << 16)
+    tester = GatherTester(bench, 20)
+    await tester.begin(maps=False)
+    took = await tester.run_program(1 << 16)
     bench.compare(took.status, 1 << Status.FAULT, "the program's status")
 
 
@@ -666,8 +666,8 @@ async def a_line_that_is_refused(bench: Bench) -> None:
 async def outside_of_an_array(bench: Bench) -> None:
     """A thread names a word outside of its array: the program sees a fault."""
     bench.forget()
-    scene = GatherScene(bench, 20)
-    scene.arrays["index"][7] = 20
-    await scene.begin()
-    took = await scene.run_program(1 << 16)
+    tester = GatherTester(bench, 20)
+    tester.arrays["index"][7] = 20
+    await tester.begin()
+    took = await tester.run_program(1 << 16)
     bench.compare(took.status, 1 << Status.FAULT, "the program's status")

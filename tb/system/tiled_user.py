@@ -19,8 +19,8 @@ from cyclebound.golden.simd.isa import decode
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Buffer, Program
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.simd.accelerator_scene import Ran
-from cyclebound.tb.system.tiled import TiledScene
+from cyclebound.tb.simd.accelerator_tester import Ran
+from cyclebound.tb.system.tiled import TiledTester
 
 _LOOK = 64  # clocks
 
@@ -39,7 +39,7 @@ class _Running:
     ran: Ran = field(default_factory=Ran)
 
 
-class _Host(TiledScene):
+class _Host(TiledTester):
     """Starts jobs, and sees them end."""
 
     async def begin(self, job: dict[str, Any]) -> _Running:
@@ -95,15 +95,15 @@ async def jobs(bench: Bench) -> None:
     folder = Path(json.loads(Path(os.environ["CYCLEBOUND_JOB"]).read_text())["folder"])
     work = json.loads((folder / "system.json").read_text())
     progress = folder / "progress.json"
-    scene = _Host(bench)
+    tester = _Host(bench)
     with np.load(folder / "content.npz") as kept:
         content = {int(address): kept[address] for address in kept.files}
     await bench.reset()
-    scene.now = 0
+    tester.now = 0
     for address, held in content.items():
-        scene.put(address, held.tobytes())
-    await scene.send()
-    begun = scene.now
+        tester.put(address, held.tobytes())
+    await tester.send()
+    begun = tester.now
     waiting, running, ended = list(work), dict[str, _Running](), list[dict[str, Any]]()
     while waiting or running:
         done = {one["name"] for one in ended}
@@ -111,17 +111,17 @@ async def jobs(bench: Bench) -> None:
             job = next((job for job in waiting if job["tile"] == tile), None)
             if tile not in running and job and done.issuperset(job["after"]):
                 waiting.remove(job)
-                running[tile] = await scene.begin(job)
+                running[tile] = await tester.begin(job)
         assert running, f"no job can start: {', '.join(job['name'] for job in waiting)}"
-        ended += await scene.look(running)
+        ended += await tester.look(running)
         if any(one["fault"] for one in ended):
             break
-        progress.with_suffix(".new").write_text(json.dumps([len(ended), scene.now]))
+        progress.with_suffix(".new").write_text(json.dumps([len(ended), tester.now]))
         progress.with_suffix(".new").rename(progress)
-    last = scene.now
-    await scene.wait(scene.part.nCAS + 60)  # the last words reach DRAM
-    await scene.fetch()
-    after = {str(address): np.frombuffer(scene.get(address, held.size), np.uint8)
+    last = tester.now
+    await tester.wait(tester.part.nCAS + 60)  # the last words reach DRAM
+    await tester.fetch()
+    after = {str(address): np.frombuffer(tester.get(address, held.size), np.uint8)
              for address, held in content.items()}
     np.savez(folder / "after.npz", **after)  # type: ignore[arg-type]  # numpy's own stub
     (folder / "ran.json").write_text(json.dumps({

@@ -27,7 +27,7 @@ _DEVICE = ("size", "a_depth", "b_depth", "bias_depth", "c_depth", "sums_depth", 
 Commands = Sequence[Mapping[str, int]]
 
 
-class Scene:
+class SystolicAcceleratorTester:
     """The accelerator between its commands and a memory."""
 
     def __init__(self, bench: Bench) -> None:
@@ -174,47 +174,47 @@ def shape_of(layer: Layer) -> Mapping[str, int]:
 @testbench
 async def every_layer(bench: Bench) -> None:
     """Every layer of the domain."""
-    scene = Scene(bench)
+    tester = SystolicAcceleratorTester(bench)
     ranges = [range(low, high + 1) for low, high in bench.domain.values()]
     for values in itertools.product(*ranges):
         shape = dict(zip(bench.domain, values, strict=True))
-        if scene.covered(shape):
-            await scene.layer(shape)
+        if tester.covered(shape):
+            await tester.layer(shape)
 
 
 @testbench
 async def any_layer(bench: Bench) -> None:
     """Random layers of all kinds."""
-    scene = Scene(bench)
+    tester = SystolicAcceleratorTester(bench)
     for _ in range(25):
-        await scene.layer(scene.fitting())
+        await tester.layer(tester.fitting())
 
 
 @testbench
 async def single_commands(bench: Bench) -> None:
     """Each command by itself takes what its bound says."""
-    scene = Scene(bench)
-    for shape in [scene.random() for _ in range(8)]:
-        await scene.commands(shape, Memory(bench.rng.randint(1, 5), bench.rng.randint(1, 3)))
+    tester = SystolicAcceleratorTester(bench)
+    for shape in [tester.random() for _ in range(8)]:
+        await tester.commands(shape, Memory(bench.rng.randint(1, 5), bench.rng.randint(1, 3)))
 
 
 @testbench
 async def slow_memory(bench: Bench) -> None:
     """A memory as slow as it may be, and one that is so at times: never more than planned."""
-    scene = Scene(bench)
-    size = scene.device.size
+    tester = SystolicAcceleratorTester(bench)
+    size = tester.device.size
     for memory in (Memory(5, 3), Memory(77, 2),
                    behind_dram("ddr4-3200aa-x16", beat_bytes=size, clocks=16),
                    behind_dram("ddr3-1600-module", beat_bytes=size, clocks=2)):
         for _ in range(2):
-            layer = scene.fitting()
-            await scene.layer(layer, memory=memory)
-            await scene.layer(layer, memory=memory, rng=bench.rng)
+            layer = tester.fitting()
+            await tester.layer(layer, memory=memory)
+            await tester.layer(layer, memory=memory, rng=bench.rng)
 
 
 @testbench
 async def commands_that_come_late(bench: Bench) -> None:
     """A queue that runs empty: the same results."""
-    scene = Scene(bench)
+    tester = SystolicAcceleratorTester(bench)
     for _ in range(6):
-        await scene.layer(scene.fitting(), rng=bench.rng, memory=Memory(9, 3), chance=0.02)
+        await tester.layer(tester.fitting(), rng=bench.rng, memory=Memory(9, 3), chance=0.02)

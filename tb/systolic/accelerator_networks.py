@@ -16,24 +16,24 @@ from cyclebound.golden.systolic.accelerator_network import (
 from cyclebound.golden.systolic.dram_memory import behind_dram
 from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.accelerator import Scene, shape_of
+from cyclebound.tb.systolic.accelerator import SystolicAcceleratorTester, shape_of
 
 _SLOW = Memory(40, 2)
 
 
 async def _network(bench: Bench, name: str) -> None:
     """Layers in series in one list of commands, with a slow memory, and with a DDR3."""
-    scene = Scene(bench)
-    dram = behind_dram("ddr3-1600-module", beat_bytes=scene.device.size, clocks=8)
-    steps = random_steps(NETWORKS[name], scene.device.size, bench.rng.getrandbits(32))
+    tester = SystolicAcceleratorTester(bench)
+    dram = behind_dram("ddr3-1600-module", beat_bytes=tester.device.size, clocks=8)
+    steps = random_steps(NETWORKS[name], tester.device.size, bench.rng.getrandbits(32))
     for memory in (Memory(), _SLOW, dram):
-        took, planned = await scene.program(steps, memory=memory)
+        took, planned = await tester.program(steps, memory=memory)
         assert took == planned, f"{took} cycles, planned {planned}"
-    await scene.program(steps, memory=dram, rng=bench.rng)
-    layers = chained(NETWORKS[name], scene.device.size)
+    await tester.program(steps, memory=dram, rng=bench.rng)
+    layers = chained(NETWORKS[name], tester.device.size)
     for layer in layers:  # each by itself, for the bound; and the commands of the last one
-        await scene.layer(shape_of(layer))
-    await scene.commands(shape_of(layers[-1]), _SLOW)
+        await tester.layer(shape_of(layer))
+    await tester.commands(shape_of(layers[-1]), _SLOW)
 
 
 @testbench
@@ -57,7 +57,7 @@ async def perceptron(bench: Bench) -> None:
 @testbench
 async def attention_head(bench: Bench) -> None:
     """The products of an attention head; what is between scores and weights is numpy's."""
-    scene, rng = Scene(bench), np.random.default_rng(bench.rng.getrandbits(32))
+    tester, rng = SystolicAcceleratorTester(bench), np.random.default_rng(bench.rng.getrandbits(32))
     scale = Scale(1, 8)
 
     def random(*shape: int) -> NDArray[np.int8]:
@@ -65,7 +65,7 @@ async def attention_head(bench: Bench) -> None:
 
     async def product(name: str, a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray[np.int8]:
         step: Step = product_step(name, a, b, scale)
-        took, planned = await scene.program([step], measured={
+        took, planned = await tester.program([step], measured={
             "height": len(a), "width": 1, "channels": a.shape[1], "filters": b.shape[1],
             "kernel": 1})
         assert took == planned, f"{name}: {took}, planned {planned}"
@@ -84,9 +84,9 @@ async def attention_head(bench: Bench) -> None:
 @testbench
 async def mobilenet_at_full_size(bench: Bench) -> None:
     """The first convolution and the first bottleneck of a MobileNetV2, on 224 x 224 pixels."""
-    scene = Scene(bench)
-    steps = random_steps(MOBILENET_224, scene.device.size, bench.rng.getrandbits(32))
-    took, planned = await scene.program(steps)
+    tester = SystolicAcceleratorTester(bench)
+    steps = random_steps(MOBILENET_224, tester.device.size, bench.rng.getrandbits(32))
+    took, planned = await tester.program(steps)
     assert took == planned, f"{took} cycles, planned {planned}"
     for layer in MOBILENET_224:  # each by itself, for the bound
-        await scene.layer(shape_of(layer))
+        await tester.layer(shape_of(layer))

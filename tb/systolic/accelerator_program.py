@@ -14,7 +14,7 @@ import numpy as np
 
 from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.accelerator import Scene
+from cyclebound.tb.systolic.accelerator import SystolicAcceleratorTester
 from cyclebound.tb.systolic.memory_server import MemoryServer
 
 PROGRESS = "progress.txt"
@@ -38,5 +38,5 @@ async def program(bench: Bench) -> None:
             (folder / PROGRESS).write_text(f"{given} {len(commands)}\n")
 
     server = MemoryServer(bench, beats, memory)
-    await Scene(bench).run(commands, server, given_so_far=tell)
+    await SystolicAcceleratorTester(bench).run(commands, server, given_so_far=tell)
     np.save(folder / RESULT, beats.astype(np.int8))

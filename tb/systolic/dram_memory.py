@@ -28,7 +28,7 @@ def _promise(part: str, size: int, bursts: int, slots: int, other_bursts: int, o
     return behind_dram(part, beat_bytes=size, clocks=1, bursts=bursts, slots=slots, others=others)
 
 
-class Scene:
+class DramMemoryTester:
     """The memory, its content as written so far, and the other client."""
 
     def __init__(self, bench: Bench) -> None:
@@ -121,103 +121,103 @@ class Scene:
             await self.bench.wait(cycles)
 
 
-def _random(scene: Scene, most: int) -> tuple[int, int, int]:
+def _random(tester: DramMemoryTester, most: int) -> tuple[int, int, int]:
     """A transfer: its beats, the first of them, its direction; near ends of tiles often."""
-    rng, tile = scene.bench.rng, scene.tile
+    rng, tile = tester.bench.rng, tester.tile
     count = rng.choice([rng.randint(1, 4), rng.randint(1, most),
                         rng.randint(0, 2) * tile + rng.randint(1, 3)])
-    beat = rng.choice([0, tile - 1, rng.randrange(scene.beats)])
-    return count, min(beat, scene.beats - count), rng.getrandbits(1)
+    beat = rng.choice([0, tile - 1, rng.randrange(tester.beats)])
+    return count, min(beat, tester.beats - count), rng.getrandbits(1)
 
 
 @testbench
 async def one_tile(bench: Bench) -> None:
     """Tiles that begin where they take longest, with no other client: to the cycle."""
-    scene = Scene(bench)
+    tester = DramMemoryTester(bench)
     bursts = bench.parameters["bursts"]
-    per_burst = scene.tile // bursts
+    per_burst = tester.tile // bursts
     for write in (1, 0):
         for touched in sorted({1, 2, bursts // 2, bursts}):
-            burst = worst_issue_delay(part=scene.part, bursts=touched, write=write)[1]
-            await scene.begin(burst=burst)
+            burst = worst_issue_delay(part=tester.part, bursts=touched, write=write)[1]
+            await tester.begin(burst=burst)
             for count in sorted({(touched - 1) * per_burst + 1, touched * per_burst}):
-                bound = scene.declare(count, 0, write, refreshed=False)
-                took = await scene.transfer(count, 0, write)
+                bound = tester.declare(count, 0, write, refreshed=False)
+                took = await tester.transfer(count, 0, write)
                 bench.compare(took, bound, f"cycles of {count} beats, write {write}")
 
 
 @testbench
 async def beside_another(bench: Bench) -> None:
     """Transfers of all sizes at every phase of the other client, before a refresh falls due."""
-    scene = Scene(bench)
+    tester = DramMemoryTester(bench)
     for other_bursts, other_write in _OTHERS:
         for _ in range(6):
-            await scene.begin(other_bursts=other_bursts, other_write=other_write,
-                              burst=bench.rng.randrange(1024))
+            await tester.begin(other_bursts=other_bursts, other_write=other_write,
+                               burst=bench.rng.randrange(1024))
             while True:
-                count, beat, write = _random(scene, 2 * scene.tile)
-                bound = scene.declare(count, beat, write, refreshed=False)
+                count, beat, write = _random(tester, 2 * tester.tile)
+                bound = tester.declare(count, beat, write, refreshed=False)
                 pause = bench.rng.randint(0, 200)
-                if bench.cycle - scene.begun + pause + bound > scene.part.nREFI - 400:
+                if bench.cycle - tester.begun + pause + bound > tester.part.nREFI - 400:
                     break
-                await scene.pause(pause)
-                await scene.transfer(count, beat, write)
+                await tester.pause(pause)
+                await tester.transfer(count, beat, write)
 
 
 @testbench
 async def refreshes(bench: Bench) -> None:
     """Long transfers, without a pause and with pauses, over many refreshes."""
-    scene = Scene(bench)
+    tester = DramMemoryTester(bench)
     for other_bursts, other_write in _OTHERS:
-        await scene.begin(other_bursts=other_bursts, other_write=other_write,
-                          burst=bench.rng.randrange(1024))
+        await tester.begin(other_bursts=other_bursts, other_write=other_write,
+                           burst=bench.rng.randrange(1024))
         for number in range(30):
-            count, beat, write = _random(scene, 3 * scene.tile if number % 10 else 6000)
-            await scene.pause(bench.rng.choice([0, 0, bench.rng.randint(1, 300)]))
-            scene.declare(count, beat, write, refreshed=True)
-            await scene.transfer(count, beat, write)
+            count, beat, write = _random(tester, 3 * tester.tile if number % 10 else 6000)
+            await tester.pause(bench.rng.choice([0, 0, bench.rng.randint(1, 300)]))
+            tester.declare(count, beat, write, refreshed=True)
+            await tester.transfer(count, beat, write)
 
 
 @testbench
 async def a_slow_accelerator(bench: Bench) -> None:
     """It takes and offers beats when it likes: the same words."""
-    scene = Scene(bench)
-    await scene.begin(other_bursts=4, other_write=1)
+    tester = DramMemoryTester(bench)
+    await tester.begin(other_bursts=4, other_write=1)
     for chance in (0.5, 0.1):
         for _ in range(12):
-            count, beat, write = _random(scene, 2 * scene.tile)
-            await scene.transfer(count, beat, 1, chance=chance)
-            await scene.transfer(count, beat, write, chance=chance)
+            count, beat, write = _random(tester, 2 * tester.tile)
+            await tester.transfer(count, beat, 1, chance=chance)
+            await tester.transfer(count, beat, write, chance=chance)
 
 
 @testbench
 async def beyond_the_buffer(bench: Bench) -> None:
     """A transfer that ends beyond it stops with a fault, and so does all that follows; a tile
     before its end has moved. The other client goes on."""
-    scene = Scene(bench)
+    tester = DramMemoryTester(bench)
     fault, served = bench.outputs["fault"], bench.outputs["served"]
     for write in (0, 1):
-        await scene.begin(other_bursts=4, other_write=1, words=2 * scene.tile * scene.size // 4)
-        await scene.transfer(2 * scene.tile, 0, 1)
-        word = scene.base | bench.inputs.pack({
+        await tester.begin(other_bursts=4, other_write=1, words=2 * tester.tile * tester.size // 4)
+        await tester.transfer(2 * tester.tile, 0, 1)
+        word = tester.base | bench.inputs.pack({
             "requests.valid": 1, "requests.payload.write": write,
-            "requests.payload.address": scene.tile, "requests.payload.count": scene.tile + 1,
+            "requests.payload.address": tester.tile, "requests.payload.count": tester.tile + 1,
             "read.ready": 1, "write.valid": 1})
         bench.drive(word)
         before = await bench.wait(3_000)
         bench.compare(fault.of(before), Refusal.WIDTH, "the fault")
         seen = await bench.wait(3_000)
         bench.compare(fault.of(seen), Refusal.WIDTH, "the fault later")
-        bench.compare(bool(seen & (scene._idle | scene._ready)), False, "it goes on")
+        bench.compare(bool(seen & (tester._idle | tester._ready)), False, "it goes on")
         assert served.of(seen) > served.of(before) + 10, "the other client stopped"
 
 
 @testbench
 async def a_buffer_that_begins_within_a_burst(bench: Bench) -> None:
     """It is not mapped: what lies beside its words would be written."""
-    scene = Scene(bench)
+    tester = DramMemoryTester(bench)
     for word in (1, 4, 15):
-        await scene.begin(word=word)
+        await tester.begin(word=word)
         bench.drive(bench.inputs.pack({
             "requests.valid": 1, "requests.payload.count": 1, "read.ready": 1}))
         seen = await bench.wait(100)

@@ -10,10 +10,10 @@ from cyclebound.golden.systolic.float_output_stationary import FloatOutputStatio
 from cyclebound.golden.systolic.mapping import Dataflow, Mapping, ceil_div, map_product
 from cyclebound.golden.systolic.output_stationary import folds
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.float_scene import FloatScene
+from cyclebound.tb.systolic.float_tester import FloatTester
 
 
-class Scene(FloatScene):
+class FloatOutputStationaryTester(FloatTester):
     """Some folds at a time; the last ones together with folds of zeros."""
 
     model, ports, macs = FloatOutputStationaryModel, ("left", "top"), "macs"
@@ -36,10 +36,10 @@ class Scene(FloatScene):
 @testbench
 async def every_shape(bench: Bench) -> None:
     """Every product of the domain; where there is none, random ones."""
-    await Scene(bench).shapes(5, (16, 9, 16))
+    await FloatOutputStationaryTester(bench).shapes(5, (16, 9, 16))
 
 
 @testbench
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that miss their turns, sums that wait."""
-    await Scene(bench).stalls((5, 2, 5), (9, 5, 9))
+    await FloatOutputStationaryTester(bench).stalls((5, 2, 5), (9, 5, 9))

@@ -8,10 +8,10 @@ from cyclebound.golden.systolic.float_weight_stationary import FloatWeightStatio
 from cyclebound.golden.systolic.mapping import Dataflow, Mapping, map_product
 from cyclebound.golden.systolic.weight_stationary import tiles_of
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.float_scene import FloatScene
+from cyclebound.tb.systolic.float_tester import FloatTester
 
 
-class Scene(FloatScene):
+class FloatWeightStationaryTester(FloatTester):
     """Folds one after the other."""
 
     model, ports, macs = FloatWeightStationaryModel, ("weights", "left"), "steps"
@@ -28,10 +28,10 @@ class Scene(FloatScene):
 @testbench
 async def every_shape(bench: Bench) -> None:
     """Every product of the domain; where there is none, random ones."""
-    await Scene(bench).shapes(8, (60, 9, 9))
+    await FloatWeightStationaryTester(bench).shapes(8, (60, 9, 9))
 
 
 @testbench
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, sums that wait until there is no room for more."""
-    await Scene(bench).stalls((20, 1, 1), (60, 5, 5))
+    await FloatWeightStationaryTester(bench).stalls((20, 1, 1), (60, 5, 5))

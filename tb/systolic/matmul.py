@@ -14,7 +14,7 @@ from cyclebound.tb.systolic.two_streams import packed, random_matrix
 _RANDOM = 25  # products where there is no domain
 
 
-class Scene:
+class MatmulTester:
     """The multiplier between memories that are filled from outside, and numpy."""
 
     def __init__(self, bench: Bench) -> None:
@@ -87,24 +87,24 @@ class Scene:
 @testbench
 async def every_product(bench: Bench) -> None:
     """Every product of the domain; without one, small layers of a public simulator and others."""
-    scene = Scene(bench)
+    tester = MatmulTester(bench)
     if bench.domain:
         ranges = [range(low, high + 1) for low, high in (bench.domain[d] for d in "mkn")]
         shapes = list(itertools.product(*ranges))
     else:
-        shapes = [shape for shape in LAYERS if max(shape) <= 64 and scene.fits(*shape)]
+        shapes = [shape for shape in LAYERS if max(shape) <= 64 and tester.fits(*shape)]
         shapes += [tuple(bench.rng.randint(1, 40) for _ in "mkn") for _ in range(_RANDOM)]
     for shape in shapes:
-        await scene.product(*shape)
+        await tester.product(*shape)
 
 
 @testbench
 async def results_that_wait(bench: Bench) -> None:
     """A sink that is not always ready: the same products, later."""
-    scene = Scene(bench)
+    tester = MatmulTester(bench)
     for chance in (0.2, 0.7):
         for _ in range(10):
             m, k, n = (bench.rng.randint(1, 2 * size + 2) for size in
-                       (4, scene.rows, scene.columns))
-            await scene.product(m, k, n, sinks=(bench.rng.random() < chance
-                                                for _ in itertools.count()))
+                       (4, tester.rows, tester.columns))
+            await tester.product(m, k, n, sinks=(bench.rng.random() < chance
+                                                 for _ in itertools.count()))

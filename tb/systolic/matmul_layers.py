@@ -13,14 +13,14 @@ from cyclebound.golden.systolic.layers import (
 )
 from cyclebound.golden.systolic.planner import Machine, plan
 from cyclebound.tb.bench import Bench, testbench
-from cyclebound.tb.systolic.matmul import Scene
+from cyclebound.tb.systolic.matmul import MatmulTester
 
 _MACHINE = ("rows", "columns", "double_buffer", "a_depth", "b_depth", "sums_depth")
 
 
 async def _run(bench: Bench, layers: tuple[Product | Convolution, ...]) -> None:
     """Each layer with random operands: every command, one after the other."""
-    scene, rng = Scene(bench), np.random.default_rng(bench.rng.getrandbits(32))
+    tester, rng = MatmulTester(bench), np.random.default_rng(bench.rng.getrandbits(32))
     machine = Machine(**{name: value for name, value in bench.parameters.items()
                          if name in _MACHINE})
 
@@ -37,7 +37,7 @@ async def _run(bench: Bench, layers: tuple[Product | Convolution, ...]) -> None:
         whole, c = plan(layer, machine), np.zeros((a.shape[0], b.shape[1]), dtype=np.int64)
         began = bench.cycle
         for command in whole.commands:
-            c[command.a_rows, command.b_columns] = await scene.multiply(
+            c[command.a_rows, command.b_columns] = await tester.multiply(
                 a[command.a_rows].astype(np.int64), b[:, command.b_columns].astype(np.int64))
         took = bench.cycle - began
         assert took == whole.cycles.total, (

@@ -23,7 +23,7 @@ _LARGEST = 40  # dimension of a random product
 _EVERY = {"m": 5, "k": 6, "n": 7}  # up to where every product runs here; the harness goes on
 
 
-class Scene:
+class OutputStationaryTester:
     """The array and its model; `product` multiplies two matrices on both.
 
     ``model`` is the model's class.
@@ -74,7 +74,7 @@ class Scene:
 @testbench
 async def every_shape(bench: Bench) -> None:
     """Every small product of the configuration's domain; where it has none, random ones."""
-    scene = Scene(bench)
+    tester = OutputStationaryTester(bench)
     if bench.domain:
         ranges = [range(bench.domain[d][0], min(bench.domain[d][1], _EVERY[d]) + 1)
                   for d in "mkn"]
@@ -83,23 +83,23 @@ async def every_shape(bench: Bench) -> None:
         shapes = [tuple(bench.rng.randint(1, _LARGEST) for _ in "mkn")
                   for _ in range(_RANDOM_SHAPES)]
     for m, k, n in shapes:
-        await scene.product(m, k, n)
+        await tester.product(m, k, n)
 
 
 @testbench
 async def occupancy_of_table_5_1(bench: Bench) -> None:
     """The number of active PEs in each step; for 3 x 3 x 3 on 3 x 3: 1, 3, 6, 7, 6, 3, 1."""
-    scene = Scene(bench)
-    for k in (1, 2, 3, scene.rows + scene.columns):
-        active = await scene.product(scene.rows, k, scene.columns)
-        expected = occupancy(scene.rows, scene.columns, k)
+    tester = OutputStationaryTester(bench)
+    for k in (1, 2, 3, tester.rows + tester.columns):
+        active = await tester.product(tester.rows, k, tester.columns)
+        expected = occupancy(tester.rows, tester.columns, k)
         assert active == expected, f"k = {k}: {active} active PEs, expected {expected}"
 
 
 @testbench
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, results that wait: the same products, later."""
-    await Scene(bench).stalls(4)
+    await OutputStationaryTester(bench).stalls(4)
 
 
 reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, then=every_shape)

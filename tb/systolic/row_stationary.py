@@ -10,7 +10,7 @@ from cyclebound.tb.stream_scoreboard import sometimes
 from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix
 
 
-class Scene:
+class RowStationaryTester:
     """The array and its model."""
 
     def __init__(self, bench: Bench) -> None:
@@ -48,21 +48,21 @@ class Scene:
 @testbench
 async def every_width(bench: Bench) -> None:
     """Every width and number of passes of the domain, or some."""
-    scene = Scene(bench)
+    tester = RowStationaryTester(bench)
     ranges = [range(low, high + 1) for low, high in
               (bench.domain.get(name, (1, most)) for name, most in (("width", 20), ("passes", 2)))]
     for width, passes in itertools.product(*ranges):
-        if width >= scene.taps:
-            await scene.measured(width, passes)
+        if width >= tester.taps:
+            await tester.measured(width, passes)
 
 
 @testbench
 async def stalls_and_backpressure(bench: Bench) -> None:
     """Operands that come late, results that wait: the same convolutions, later."""
-    scene, rng = Scene(bench), bench.rng
+    tester, rng = RowStationaryTester(bench), bench.rng
     for offer, sink in itertools.product((0.3, 0.8, 1.0), (0.1, 0.5, 1.0)):
-        await scene.passes(scene.taps + rng.randint(0, 6), 3, offers=sometimes(bench, offer),
-                           sinks=sometimes(bench, sink))
+        await tester.passes(tester.taps + rng.randint(0, 6), 3, offers=sometimes(bench, offer),
+                            sinks=sometimes(bench, sink))
 
 
 reset_in_mid_run = interrupted(stalls_and_backpressure, last=300, then=every_width)

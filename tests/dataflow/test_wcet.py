@@ -15,8 +15,8 @@ from cyclebound.golden.dataflow.kernels import KERNELS
 from cyclebound.golden.dataflow.run import Layout, run_mapped
 from cyclebound.golden.dataflow.wcet import estimate
 from cyclebound.tools.dataflow import adversary, graph_attack
-from cyclebound.tools.dataflow.adversary import Scene, search
-from cyclebound.tools.dataflow.graph_attack import attack, random_scene
+from cyclebound.tools.dataflow.adversary import AttackedKernel, search
+from cyclebound.tools.dataflow.graph_attack import attack, random_target
 from cyclebound.tools.dataflow.partition import map_parts
 from cyclebound.tools.dataflow.segments import compile_segments
 
@@ -70,17 +70,17 @@ def test_with_private_rooms_the_bound_is_exceeded(slow_consumer, private_rooms):
     *(pytest.param(5000, seed, None, marks=pytest.mark.thorough) for seed in (1, 2))])
 def test_no_random_graph_exceeds_it(runs, seed, grid):
     found, nearest = attack(runs, seed=seed, tries=2 if grid else 6,
-                            scene_of=lambda rng: random_scene(rng, grid))
+                            target_of=lambda rng: random_target(rng, grid))
     assert not found, found[0]
     assert nearest > 0.9
 
 
 def test_the_attack_finds_private_rooms(private_rooms):
     found, _ = attack(40, seed=2, tries=2,
-                      scene_of=lambda rng: random_scene(rng, graph_attack.GRIDS[0]))
+                      target_of=lambda rng: random_target(rng, graph_attack.GRIDS[0]))
     assert found
-    assert str(found[0]).startswith(f"{found[0].cycles} cycles of {found[0].scene.allowed}: ")
-    assert found[0].scene.cycles(found[0].pattern) == found[0].cycles
+    assert str(found[0]).startswith(f"{found[0].cycles} cycles of {found[0].target.allowed}: ")
+    assert found[0].target.cycles(found[0].pattern) == found[0].cycles
 
 
 def test_the_attack_says_what_it_found(capsys, monkeypatch):
@@ -88,7 +88,7 @@ def test_the_attack_says_what_it_found(capsys, monkeypatch):
     assert graph_attack.main(["2", "2"]) == 0
     assert re.match(r"^2 runs, 0 over the bound, the nearest [01]\.\d{3} of it\n$",
                     capsys.readouterr().out)
-    monkeypatch.setattr(graph_attack.Scene, "cycles", lambda self, pattern: 100_000)
+    monkeypatch.setattr(graph_attack.AttackedGraph, "cycles", lambda self, pattern: 100_000)
     assert graph_attack.main(["1", "2"]) == 1
     assert capsys.readouterr().out.startswith("100000 cycles of ")
     with pytest.raises(SystemExit, match="RUNS SEED"):
@@ -116,12 +116,12 @@ def test_no_memory_exceeds_a_kernels_bound(name):
 
 def test_steps_are_the_same_with_and_without_a_period(monkeypatch):
     for seed in range(6):
-        scene = random_scene(random.Random(seed), graph_attack.GRIDS[1])
-        sizes = {"threads": 40 * scene.depth + seed, "depth": scene.depth, "memory": 20}
-        found = estimate(scene.mapped, **sizes)
+        target = random_target(random.Random(seed), graph_attack.GRIDS[1])
+        sizes = {"threads": 40 * target.depth + seed, "depth": target.depth, "memory": 20}
+        found = estimate(target.mapped, **sizes)
         with monkeypatch.context() as patch:
             patch.setattr(wcet._Times, "period", lambda self: 0)
-            assert found == estimate(scene.mapped, **sizes)
+            assert found == estimate(target.mapped, **sizes)
 
 
 def test_memory_is_known_before():
@@ -148,10 +148,10 @@ def test_refuses(slow_consumer, wrong, message):
 @pytest.mark.parametrize(("name", "depth", "share"), [
     ("vector_add", 2, 0.97), ("saxpy", 4, 0.97), ("bfs_kernel2", 2, 0.8), ("euclid", 4, 0.95)])
 def test_a_slow_memory_comes_near(name, depth, share):
-    scene = Scene.of(name, depth=depth, threads=4 * depth)
-    even, worst = search(scene, 12)
-    assert even <= worst <= scene.allowed
-    assert worst >= share * scene.allowed
+    target = AttackedKernel.of(name, depth=depth, threads=4 * depth)
+    even, worst = search(target, 12)
+    assert even <= worst <= target.allowed
+    assert worst >= share * target.allowed
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -159,16 +159,18 @@ def test_no_memory_exceeds_it(seed):
     """Random kernels, depths and misses; some units share a bank, and wait for each other."""
     rng = random.Random(seed)
     for _ in range(3):
-        scene = Scene.of(rng.choice(("vector_add", "saxpy", "fan1", "normalize_weights")),
-                         depth=rng.choice((2, 4, 8)), threads=rng.choice((1, 7, 20)))
+        target = AttackedKernel.of(
+            rng.choice(("vector_add", "saxpy", "fan1", "normalize_weights")),
+            depth=rng.choice((2, 4, 8)), threads=rng.choice((1, 7, 20)))
         banks, miss = rng.choice((1, 2, 4)), rng.choice((2, 9, 30))
-        found = run_mapped(scene.mapped, list(scene.words), scene.layout, threads=scene.threads,
-                           depth=scene.depth, banks=banks, hit=2, miss=miss, miss_rate=rng.random())
-        users = sum(map(bool, scene.mapped.accesses()))
+        found = run_mapped(target.mapped, list(target.words), target.layout,
+                           threads=target.threads, depth=target.depth, banks=banks, hit=2,
+                           miss=miss, miss_rate=rng.random())
+        users = sum(map(bool, target.mapped.accesses()))
         longest, stall = access_times(users=users, banks=banks, miss=miss, miss_rate=1)
         assert found.cache.worst <= longest
         assert found.cache.longest_wait <= stall
-        assert found.cycles <= estimate(scene.mapped, threads=scene.threads, depth=scene.depth,
+        assert found.cycles <= estimate(target.mapped, threads=target.threads, depth=target.depth,
                                         memory=longest, stall=stall).cycles
 
 

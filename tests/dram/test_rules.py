@@ -216,7 +216,7 @@ def relations(part, level):
     return [(0, 1), (part.banks - 1, 0)]
 
 
-def scene(part, rule, first, second):
+def commands_of(part, rule, first, second):
     """A legal past, ``previous`` at START, and what may come before ``following``.
 
     Returns the script, the bank of ``following``, and commands to try in between; these are none
@@ -260,7 +260,7 @@ def test_each_rule_at_its_limit_and_one_cycle_early(part):
         for first, second in relations(part, rule.level):
             case = f"{rule.name} {rule.previous.name} {rule.following.name} {rule.level}"
             limit = START + rule.delay(part)
-            script, bank, commands = scene(part, rule, first, second)
+            script, bank, commands = commands_of(part, rule, first, second)
             scripts = [script]
             assert play(part, [*script, (limit, rule.following, bank)]) == [], case
             if commands:

@@ -89,8 +89,8 @@ def seen(events):
                for number, shown in enumerate(events.values()))
 
 
-class ModelScene:
-    """What a search needs of a `GridScene`."""
+class ModelTester:
+    """What a search needs of a `GridTester`."""
 
     def __init__(self, bench):
         self.bench, self.tiles, self.model = bench, Mesh(1, 4).tiles, HandshakeMeshModel(Mesh(1, 4))
@@ -115,8 +115,8 @@ def test_what_is_found_is_compared_with_the_model(monkeypatch):
     """A run that compares nothing fails."""
     monkeypatch.setattr(shmac_search, "TRIES", 4)
     bench = ModelBench()
-    took = asyncio.run(slowest(bench, ModelScene(bench), Accesses(CORES, CORES[0], (IDLE, READ),
-                                                                  (IDLE, READ)),
+    took = asyncio.run(slowest(bench, ModelTester(bench), Accesses(CORES, CORES[0], (IDLE, READ),
+                                                                   (IDLE, READ)),
                                TARGET, "read", "shared"))
     assert took > 0
     assert bench.compared == shmac_search.CYCLES

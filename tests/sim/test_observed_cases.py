@@ -35,10 +35,10 @@ def outcome(folder, monkeypatch, block, configuration, test, edit):
 
 @pytest.mark.parametrize(("edit", "missing"), [
     # nobody is served before: the arbiter is as the transaction before has left it
-    (("alone = [scene.transaction(bank, scene.word_bytes, write=True)]", "alone = []"), True),
+    (("alone = [tester.transaction(bank, tester.word_bytes, write=True)]", "alone = []"), True),
     # rivals that do not come back
-    (("scene.place(rival, bank, lambda: scene.transaction(bank, scene.word_bytes))",
-      "scene.place(rival, bank, lambda o=[1]: scene.transaction(bank, o.pop()) if o else None)"),
+    (("tester.place(rival, bank, lambda: tester.transaction(bank, tester.word_bytes))",
+      "tester.place(rival, bank, lambda o=[1]: tester.transaction(bank, o.pop()) if o else None)"),
      True),
     (("from collections.abc", "from  collections.abc"), False)], ids=("state", "rivals", "none"))
 def test_a_state_or_condition_that_never_was_is_no_case(tmp_path, monkeypatch, edit, missing):

@@ -169,8 +169,8 @@ def test_a_plan_has_all_work_groups():
     assert len(plan.launches) == plan.grid.count
     assert sum(cycle < plan.end for cycle in plan.phases) == len(plan.phases) > 0
     for what in compute_unit.FLAWED:
-        scene = SimpleNamespace(machine=MACHINES["small"], words=8)
-        assert compute_unit.flawed_plan(scene, what, random.Random(0)).fault is not None
+        tester = SimpleNamespace(machine=MACHINES["small"], words=8)
+        assert compute_unit.flawed_plan(tester, what, random.Random(0)).fault is not None
 
 
 def test_bounds_of_the_paper_are_the_measured_ones():

@@ -15,7 +15,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.describe.block import Testbench
 from cyclebound.sim.run.job import Job, simulate
 from cyclebound.tb.simd.accelerator_random import SMALLEST
-from cyclebound.tb.simd.accelerator_scene import Ran, events_of, phases_of
+from cyclebound.tb.simd.accelerator_tester import Ran, events_of, phases_of
 from cyclebound.tools.simd.assembler import assemble
 from cyclebound.tools.simd.random_programs import random_program, shrink
 

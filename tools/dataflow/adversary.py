@@ -26,14 +26,14 @@ from cyclebound.golden.dataflow.wcet import estimate
 from cyclebound.tools.dataflow.partition import map_parts
 from cyclebound.tools.dataflow.segments import compile_segments
 
-__all__ = ["Scene", "search"]
+__all__ = ["AttackedKernel", "search"]
 
 QUICK, LATE, EPOCHS = 2, 40, 4
 Pattern = dict[tuple[int, int], bool]  # by unit and number of its access: late
 
 
 @dataclass
-class Scene:
+class AttackedKernel:
     """The first part of a kernel on the 5x5 grid, with all conditions true."""
 
     mapped: Mapped
@@ -43,7 +43,7 @@ class Scene:
     threads: int
 
     @classmethod
-    def of(cls, name: str, *, depth: int, threads: int) -> "Scene":
+    def of(cls, name: str, *, depth: int, threads: int) -> "AttackedKernel":
         kernel, rng = KERNELS[name], np.random.default_rng(1)
         (graph,) = compile_segments(kernel, **CONSTANTS.get(name, {}))
         mapped = map_parts(graph, FIVE_BY_FIVE, depth=depth)[0]
@@ -85,13 +85,13 @@ class Scene:
         return estimate(self.mapped, threads=self.threads, depth=self.depth, memory=LATE).cycles
 
 
-def _patterns(scene: Scene, best: list[tuple[int, Pattern]],
+def _patterns(target: AttackedKernel, best: list[tuple[int, Pattern]],
               rng: random.Random) -> Iterator[Pattern]:
     """Fresh ones, some of them the same in each epoch, and changed ones."""
-    accesses = scene.accesses
+    accesses = target.accesses
     while True:
         if len(best) < 4 or rng.random() < 0.25:
-            share, period = rng.choice((0.3, 0.6, 0.9)), rng.choice((1, 2, EPOCHS)) * scene.depth
+            share, period = rng.choice((0.3, 0.6, 0.9)), rng.choice((1, 2, EPOCHS)) * target.depth
             is_late = {access: rng.random() < share for access in accesses}
             yield {(unit, number): is_late[unit, number % period] for unit, number in accesses}
         else:
@@ -99,13 +99,13 @@ def _patterns(scene: Scene, best: list[tuple[int, Pattern]],
             yield {place: late != (place in changed) for place, late in rng.choice(best)[1].items()}
 
 
-def search(scene: Scene, tries: int, *, seed: int = 1) -> tuple[int, int]:
+def search(target: AttackedKernel, tries: int, *, seed: int = 1) -> tuple[int, int]:
     """Cycles with all accesses late, and the most that were found."""
-    all_late = dict.fromkeys(scene.accesses, True)
-    even = scene.cycles(all_late)
+    all_late = dict.fromkeys(target.accesses, True)
+    even = target.cycles(all_late)
     best = [(even, all_late)]
-    for _, pattern in zip(range(tries), _patterns(scene, best, random.Random(seed)), strict=False):
-        best.append((scene.cycles(pattern), pattern))
+    for _, pattern in zip(range(tries), _patterns(target, best, random.Random(seed)), strict=False):
+        best.append((target.cycles(pattern), pattern))
         best.sort(key=lambda attempt: -attempt[0])
         del best[6:]
     return even, best[0][0]
@@ -117,10 +117,10 @@ def main(arguments: list[str]) -> None:
         sys.exit(__doc__)
     for name in arguments[1:]:
         for depth in (2, 4, 8, 16):
-            scene = Scene.of(name, depth=depth, threads=EPOCHS * depth)
-            even, worst = search(scene, int(arguments[0]))
-            print(f"| {name} | {depth} | {scene.threads} | {even} | {worst} | {scene.allowed} | "
-                  f"{worst / scene.allowed:.2f} |", flush=True)
+            target = AttackedKernel.of(name, depth=depth, threads=EPOCHS * depth)
+            even, worst = search(target, int(arguments[0]))
+            print(f"| {name} | {depth} | {target.threads} | {even} | {worst} | {target.allowed} | "
+                  f"{worst / target.allowed:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

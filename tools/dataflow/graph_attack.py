@@ -36,7 +36,7 @@ from cyclebound.tools.dataflow.mapper import map_graph
 from cyclebound.tools.dataflow.placement import GridTooSmall
 from cyclebound.tools.dataflow.routing import RoutingError
 
-__all__ = ["Scene", "SlowMemory", "Violation", "attack", "random_graph", "random_scene"]
+__all__ = ["AttackedGraph", "SlowMemory", "Violation", "attack", "random_graph", "random_target"]
 
 GRIDS = (Grid(("SLLL", "SCKL", "LLLT")), Grid(("SLLLQ", "LCKCD", "SLLLT")),
          Grid(("SLQLL", "LCCKI", "DLLST")), FIVE_BY_FIVE)
@@ -142,7 +142,7 @@ class SlowMemory:
 
 
 @dataclass
-class Scene:
+class AttackedGraph:
     """A mapped graph, its memory, and the times that are declared."""
 
     mapped: Mapped
@@ -199,7 +199,7 @@ class Scene:
                 yield rng.choice(best)[1] | {access: self.access(rng, 0.5) for access in changed}
 
 
-def random_scene(rng: random.Random, grid: Grid | None = None) -> Scene:
+def random_target(rng: random.Random, grid: Grid | None = None) -> AttackedGraph:
     """A graph that can be mapped, of a few epochs."""
     while True:
         grid = grid or rng.choice(GRIDS)
@@ -215,46 +215,47 @@ def random_scene(rng: random.Random, grid: Grid | None = None) -> Scene:
         kinds = [rng.choices(value, (6, 1, 1, 1))[0] for _ in ARRAYS]
         words = [word() for word in kinds for _ in range(SIZE)]
         stall = rng.choice((0, 0, 0, 1, 3))
-        return Scene(mapped, words, rng.choice((1, 2, 3, 4, 6)) * depth + rng.choice((0, 0, 1)),
-                     depth, stall + rng.choice((2, 3, 8, 20, 40)), stall)
+        threads = rng.choice((1, 2, 3, 4, 6)) * depth + rng.choice((0, 0, 1))
+        return AttackedGraph(mapped, words, threads, depth, stall + rng.choice((2, 3, 8, 20, 40)),
+                             stall)
 
 
 @dataclass(frozen=True)
 class Violation:
     """A run that took longer than allowed."""
 
-    scene: Scene
+    target: AttackedGraph
     pattern: Pattern
     cycles: int
 
     def __str__(self) -> str:
-        scene = self.scene
+        target = self.target
         tasks = "; ".join(f"{number}: {task} {task.operands}"
-                          for number, task in scene.mapped.graph.tasks.items())
-        return (f"{self.cycles} cycles of {scene.allowed}: {scene.threads} threads, depth "
-                f"{scene.depth}, memory {scene.memory}, stall {scene.stall}, grid "
-                f"{' / '.join(scene.mapped.grid.rows)}: {tasks}")
+                          for number, task in target.mapped.graph.tasks.items())
+        return (f"{self.cycles} cycles of {target.allowed}: {target.threads} threads, depth "
+                f"{target.depth}, memory {target.memory}, stall {target.stall}, grid "
+                f"{' / '.join(target.mapped.grid.rows)}: {tasks}")
 
 
 def attack(runs: int, *, seed: int, tries: int = 6,
-           scene_of: Callable[[random.Random], Scene] = random_scene
+           target_of: Callable[[random.Random], AttackedGraph] = random_target
            ) -> tuple[list[Violation], float]:
-    """Make so many runs, ``tries`` for each scene; returns those that exceeded the bound, and the
+    """Make so many runs, ``tries`` for each target; returns those that exceeded the bound, and the
     greatest ratio of time to bound."""
     exceeding, nearest, done = [], 0.0, 0
     number = 0
     while done < runs:
         rng = random.Random(f"{seed} {number}")
         number += 1
-        scene = scene_of(rng)
+        target = target_of(rng)
         best: list[tuple[int, Pattern]] = []
-        for _, pattern in zip(range(min(tries, runs - done)), scene.patterns(best, rng),
+        for _, pattern in zip(range(min(tries, runs - done)), target.patterns(best, rng),
                               strict=False):
-            cycles = scene.cycles(pattern)
+            cycles = target.cycles(pattern)
             done += 1
-            nearest = max(nearest, cycles / scene.allowed)
-            if cycles > scene.allowed:
-                exceeding.append(Violation(scene, pattern, cycles))
+            nearest = max(nearest, cycles / target.allowed)
+            if cycles > target.allowed:
+                exceeding.append(Violation(target, pattern, cycles))
             best.append((cycles, pattern))
             best.sort(key=lambda attempt: -attempt[0])
             del best[4:]

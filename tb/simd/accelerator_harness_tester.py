@@ -14,22 +14,22 @@ from cyclebound.golden.harness.faults import ACCELERATOR
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.work_group import Memory
 from cyclebound.tb.bench import Bench
-from cyclebound.tb.simd.accelerator_scene import AcceleratorSide, Ran, Scene
+from cyclebound.tb.simd.accelerator_tester import AcceleratorSide, Ran, SimdAcceleratorTester
 
-__all__ = ["HarnessScene", "scene_on"]
+__all__ = ["AcceleratorHarnessTester", "tester_on"]
 
 _LEAST = 240      # clocks between two looks,
 _PART = 8         # or this part of those that the kernel has taken so far: as much may be in vain
 _TELL = 0.5       # seconds
 
 
-class HarnessScene(AcceleratorSide):
+class AcceleratorHarnessTester(AcceleratorSide):
     """The accelerator with a DRAM in hardware.
 
     Raises `ValueError` where a kernel's program and buffers lie in more rows than that has.
     """
 
-    OBSERVERS: ClassVar = {name: f"oldest.event.{name}" for name in Scene.OBSERVERS}
+    OBSERVERS: ClassVar = {name: f"oldest.event.{name}" for name in SimdAcceleratorTester.OBSERVERS}
 
     def __init__(self, bench: Bench) -> None:
         super().__init__(bench)
@@ -132,6 +132,7 @@ class HarnessScene(AcceleratorSide):
         return seen
 
 
-def scene_on(bench: Bench) -> AcceleratorSide:
-    """The scene for what is on the bench: the accelerator, or its harness."""
-    return HarnessScene(bench) if "oldest" in bench.outputs.fields else Scene(bench)
+def tester_on(bench: Bench) -> AcceleratorSide:
+    """The tester for what is on the bench: the accelerator, or its harness."""
+    return (AcceleratorHarnessTester if "oldest" in bench.outputs.fields
+            else SimdAcceleratorTester)(bench)

@@ -12,7 +12,7 @@ from cyclebound.tb.bench import Bench
 from cyclebound.tb.noc.end_to_end import network_start
 from cyclebound.tb.noc.wide_dram import WideDram
 
-__all__ = ["ManyCoreScene", "Rival"]
+__all__ = ["ManyCoreTester", "Rival"]
 
 _PLACE = ("bank", "row", "column", "bursts", "local", "word")
 _LATER = 2  # cycles of the network from a write's being taken to its first word on offer
@@ -20,7 +20,7 @@ Rival = tuple[int, int]
 """A tile and a bank of its local memory."""
 
 
-class ManyCoreScene:
+class ManyCoreTester:
     """The system, from its reset on, with two devices in lockstep on its pins.
 
     ``windows`` by tile and direction; ``hammered`` says for a tile's bank how many requesters

@@ -21,10 +21,10 @@ from cyclebound.tb.stream_scoreboard import sometimes
 from cyclebound.tb.systolic.products import declared_product
 from cyclebound.tb.systolic.two_streams import TwoStreams, random_matrix
 
-__all__ = ["StationaryScene"]
+__all__ = ["StationaryTester"]
 
 
-class StationaryScene:
+class StationaryTester:
     """The array and its model; `product` multiplies two matrices on both.
 
     Parameters

@@ -14,14 +14,14 @@ from cyclebound.tb.stream_scoreboard import sometimes
 from cyclebound.tb.systolic.products import declared_product
 from cyclebound.tb.systolic.two_streams import TwoStreams, shapes_of
 
-__all__ = ["FloatScene"]
+__all__ = ["FloatTester"]
 
 # zeros, ones, infinities, a NaN, the least and the greatest numbers, subnormals
 _SPECIAL = (0, 0x8000, 0x3F80, 0xBF80, 0x7F80, 0xFF80, 0x7FC1, 0x0001, 0x007F, 0x0080, 0x7F7F)
 
 
-class FloatScene(ABC):
-    """The array and its model. Each array's own scene says how a product is cut for it.
+class FloatTester(ABC):
+    """The array and its model. Each array's own tester says how a product is cut for it.
 
     Attributes
     ----------

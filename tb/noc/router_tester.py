@@ -11,7 +11,7 @@ from cyclebound.tb.bench import Bench
 from cyclebound.tb.noc.flits import Sender
 from cyclebound.tb.noc.shmac_packets import PacketPort
 
-__all__ = ["RouterScene", "beside", "places"]
+__all__ = ["RouterTester", "beside", "places"]
 
 _DELAY = 3  # cycles that the counters come later
 _QUIET = 2  # that a router takes from its last packet's end until it is idle
@@ -32,7 +32,7 @@ def beside(place: Tile, rng: random.Random) -> Tile:
     return row, column
 
 
-class RouterScene(Generic[Packet]):
+class RouterTester(Generic[Packet]):
     """The router, its model, and a sender at every input; one `cycle` at a time.
 
     Parameters

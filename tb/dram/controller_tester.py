@@ -37,7 +37,7 @@ from cyclebound.golden.dram.tile_search import effort
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.tb.bench import Bench
 
-__all__ = ["Scene", "Wanted"]
+__all__ = ["ControllerTester", "Wanted"]
 
 _COMPLETIONS = "completion", "completion_lines", "completion_indexed", "refusal"
 _DELAYS = "tile", "tile_lines", "indexed"
@@ -82,7 +82,7 @@ class Wanted:
     delay: int | None = None
 
 
-class Scene:
+class ControllerTester:
     """Controller, device and models; one `cycle` at a time.
 
     Attributes

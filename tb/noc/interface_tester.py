@@ -15,7 +15,7 @@ from cyclebound.golden.noc.wormhole_router import Flit, packet
 from cyclebound.tb.bench import Bench
 from cyclebound.tb.noc.flits import FlitPort, Sender
 
-__all__ = ["InterfaceScene", "window_word"]
+__all__ = ["InterfaceTester", "window_word"]
 
 
 def window_word(window: Window) -> int:
@@ -24,7 +24,7 @@ def window_word(window: Window) -> int:
             | window.crossing << 3 * TIME_BITS)
 
 
-class InterfaceScene:
+class InterfaceTester:
     """One `cycle` at a time; every output is compared with the models.
 
     Attributes

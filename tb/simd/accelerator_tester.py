@@ -29,7 +29,8 @@ from cyclebound.golden.simd.scheduler import CODES, Policy
 from cyclebound.golden.simd.work_group import Memory
 from cyclebound.tb.bench import Bench
 
-__all__ = ["AcceleratorSide", "DeviceSide", "KernelSide", "Ran", "Scene", "events_of", "phases_of"]
+__all__ = ["AcceleratorSide", "DeviceSide", "KernelSide", "Ran", "SimdAcceleratorTester",
+           "events_of", "phases_of"]
 
 _BEAT_BYTES = BEAT_WORDS * WORD_BYTES
 _BYTES_OF = [sum(0xF << 4 * word for word in range(BEAT_WORDS) if mask >> word & 1)
@@ -421,7 +422,7 @@ class AcceleratorSide(KernelSide):
         return timed
 
 
-class Scene(AcceleratorSide, DeviceSide):
+class SimdAcceleratorTester(AcceleratorSide, DeviceSide):
     """The accelerator and its DRAM."""
 
     OBSERVERS: ClassVar[Mapping[str, str]] = {

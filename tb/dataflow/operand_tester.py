@@ -1,17 +1,17 @@
-"""Tokens before the operands of a dataflow unit: what the scenes of its testbenches share."""
+"""Tokens before the operands of a dataflow unit: what the testers of its testbenches share."""
 
 from collections import deque
 from collections.abc import Sequence
 
 from cyclebound.tb.bench import Bench
 
-__all__ = ["OperandScene"]
+__all__ = ["OperandTester"]
 
 Token = tuple[int, int]
 """A thread's identifier, and its value."""
 
 
-class OperandScene:
+class OperandTester:
     """A unit with members ``operands``, and a queue of tokens before each of them.
 
     Parameters

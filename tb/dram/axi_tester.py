@@ -37,7 +37,7 @@ from cyclebound.tb.bench import Bench
 from cyclebound.tb.dram.dfi_adapter import Phases
 from cyclebound.tb.pins import Pins
 
-__all__ = ["DfiScene", "Scene", "Service"]
+__all__ = ["AxiTester", "DfiTester", "Service"]
 
 _ALL_BITS = (1 << 8 * DATA_BYTES) - 1
 _LONGEST = 1000  # cycles: more than any burst takes, but for refreshes
@@ -77,7 +77,7 @@ class Service:
     answers: deque[tuple[int, int]] = field(default_factory=deque)
 
 
-class Scene:
+class AxiTester:
     """The block between client and device; all of them run by themselves from here on."""
 
     def __init__(self, bench: Bench, *, master: bool = True) -> None:
@@ -101,23 +101,23 @@ class Scene:
         self._task = cocotb.start_soon(self._run())
 
     @classmethod
-    def of(cls, bench: Bench, *, master: bool = True) -> "Scene":
-        """A scene that begins with this cycle, the first after a reset."""
-        return (DfiScene if "ratio" in bench.parameters else cls)(bench, master=master)
+    def of(cls, bench: Bench, *, master: bool = True) -> "AxiTester":
+        """A tester that begins with this cycle, the first after a reset."""
+        return (DfiTester if "ratio" in bench.parameters else cls)(bench, master=master)
 
     @classmethod
-    async def ready(cls, bench: Bench, *, master: bool = True) -> "Scene":
-        """A scene in which the block has mapped its buffer, as it does after a reset."""
-        scene = cls.of(bench, master=master)
-        await scene.until_ready()
-        await scene.cycles(16)
-        return scene
+    async def ready(cls, bench: Bench, *, master: bool = True) -> "AxiTester":
+        """A tester in which the block has mapped its buffer, as it does after a reset."""
+        tester = cls.of(bench, master=master)
+        await tester.until_ready()
+        await tester.cycles(16)
+        return tester
 
     @property
     def master(self) -> AxiMaster:
-        """The client. Raises `ValueError` if this scene has none."""
+        """The client. Raises `ValueError` if this tester has none."""
         if self._master is None:
-            raise ValueError("this scene has no client")
+            raise ValueError("this tester has no client")
         return self._master
 
     # -- the device ------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ class Scene:
                 put("w", valid=int(left >= 0), last=left == 0)
 
     def stop(self) -> None:
-        """Nothing of the scene moves from here on, whatever is under way."""
+        """Nothing of the tester moves from here on, whatever is under way."""
         self._task.cancel()
         self.pins.release()  # the inputs stay until the reset: nothing is withdrawn before
         if self._master is None:
@@ -387,8 +387,8 @@ class Scene:
         return self.counts
 
 
-class DfiScene(Scene):
-    """`Scene` with DFI instead of pins: a PHY with a DDR3 device, and a checker of all rules."""
+class DfiTester(AxiTester):
+    """`AxiTester` with DFI instead of pins: a PHY with a DDR3 device, and a check of all rules."""
 
     def _connect(self) -> Part:
         parameters = self.bench.parameters
