@@ -8,7 +8,7 @@ from cyclebound.golden.simd.isa import Instruction
 from cyclebound.golden.simd.machine import SCRATCHPAD_WORDS, Machine
 
 __all__ = ["BUFFERS", "INSTRUCTIONS", "SCRATCHPAD_BYTES", "STACK_DEPTH", "Branches", "Buffer",
-           "Program"]
+           "Flow", "Program"]
 
 INSTRUCTIONS = 2048       # of a program at most [Sim-D's model]
 BUFFERS = 32              # of DRAM, and of a scratchpad
@@ -55,6 +55,20 @@ class Branches:
 
 
 @dataclass(frozen=True)
+class Flow:
+    """``#flow``: in the whole run of each work-group, ``terms`` add up to ``most`` at most.
+
+    ``terms``: by instruction, what each of its executions counts; those of the annotation's right
+    side are negative. ``text`` is the annotation, in ``line`` of the source.
+    """
+
+    terms: Mapping[int, int]
+    most: int
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
 class Program:
     """An assembled kernel.
 
@@ -74,6 +88,8 @@ class Program:
         ``#bound branchcycle`` by the instruction that it stands before.
     values : mapping
         ``#bound value`` likewise.
+    flows : tuple of Flow
+        ``#flow``.
     """
 
     name: str
@@ -84,6 +100,7 @@ class Program:
     scratchpad_buffers: Mapping[int, Buffer] = field(default_factory=dict)
     branches: Mapping[int, Branches] = field(default_factory=dict)
     values: Mapping[int, int] = field(default_factory=dict)
+    flows: tuple[Flow, ...] = ()
 
     def where(self, index: int) -> str:
         """An instruction's place, for a message."""

@@ -88,8 +88,10 @@ def wcet(
         cyclebound simd wcet saxpy --listing
 
     Loops need a bound: a counter that follows from immediates and dimensions, or #bound
-    branchcycle. --timing published is `simd published`, for Sim-D's authors' machine. Exit status
-    1: over --fail-over; 2: there is no bound; the message says why.
+    branchcycle. What only a user knows of a kernel, #bound and #flow say; a bound that rests on
+    them lists them, and a run that contradicts one ends with its line. --timing published is `simd
+    published`, for Sim-D's authors' machine. Exit status 1: over --fail-over; 2: there is no bound;
+    the message says why.
     """
     if timing == "published":
         unused = [option for option, given in (
@@ -118,6 +120,9 @@ def wcet(
         bounds = {policy.value: analysis.wcet(policy) for policy in chosen}
     except (WcetError, ValueError) as error:
         raise UserError(str(error)) from None
+    if program.flows and (chart or trace):
+        raise UserError(f"{program.name} has flow facts (#flow), which the schedule that --chart "
+                        "and --trace draw does not know")
     better = min(bounds, key=lambda policy: bounds[policy].cycles)
     written = _write_pictures(analysis, Policy(better), chart, until, trace)
     if as_json:
@@ -140,7 +145,10 @@ def _microseconds(analysis: Analysis, cycles: int) -> float:
 
 
 def _shares(analysis: Analysis, bound: Chained) -> dict[str, float]:
-    """The share of time in which each resource, and refreshing, is busy on the worst routes."""
+    """The share of time in which each resource, and refreshing, is busy on the worst routes;
+    nothing where these may pass more than ``#flow`` allows."""
+    if analysis.program.flows:
+        return {}
     refreshing = bound.refreshes * analysis.part.nRFC * analysis.part.tck_ps
     cycles = {**analysis.sums, "refresh": refreshing / analysis.grid.machine.compute_ps}
     return {name: taken / bound.cycles for name, taken in cycles.items()}
@@ -195,6 +203,8 @@ def _record(analysis: Analysis, bounds: dict[str, Chained], better: str, timing:
             "shares": _shares(analysis, bound)} for policy, bound in bounds.items()},
         "lower": analysis.lower, "upper": analysis.upper, "load": analysis.load,
         "loops": _loops(analysis), "branches": _branches(analysis),
+        "rests_on": [{"line": line, "fact": text} for line, text in analysis.promises],
+        "unused": analysis.unused,
         "lines": [{"line": analysis.program.lines[index], "times": cost.times,
                    "compute": cost.compute, "access": cost.access}
                   for index, cost in sorted(_line_costs(analysis).items())],
@@ -221,7 +231,8 @@ def _say(analysis: Analysis, bounds: dict[str, Chained], better: str, written: l
         mark = "  (the better one)" if policy == better and len(bounds) > 1 else ""
         microseconds = _microseconds(analysis, bound.cycles)
         line(f"{policy:9} {bound.cycles:>14,} cycles  {microseconds:>12,.2f} us{mark}")
-        line(f"{'':9} occupied: {shares}; {bound.refreshes} refreshes at most")
+        occupied = f"occupied: {shares}; " if shares else ""
+        line(f"{'':9} {occupied}{bound.refreshes} refreshes at most")
     line(f"any policy: {analysis.lower:,} to {analysis.upper:,} cycles on the route of the "
          "greatest sum")
     for loop in _loops(analysis):
@@ -232,6 +243,14 @@ def _say(analysis: Analysis, bounds: dict[str, Chained], better: str, written: l
         how = "inferred" if branch["inferred"] else "annotated"
         line(f"branch at line {branch['line']}: {'' if branch['taken'] else 'not '}taken at most "
              f"{branch['most']} times in {branch['rounds']} rounds, {how}")
+    if analysis.promises:
+        facts = len(analysis.promises)
+        line(f"rests on {facts} flow {'fact' if facts == 1 else 'facts'} of the source, which no "
+             "analysis has shown and each run checks:")
+        for number, text in analysis.promises:
+            line(f"  line {number}: {text}")
+    for number in analysis.unused:
+        line(f"line {number}: the #bound branchcycle before this branch is not used")
     for path in written:
         line(f"written: {path}")
 
@@ -239,6 +258,8 @@ def _say(analysis: Analysis, bounds: dict[str, Chained], better: str, written: l
 def _list(analysis: Analysis) -> None:
     """A line for each instruction: executions on the worst route, cycles, and its text."""
     costs = _line_costs(analysis)
+    if analysis.program.flows:
+        print("\nThis route may pass more than #flow allows; the bounds above do not.")
     print(f"\n{'line':>5} {'times':>9} {'compute':>10} {'access':>10}")
     for index, instruction in enumerate(analysis.program.instructions):
         cost = costs.get(index)

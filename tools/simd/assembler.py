@@ -38,6 +38,7 @@ from cyclebound.golden.simd.program import (
     SCRATCHPAD_BYTES,
     Branches,
     Buffer,
+    Flow,
     Program,
 )
 from cyclebound.golden.user_files import text_in
@@ -165,6 +166,7 @@ class _Assembler:
         self._pending: tuple[int, _Word, Branches | int] | None = None
         self._branches: dict[int, Branches] = {}
         self._values: dict[int, int] = {}
+        self._flows: list[tuple[int, list[_Word]]] = []
         self._section = ".data"
         for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):
             try:
@@ -274,8 +276,11 @@ class _Assembler:
     # -- annotations ---------------------------------------------------------------------------
 
     def _annotation(self, number: int, words: list[_Word]) -> None:
+        if words[0].text == "#flow":
+            self._flows.append((number, words))  # labels may still come
+            return
         if words[0].text != "#bound":
-            raise _Refused(words[0], "bound", f"an annotation must be #bound, not "
+            raise _Refused(words[0], "bound", f"an annotation must be #bound or #flow, not "
                            f"{words[0].text!r}")
         kind = words[1].text if len(words) > 1 else ""
         counts = [self._count(word, "bound", (1 << 31) - 1) for word in words[2:]]
@@ -316,6 +321,46 @@ class _Assembler:
             self._branches[position] = meant
         else:
             self._values[position] = meant
+
+    def _flow(self, number: int, words: list[_Word]) -> Flow:
+        """``#flow SUM <= SUM``: sums of labels, with factors if they are not 1, and numbers."""
+        sides: list[list[_Word]] = [[]]
+        for word in words[1:]:
+            if word.text == "<=":
+                sides.append([])
+            else:
+                sides[-1].append(word)
+        if len(sides) != 2:
+            raise _Refused(words[0], "flow", "a fact is #flow SUM <= SUM, with one <= between "
+                           "spaces")
+        terms: dict[int, int] = {}
+        most = 0
+        for sign, side in zip((1, -1), sides, strict=True):
+            factor, wanted = None, True  # a summand, or a + after one
+            for word in side:
+                if word.text == "+" and not wanted:
+                    most -= sign * (factor or 0)
+                    factor, wanted = None, True
+                elif _INTEGER.fullmatch(word.text) and wanted and factor is None:
+                    factor, wanted = self._count(word, "flow", (1 << 31) - 1), False
+                elif word.text in self._labels and (wanted or factor is not None):
+                    place = self._labels[word.text][0]
+                    if place == len(self._lines):
+                        raise _Refused(word, "flow", f"no instruction follows label {word.text!r}")
+                    terms[place] = terms.get(place, 0) + sign * (1 if factor is None else factor)
+                    factor, wanted = None, False
+                else:
+                    raise _Refused(word, "flow", "a sum has labels of this kernel, each with a "
+                                   "factor if it is not 1, and numbers, with + between them, not "
+                                   f"{word.text!r} here")
+            if wanted:
+                raise _Refused(words[-1], "flow", "a sum ends with a label or a number")
+            most -= sign * (factor or 0)
+        terms = {place: times for place, times in terms.items() if times}
+        if not terms:
+            raise _Refused(words[0], "flow", "a fact must count a label, and both sides count the "
+                           "same")
+        return Flow(terms, most, " ".join(word.text for word in words), number)
 
     # -- buffers -------------------------------------------------------------------------------
 
@@ -377,6 +422,12 @@ class _Assembler:
     def program(self) -> Program:
         """Resolve and check the lines as a program. Raises `AssemblyError` with all problems."""
         instructions = [self._resolved(line) for line in self._lines]
+        flows = []
+        for number, words in self._flows:
+            try:
+                flows.append(self._flow(number, words))
+            except _Refused as refused:
+                self._say(number, refused.word.column, refused.rule, refused.said)
         if not self._lines and not self._problems:
             self._say(1, 1, "length", "a kernel must have an instruction")
         if len(instructions) > INSTRUCTIONS:
@@ -400,7 +451,7 @@ class _Assembler:
         return Program(Path(self._name).stem, tuple(instructions),
                        tuple(line.number for line in self._lines),
                        {label: index for label, (index, _) in self._labels.items()},
-                       buffers, scratchpad, self._branches, self._values)
+                       buffers, scratchpad, self._branches, self._values, tuple(flows))
 
     def _resolved(self, line: _Line) -> Instruction:
         operands: list[Operand | None] = []

@@ -13,7 +13,7 @@ from cyclebound.golden.simd.isa import (
     Operand,
     OperandSlot,
 )
-from cyclebound.golden.simd.program import Buffer, Program
+from cyclebound.golden.simd.program import Buffer, Flow, Program
 
 __all__ = ["listing", "source", "text_of"]
 
@@ -57,10 +57,11 @@ def _float(bits: int) -> str:
     return text if len(text) < 20 else np.format_float_scientific(value, unique=True, trim="0")
 
 
-def _labels(instructions: Sequence[Instruction]) -> dict[int, str]:
-    """A name for each instruction that another one names."""
+def _labels(instructions: Sequence[Instruction], flows: Sequence[Flow] = ()) -> dict[int, str]:
+    """A name for each instruction that another one, or a ``#flow``, names."""
     targets = {operand.value for instruction in instructions for operand in instruction.operands
                if operand is not None and operand.kind is Kind.LABEL}
+    targets.update(place for flow in flows for place in flow.terms)
     return {value: f"at_{value}" for value in sorted(targets)}
 
 
@@ -71,7 +72,8 @@ def source(program: Program) -> str:
         lines += [".sp_data", *(f"{buffer.number} {buffer.address:#x} {buffer.x} {buffer.y}"
                                 for buffer in program.scratchpad_buffers.values())]
     lines.append(".text")
-    labels = _labels(program.instructions)
+    labels = _labels(program.instructions, program.flows)
+    lines += [_flow(flow, labels) for flow in program.flows]
     for index, instruction in enumerate(program.instructions):
         if index in labels:
             lines.append(f"{labels[index]}:")
@@ -82,6 +84,18 @@ def source(program: Program) -> str:
             lines.append(f"    #bound value {program.values[index]}")
         lines.append(f"    {text_of(instruction, labels)}")
     return "\n".join(lines) + "\n"
+
+
+def _flow(flow: Flow, labels: Mapping[int, str]) -> str:
+    """A ``#flow``, with what counts against it on the right."""
+    sides = []
+    for sign in (1, -1):
+        terms = [f"{sign * times} {labels[place]}" for place, times in flow.terms.items()
+                 if sign * times > 0]
+        if flow.most * sign < 0 or not terms:
+            terms.append(str(max(0, -sign * flow.most)))
+        sides.append(" + ".join(terms))
+    return f"#flow {sides[0]} <= {sides[1]}"
 
 
 def _buffer(buffer: Buffer) -> str:

@@ -92,7 +92,7 @@ def check_covers(program: Program, grid: Grid) -> None:
 
 def _annotations(program: Program) -> Callable[[list[int]], None] | None:
     """A checker of a work-group's trace against ``#bound``; None without such lines."""
-    if not program.branches:
+    if not program.branches and not program.flows:
         return None
     try:
         annotations = Annotations(program)

@@ -6,7 +6,8 @@ for any content of the kernel's buffers, as long as annotated loops keep their a
 Ref: Sim-D, sections 4 and 5; docs/simd_wcet.md.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 
 from cyclebound.golden.dram.timing import Part
@@ -18,13 +19,14 @@ from cyclebound.tools.simd.wcet.access_costs import AccessCost, AccessCosts
 from cyclebound.tools.simd.wcet.chains import STARTS, Block, Chain, Chained, Pair, chain, pairs_of
 from cyclebound.tools.simd.wcet.flow_facts import without_known_branches
 from cyclebound.tools.simd.wcet.followed_indexes import MOST_WORDS, FollowedIndexes
-from cyclebound.tools.simd.wcet.graph import Node, RouteGraph, WcetError
+from cyclebound.tools.simd.wcet.graph import Edge, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.known_exits import without_known_exits
+from cyclebound.tools.simd.wcet.known_places import BranchesByPlace
 from cyclebound.tools.simd.wcet.lane_values import LaneValues
 from cyclebound.tools.simd.wcet.live_lanes import without_dead_pops
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.pairs import Clocks, PairGraph, RoleCosts
-from cyclebound.tools.simd.wcet.phases import START, PhaseGraph
+from cyclebound.tools.simd.wcet.phases import START, PhaseGraph, Prices
 from cyclebound.tools.simd.wcet.phases import Place as PhasePlace
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
 from cyclebound.tools.simd.wcet.places import Kind, Places, kinds_of
@@ -34,6 +36,12 @@ from cyclebound.tools.simd.wcet.worst_route import WorstRoute
 from cyclebound.tools.simd.wcet.worst_schedule import worst_schedule
 
 __all__ = ["Analysis"]
+
+_PRICED = ("routes", "sums", "serial", "lower", "_scratchpad_as_compute")
+_FIRST_PRICE = 16  # compute cycles
+_SWEEPS = 2  # over the flow facts
+_SHARES = (8, 7, 6, 5, 4)  # eighths
+
 
 class Analysis:
     """A kernel with a grid and a DRAM, and what each step of the analysis found.
@@ -80,16 +88,129 @@ class Analysis:
             if graph is self.graph:
                 break
         self.edge_costs = EdgeCosts(self.graph, grid.machine)
-        self.phases = PhaseGraph(self.loops, self.edge_costs)
+        self._prices: tuple[int, ...] | None = None
+        self._held: dict[Node, int] = {}
+        self._by_place = BranchesByPlace(self.graph, self.loops.values, grid)
+        self._priced_at = Prices()
+        self._phases_of: dict[frozenset[Edge], PhaseGraph] = {}
         self.clocks = Clocks(grid.machine, part)
         self._chained: dict[Policy, Chained] = {}
+
+    @cached_property
+    def promises(self) -> list[tuple[int, str]]:
+        """The annotations that the bounds rest on, which no analysis has found to hold: line and
+        text of each."""
+        program, loops = self.program, self.loops
+        used = {bound.branch.at for bound in loops.bounds.values() if not bound.inferred}
+        used |= {edge.source.at for edge, fact in self.phases.facts.items() if not fact.inferred}
+        used |= {node.at for node, edges in self.graph.after.items()
+                 if node.at in program.branches and len(edges) == 1
+                 and not isinstance(self._tested(node), int)}
+        found = [(flow.line, flow.text) for flow in program.flows]
+        for index in used & program.branches.keys():
+            each = program.branches[index]
+            pattern = f"{each.taken} {each.not_taken} {each.start}"
+            found.append((program.lines[index], f"#bound branchcycle {pattern}"))
+        return sorted(found)
+
+    @property
+    def unused(self) -> list[int]:
+        """Lines of branches with a pattern that no bound rests on."""
+        used = {line for line, _ in self.promises}
+        return sorted({self.program.lines[index] for index in self.program.branches} - used)
+
+    def _tested(self, node: Node) -> object:
+        """What a branch tests, if that is known."""
+        tested = self.graph.instruction(node).operand("A")
+        return None if tested is None else self.loops.values.before(node).get(("s", tested.value))
+
+    @property
+    def phases(self) -> PhaseGraph:
+        """The kernel, as all work-groups together may find it."""
+        return self._phases_without(frozenset())
+
+    def phases_of(self, kind: Kind) -> PhaseGraph:
+        """The kernel without outcomes of branches that no work-group of this kind has."""
+        return self._phases_without(self._never[kind])
+
+    def _phases_without(self, never: frozenset[Edge]) -> PhaseGraph:
+        if never not in self._phases_of:
+            self._phases_of[never] = PhaseGraph(self.loops, self.edge_costs, self._held,
+                                                self._priced_at, never)
+        return self._phases_of[never]
+
+    @cached_property
+    def _never(self) -> dict[Kind, frozenset[Edge]]:
+        return {kind: self._by_place.never(places) for kind, places in self.places.items()}
+
+    # -- flow facts --------------------------------------------------------------------------------
+
+    def priced(self, prices: Sequence[int]) -> "Analysis":
+        """This analysis with a price, in compute cycles, for each ``#flow`` of the kernel.
+
+        Whatever the prices, its bounds hold for runs that keep to these facts.
+        """
+        of: dict[int, int] = {}
+        for price, flow in zip(prices, self.program.flows, strict=True):
+            for place, times in flow.terms.items():
+                of[place] = of.get(place, 0) - price * times
+        _ = self.costs_of, self.uniform  # which no price changes
+        found = copy(self)
+        for name in _PRICED:
+            found.__dict__.pop(name, None)
+        found._prices, found._chained, found._phases_of = tuple(prices), {}, {}
+        found._priced_at = Prices(of, sum(
+            price * flow.most for price, flow in zip(prices, self.program.flows, strict=True)))
+        return found
+
+    @cached_property
+    def _cheapest(self) -> tuple[int, ...]:
+        """The prices at which `serial` is least, as far as a search one by one finds them."""
+        known: dict[tuple[int, ...], int] = {}
+
+        def cycles(prices: tuple[int, ...]) -> int:
+            if prices not in known:
+                known[prices] = self.priced(prices).upper
+            return known[prices]
+
+        prices = (0,) * len(self.program.flows)
+        for _ in range(min(len(prices), _SWEEPS)):
+            for place in range(len(prices)):
+                def at(price: int, place: int = place, others: tuple[int, ...] = prices) -> int:
+                    return cycles((*others[:place], price, *others[place + 1:]))
+
+                # it falls with a price, if it does at all, and then rises
+                nothing = at(0)
+                if min(at(_FIRST_PRICE), at(16 * _FIRST_PRICE)) >= nothing:
+                    continue
+                step = _FIRST_PRICE
+                while step < nothing and at(4 * step) <= at(step):
+                    step *= 4
+                low, high = 0, 4 * step
+                while high - low > max(2, high // 64):
+                    third = (high - low) // 3
+                    if at(low + third) <= at(high - third):
+                        high -= third
+                    else:
+                        low += third
+                prices = min(known, key=lambda each: known[each])
+        return prices
+
+    def _cheap(self) -> Iterator["Analysis"]:
+        """With these prices, and with less: an access that overlaps costs less than by itself."""
+        yield self.priced((0,) * len(self.program.flows))
+        if any(self._cheapest):
+            for share in _SHARES:
+                yield self.priced([price * share // 8 for price in self._cheapest])
 
     @cached_property
     def places(self) -> dict[Kind, Places]:
         """The work-groups of each kind, which have the same costs; the first one's kind comes
         first."""
         whole = self._costs_at(next(iter(kinds_of(self.grid).values())))
-        return kinds_of(self.grid, *whole.empty_from(self._accesses))
+        columns, lines = whole.empty_from(self._accesses)
+        return kinds_of(self.grid, [*columns, *self._by_place.columns],
+                        [*lines, *self._by_place.lines])
 
     @cached_property
     def kinds(self) -> list[Kind]:
@@ -161,7 +282,15 @@ class Analysis:
     def uniform(self) -> bool:
         return is_uniform(self.phases)
 
-    def first_accesses(self, policy: Policy) -> set[Node]:
+    def _uniform_pair(self, pair: Pair) -> bool:
+        """`uniform`, or both are of one kind, in which all are."""
+        if self.uniform or pair[1] is None:
+            return self.uniform
+        never = self._never[pair[0]]
+        return bool(never) and self._never[pair[1]] == never and is_uniform(
+            self._phases_without(never))
+
+    def first_accesses(self, kind: Kind, policy: Policy) -> set[Node]:
         """The accesses that a work-group may make before any that waits for a store of the pair
         before: under ``yield``, transfers of its scratchpad do not wait for it."""
         first, waiting, seen = set[Node](), [START], set[PhasePlace]()
@@ -170,7 +299,7 @@ class Analysis:
             if place in seen:
                 continue
             seen.add(place)
-            for segment in self.phases.after[place]:
+            for segment in self.phases_of(kind).after[place]:
                 if segment.target[0] == "header":
                     waiting.append(segment.target)
                 elif segment.target[1] is not None:
@@ -186,19 +315,20 @@ class Analysis:
         slot."""
         costs = self.costs_of[kind]
         return self.grid.count > 2 and any(costs[node].resource == "dram" and costs[node].least == 0
-                   for node in self.first_accesses(policy))
+                   for node in self.first_accesses(kind, policy))
 
     def pair_graphs(self, policy: Policy, before: Pair, pair: Pair) -> list[PairGraph]:
         """Every way in which two work-groups of these kinds take turns under a policy; in several
         graphs, by which of them ends last, if they may be in different rounds of a loop."""
         paired = pair[1] is not None
         overtakes = paired and self.overtakes(pair[0], policy)
-        uniform = self.uniform and not overtakes and (
+        uniform = self._uniform_pair(pair) and not overtakes and (
             policy is not Policy.YIELD or not self.uses_scratchpad)
         kinds = (pair[0], pair[1] or pair[0], before[0], before[1] or before[0])
         costs = RoleCosts(*(self.costs_of[kind] for kind in kinds))
         classes = (0, 1) if paired and self.phases.moving and not uniform else (None,)
-        graphs = [PairGraph(self.phases, costs, self.clocks, policy, paired=paired,
+        of_role = [self.phases_of(kind) for kind in kinds[:2]]
+        graphs = [PairGraph(self.phases, of_role, costs, self.clocks, policy, paired=paired,
                             uniform=uniform, outlives=outlives, overtakes=overtakes)
                   for outlives in classes]
         while len(classes) > 1:  # a pair of one kind may come after one of the other
@@ -222,6 +352,9 @@ class Analysis:
             policy = Policy.ACCESS  # policies differ in what waits for a scratchpad
         if policy is Policy.COMPUTE:
             return self._scratchpad_as_compute.wcet(Policy.ACCESS)
+        if policy not in self._chained and self._unpriced:
+            self._chained[policy] = min((priced.wcet(policy) for priced in self._cheap()),
+                                        key=lambda found: found.cycles)
         if policy not in self._chained:
             setup = self.grid.machine.setup_clocks
             longest = max(-(-self.load * self.clocks.compute // self.clocks.dram),
@@ -236,6 +369,11 @@ class Analysis:
             self._chained[policy] = min(chained, self.serial, key=lambda found: found.cycles)
         return self._chained[policy]
 
+    @property
+    def _unpriced(self) -> bool:
+        """Whether prices of flow facts are still to be found."""
+        return self._prices is None and bool(self.program.flows)
+
     @cached_property
     def _scratchpad_as_compute(self) -> "Analysis":
         return _ScratchpadAsCompute(self.program, self.grid, self.part, self.start,
@@ -245,8 +383,11 @@ class Analysis:
 
     @cached_property
     def routes(self) -> dict[Kind, WorstRoute]:
-        """By kind of work-group, the route of the greatest sum."""
-        return {kind: WorstRoute(self.phases, costs, self.clocks)
+        """By kind of work-group, the route of the greatest sum; which may pass more than flow facts
+        let it: they are priced (`priced`)."""
+        if self._unpriced:
+            return self.priced(self._cheapest).routes
+        return {kind: WorstRoute(self.phases_of(kind), costs, self.clocks)
                 for kind, costs in self.costs_of.items()}
 
     @cached_property
@@ -262,6 +403,8 @@ class Analysis:
     def serial(self) -> Chained:
         """Eq. 10, with refreshes: one work-group after the other. No policy takes longer
         (docs/simd_wcet.md)."""
+        if self._unpriced:
+            return self.priced(self._cheapest).serial
         bare = self.load + sum(count * (self.routes[kind].cost + 1)
                                for kind, count in self.counts.items())
         clocks, more, part = self.clocks, STARTS[self.start], self.part
@@ -284,7 +427,8 @@ class Analysis:
         costs = {kind: sum(self.routes[kind].sums().values()) for kind in self.counts}
         pairs = sum(times * count * max(costs[kind] for kind in pair if kind is not None)
                     for runs, times in self.blocks for pair, count in runs)
-        return self.load + max(*self.sums.values(), pairs)
+        lower = self.load + max(*self.sums.values(), pairs)
+        return min(lower, self.upper) if self.program.flows else lower
 
     def schedule(self, policy: Policy, most: int = 1 << 40, until: int = 1 << 62
                  ) -> tuple[list[Phase], int]:
@@ -308,7 +452,8 @@ class _ScratchpadAsCompute(Analysis):
         super().__init__(program, grid, part, start, most_words, wait, late)
         held = {node: self.clocks.access_time(cost) // grid.machine.compute_ps
                 for node, cost in self.costs.items() if cost.resource == "scratchpad"}
-        self.phases = PhaseGraph(self.loops, self.edge_costs, held)
+        self._held = held
+        self._phases_of.clear()
 
     @cached_property
     def uses_scratchpad(self) -> bool:

@@ -6,7 +6,8 @@ the branch that leaves the loop are (`loop_bounds`); a ``#bound branchcycle T N`
 rounds that follow each other have. A run that shows another pattern is an error in the annotation
 (`observed`).
 
-Where a `sicj` tests the same known number each time, one outcome is no part of the graph.
+Where a `sicj` tests the same known number each time, one outcome is no part of the graph; neither
+is it where a branch that no loop has around it, and which runs once at most, has a pattern.
 
 Ref: Sim-D, section 5.4.
 """
@@ -20,7 +21,7 @@ from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Branches
 from cyclebound.tools.simd.wcet.graph import Edge, How, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
-from cyclebound.tools.simd.wcet.loops import Dominators, Loop
+from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, parts_of
 from cyclebound.tools.simd.wcet.scalars import ScalarValues
 
 __all__ = ["FlowFact", "facts_of", "most_in", "without_known_branches"]
@@ -83,7 +84,8 @@ def _of_branch(loops: BoundedLoops, node: Node) -> Iterator[FlowFact]:
     # the pattern goes on from one place of an instruction to another; of two branches to one label,
     # the first may be what leaves an inner loop (`observed` takes it as that)
     if pattern is not None and sum(other.at == node.at for other in graph.after) == 1 \
-            and len(loop.back) == sum(each.header == loop.header for each in loops.loops) == 1:
+            and sum(each.header == loop.header for each in loops.loops) == 1 \
+            and not any(sum(map(part.leaves, edges)) == 1 for part in parts_of(graph, loop)):
         annotated = {taken: most_in(pattern, taken, rounds) for taken in (True, False)}
     for edge in edges:
         taken = edge.how is How.TAKEN
@@ -100,14 +102,30 @@ def _of_branch(loops: BoundedLoops, node: Node) -> Iterator[FlowFact]:
 
 
 def without_known_branches(graph: RouteGraph, grid: Grid | None) -> RouteGraph:
-    """``graph`` without outcomes of branches that never occur; itself if there are none."""
-    values, gone = ScalarValues(graph, Dominators(graph), grid), set[Edge]()
+    """``graph`` without outcomes of branches that never occur; itself if there are none.
+
+    Raises `WcetError` for an annotation that a known value contradicts, with its line.
+    """
+    dominators = Dominators(graph)
+    values, gone = ScalarValues(graph, dominators, grid), set[Edge]()
+    looped = {node.at for loop in loops_of(graph, dominators) for node in loop.body}
     for node, edges in graph.after.items():
-        if graph.instruction(node).name == "sicj":
-            tested = graph.instruction(node).operand("A")
-            value = values.before(node).get(("s", tested.value)) if tested is not None else None
-            if isinstance(value, int) and len(edges) == 2:
-                taken = arithmetic.CONDITIONS[graph.instruction(node).sub](
-                    value ^ 0x8000_0000, 0x8000_0000)
-                gone |= {edge for edge in edges if (edge.how is How.TAKEN) != taken}
+        if graph.instruction(node).name != "sicj" or len(edges) != 2:
+            continue
+        tested = graph.instruction(node).operand("A")
+        value = values.before(node).get(("s", tested.value)) if tested is not None else None
+        taken = promised = None
+        if isinstance(value, int):
+            taken = arithmetic.CONDITIONS[graph.instruction(node).sub](
+                value ^ 0x8000_0000, 0x8000_0000)
+        pattern = graph.program.branches.get(node.at)
+        if pattern is not None and node.at not in looped \
+                and sum(other.at == node.at for other in graph.after) == 1:
+            promised = pattern.start < pattern.taken
+        if taken is not None and promised is not None and taken != promised:
+            raise WcetError(f"{graph.program.where(node.at)}: #bound branchcycle says that the "
+                            f"branch is {'' if promised else 'not '}taken, and it is not so")
+        taken = promised if taken is None else taken
+        if taken is not None:
+            gone |= {edge for edge in edges if (edge.how is How.TAKEN) != taken}
     return graph.without(gone) if gone else graph

@@ -12,7 +12,6 @@ bound is
 Ref: Sim-D, section 5.4.
 """
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -20,7 +19,7 @@ from cyclebound.golden.simd import arithmetic
 from cyclebound.golden.simd.isa import Kind, Timing
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.tools.simd.wcet.graph import How, Node, RouteGraph, WcetError
-from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, natural_loop, nested
+from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, nested, parts_of
 from cyclebound.tools.simd.wcet.scalars import Register, ScalarValues, Value, written_scalars
 
 __all__ = ["BoundedLoops", "LoopBound"]
@@ -297,10 +296,8 @@ class BoundedLoops:
 
     def _split(self, loop: Loop) -> list[Loop]:
         """The loop's back edges as loops of their own, one within the other."""
-        parts = sorted((natural_loop(self.graph, loop.header, [edge]) for edge in loop.back),
-                       key=lambda part: len(part.body))
-        chained = all(one.body < other.body for one, other in itertools.pairwise(parts))
-        if len(parts) < 2 or not chained:
+        parts = parts_of(self.graph, loop)
+        if not parts:
             raise self._unbounded(loop)
         return parts
 

@@ -7,11 +7,12 @@ has no bound, but its back edges make loops one within the other, it is taken ap
 Ref: Sim-D, section 5.4.
 """
 
+import itertools
 from dataclasses import dataclass, field
 
 from cyclebound.tools.simd.wcet.graph import Edge, Node, RouteGraph, WcetError
 
-__all__ = ["Dominators", "Loop", "loops_of", "natural_loop"]
+__all__ = ["Dominators", "Loop", "loops_of", "nested", "parts_of"]
 
 
 class Dominators:
@@ -106,6 +107,15 @@ def natural_loop(graph: RouteGraph, header: Node, back: list[Edge]) -> Loop:
             body.add(node)
             waiting.extend(edge.source for edge in graph.before[node])
     return Loop(header, back, body)
+
+
+def parts_of(graph: RouteGraph, loop: Loop) -> list[Loop]:
+    """The back edges of a loop as loops of their own, the innermost first; none, if they are not
+    several, one within the other."""
+    parts = sorted((natural_loop(graph, loop.header, [edge]) for edge in loop.back),
+                   key=lambda part: len(part.body))
+    chained = all(one.body < other.body for one, other in itertools.pairwise(parts))
+    return parts if len(parts) > 1 and chained else []
 
 
 def loops_of(graph: RouteGraph, dominators: Dominators) -> list[Loop]:

@@ -1,11 +1,13 @@
 """Runs against the graph: which edges a work-group took, and how often its loops came back.
 
 What the analysis takes from ``#bound`` is that a loop comes back so many times at most for each
-entry, that a branch that stays in its loop follows its pattern, and that a register sd_* has no
-greater value. A run that shows something else contradicts the annotation: that is an error in the
-kernel's source, and no violated bound.
+entry, that a branch that leaves no loop follows its pattern, and that a register sd_* has no
+greater value; from ``#flow``, that what each work-group executes adds up to no more than it says. A
+run that shows something else contradicts the annotation: that is an error in the kernel's source,
+and no violated bound.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from cyclebound.golden.simd.isa import SCALAR_SPECIAL, Kind
@@ -13,7 +15,7 @@ from cyclebound.golden.simd.program import Branches, Program
 from cyclebound.golden.simd.work_group import INJECTED, TAKEN, Code, Function, WorkGroup
 from cyclebound.tools.simd.wcet.graph import Edge, How, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
-from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, natural_loop, nested
+from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, nested, parts_of
 
 __all__ = ["Annotations", "check_rounds", "checked_code", "edges_of"]
 
@@ -93,7 +95,7 @@ def checked_code(program: Program) -> Code:
 
 
 class Annotations:
-    """``#bound branchcycle`` of the branches in loops, and runs that contradict them.
+    """``#bound branchcycle`` and ``#flow``, and runs that contradict them.
 
     Other loops of the kernel need no bound. An annotation that never leaves its loop says nothing.
 
@@ -113,11 +115,10 @@ class Annotations:
         self._steps: dict[Node, dict[tuple[int, bool, int], Edge]] = {}
         self._stays: dict[Edge, tuple[Loop, int]] = {}  # edges that stay, and how often at most
         self._entries: dict[Edge, list[Loop]] = {}
+        self._patterns: dict[int, Branches] = {}  # of branches that leave no loop, by instruction
         loops = loops_of(graph, Dominators(graph))
-        self._patterns = _patterns(graph, loops)
         # two branches to one label are two loops, the one within the other
-        loops += nested([natural_loop(graph, loop.header, [edge]) for loop in loops
-                         if len(loop.back) > 1 for edge in loop.back])
+        loops += nested([part for loop in loops for part in parts_of(graph, loop)])
         for node, edges in graph.after.items():
             self._steps[node] = {(edge.target.at, edge.how is How.TAKEN, edge.injected): edge
                                  for edge in edges if edge.target is not None}
@@ -138,18 +139,21 @@ class Annotations:
                 if times[1]:
                     self._stays[stays] = loop, times[0]
                 return
+        self._patterns[node.at] = pattern
 
     @property
     def any(self) -> bool:
         """Whether there is something to check."""
-        return bool(self._stays or self._patterns)
+        return bool(self._stays or self._patterns or self._graph.program.flows)
 
     def check(self, trace: Sequence[int]) -> None:
-        """Follow a work-group's trace from its first instruction on, as far as it goes.
+        """Follow a work-group's whole trace.
 
         Raises `WcetError` where a loop comes back more often than its annotation says, or a branch
-        in it has another outcome, with the line of the branch that stands below the annotation.
+        has another outcome, with the line of the branch that stands below the annotation; and
+        where the work-group leaves a ``#flow``, with its line.
         """
+        self._check_flows(trace)
         node, place, length = self._graph.start, 1, len(trace)
         stayed = dict.fromkeys(self._stays, 0)
         passed = dict.fromkeys(self._patterns, 0)
@@ -184,6 +188,21 @@ class Annotations:
                 for each in of_loop.get(loop, ()):
                     stayed[each] = 0
 
+    def _check_flows(self, trace: Sequence[int]) -> None:
+        program = self._graph.program
+        if not program.flows:
+            return
+        times = Counter(trace)
+        if program.instructions[trace[-1]].operation.access:  # the exit after it is part of it
+            times[trace[-1] + 1] += 1
+        for flow in program.flows:
+            total = sum(factor * times[place] for place, factor in flow.terms.items())
+            if total > flow.most:
+                counted = ", ".join(f"{times[place]} times at {program.where(place)}"
+                                    for place in flow.terms)
+                raise WcetError(f"{program.name}: line {flow.line}: {flow.text!r} does not hold: a "
+                                f"work-group passes {counted.replace(program.name + ': ', '')}")
+
     def _follow(self, at: int, passed: int, taken: bool) -> None:
         """Compare an outcome with its pattern, ``passed`` executions after the first."""
         pattern = self._patterns[at]
@@ -195,13 +214,3 @@ class Annotations:
                 f"{outcome[says]} when it is executed for time {passed + 1}, and it was "
                 f"{outcome[taken]}")
 
-
-def _patterns(graph: RouteGraph, loops: Sequence[Loop]) -> dict[int, Branches]:
-    """Those of annotated branches that stay in the smallest loop around them, by instruction."""
-    found = {}
-    for node, edges in graph.after.items():
-        loop = next((loop for loop in loops if node in loop.body), None)
-        if node.at in graph.program.branches and loop and len(loop.back) == 1 \
-                and not any(map(loop.leaves, edges)):
-            found[node.at] = graph.program.branches[node.at]
-    return found

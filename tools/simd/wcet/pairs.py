@@ -25,7 +25,7 @@ Ref: Sim-D, sections 4.2 and 5.7.
 """
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cyclebound.golden.dram.timing import Part
@@ -136,6 +136,9 @@ class PairGraph(LoopedGraph):
     ----------
     phases : PhaseGraph
         The kernel.
+    of_role : sequence of PhaseGraph
+        As the first and the second work-group of a pair find it: without what none of their kind
+        does.
     costs : RoleCosts
         Of the accesses.
     clocks : Clocks
@@ -159,8 +162,8 @@ class PairGraph(LoopedGraph):
         Nodes in which a pair begins after one that ended so, and in which it ends.
     """
 
-    def __init__(self, phases: PhaseGraph, costs: RoleCosts, clocks: Clocks,
-                 policy: Policy, *, paired: bool = True, uniform: bool = False,
+    def __init__(self, phases: PhaseGraph, of_role: Sequence[PhaseGraph], costs: RoleCosts,
+                 clocks: Clocks, policy: Policy, *, paired: bool = True, uniform: bool = False,
                  outlives: int | None = None, overtakes: bool = False) -> None:
         # The two work-groups' rounds of a loop have prices of their own.
         # So has what is rare in them.
@@ -175,6 +178,7 @@ class PairGraph(LoopedGraph):
         super().__init__(most, depth)
         self._outlives, self._overtakes = outlives, overtakes
         self._phases, self._costs, self.clocks = phases, costs, clocks
+        self._of_role = of_role
         self._policy, self._uniform = policy, uniform
         self._in_chip = any(cost.resource == "scratchpad" for cost in costs.first.values())
         self._grain = max([_GRAIN * clocks.compute,
@@ -311,8 +315,8 @@ class PairGraph(LoopedGraph):
 
     def _walk(self, number: int, mode: str, turn: _Turn, place: Place, cost: int, dram: bool
               ) -> None:
-        """The segments from a place; their cycles count in mode k only."""
-        for segment in self._phases.after[place]:
+        """The segments from a place; their cycles count in mode k only, and prices always."""
+        for segment in self._of_role[turn.role].after[place]:
             trail = turn.trail
             if trail is not None:
                 passed = self._passed(segment)
@@ -324,13 +328,13 @@ class PairGraph(LoopedGraph):
                     continue
                 else:
                     trail = trail[len(passed):]
-            took = self.clocks.compute * segment.cost
-            moved = turn._replace(trail=trail, early=self._coarse(turn.early - took))
+            moved = turn._replace(trail=trail, early=self._coarse(
+                turn.early - self.clocks.compute * segment.cycles))
             back = None if segment.back is None else (segment.back, turn.role)
             enters = tuple((what, turn.role) for loop in segment.enters
                            for what in (loop, *self._facts[loop]))
             rare = tuple((fact, turn.role) for fact in segment.rare)
-            total = cost + (took if mode == "k" else 0)
+            total = cost + self.clocks.compute * (segment.cost if mode == "k" else segment.paid)
             for target, more in self._arrivals(mode, moved, segment):
                 self.arcs[number].append(Arc(target, total + more, back, enters, dram, rare))
 

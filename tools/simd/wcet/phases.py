@@ -14,7 +14,7 @@ Ref: Sim-D, sections 5.4 and 5.6; docs/simd_wcet.md.
 import heapq
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cyclebound.tools.simd.wcet.flow_facts import FlowFact, facts_of
 from cyclebound.tools.simd.wcet.graph import Edge, Node, RouteGraph
@@ -22,7 +22,7 @@ from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
 from cyclebound.tools.simd.wcet.loops import Loop
 from cyclebound.tools.simd.wcet.pipeline_costs import EdgeCosts
 
-__all__ = ["PhaseGraph", "Place", "Segment"]
+__all__ = ["PhaseGraph", "Place", "Prices", "Segment"]
 
 Place = tuple[str, Node | None]
 """("start", None), ("access", node), ("header", node) or ("end", None)."""
@@ -31,6 +31,21 @@ START: Place = ("start", None)
 END: Place = ("end", None)
 
 _PER_SEGMENT = 6  # rare outcomes that a segment tells apart
+
+_COST, _PAID, _CYCLES = range(3)  # the sums of a route that are looked at
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What ``#flow`` makes a route cost besides its cycles: a price for each of its facts, times
+    what the route leaves of it.
+
+    A run that keeps to a fact leaves 0 at least, so that no route of a run costs less than it
+    takes. ``of``: by instruction, for each execution; ``base``: of each work-group, once.
+    """
+
+    of: Mapping[int, int] = field(default_factory=dict)
+    base: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,8 @@ class Segment:
     source, target : Place
         From where to where.
     cost : int
-        Compute cycles; those of the access at its end, but none of the one at its beginning.
+        Compute cycles; those of the access at its end, but none of the one at its beginning. With
+        what its instructions are priced at.
     back : Loop or None
         The loop that it comes back to the header of.
     enters : tuple of Loop
@@ -51,6 +67,11 @@ class Segment:
         What is executed; loops without accesses: one round of each, then the way on.
     rare : frozenset of FlowFact
         What of it can occur only so often for an entry of its loop.
+    paid : int
+        The greatest price of such a route, where its cycles do not count because an access takes
+        longer.
+    cycles : int
+        The most cycles of such a route, whatever its price.
     """
 
     source: Place
@@ -60,10 +81,13 @@ class Segment:
     enters: tuple[Loop, ...]
     route: tuple[Edge, ...]
     rare: frozenset[FlowFact] = frozenset()
+    paid: int = 0
+    cycles: int = 0
 
     def is_less(self, other: "Segment") -> bool:
         """The other one takes as long at least, and passes less that is rare."""
         return (self.rare > other.rare and self.cost <= other.cost
+                and self.paid <= other.paid and self.cycles <= other.cycles
                 and (self.target, self.back, self.enters) == (
                     other.target, other.back, other.enters))
 
@@ -92,7 +116,7 @@ def most_of(most: int, rounds: Iterable[tuple[int, frozenset[FlowFact], tuple]]
             rarest = min(rare, key=lambda fact: fact.most)
             prices[rarest] = prices.get(rarest, 0) + over
     total = min(most * price + sum(min(fact.most, most) * paid for fact, paid in prices.items()),
-                most * max((cycles for cycles, _, _ in ranked), default=0))
+                most * max((cycles for cycles, _, _ in ranked if cycles > 0), default=0))
     left, times = most, list[tuple[int, tuple]]()
     used = dict[FlowFact, int]()
     for _, rare, route in sorted(ranked, key=lambda each: each[0], reverse=True):
@@ -108,7 +132,8 @@ class PhaseGraph:
     """The phase graph of a kernel.
 
     ``held`` are accesses that end no phase, with the compute cycles for which they hold the compute
-    unit (policy ``compute``).
+    unit (policy ``compute``). ``prices``: of what ``#flow`` counts. ``never``: edges that none of
+    the work-groups takes.
 
     Attributes
     ----------
@@ -123,8 +148,9 @@ class PhaseGraph:
     """
 
     def __init__(self, loops: BoundedLoops, costs: EdgeCosts,
-                 held: Mapping[Node, int] | None = None) -> None:
-        self._held = held or {}
+                 held: Mapping[Node, int] | None = None, prices: Prices | None = None,
+                 never: Collection[Edge] = ()) -> None:
+        self._held, self._prices, self._never = held or {}, prices or Prices(), never
         self.loops, self.graph, self._costs = loops, loops.graph, costs
         graph = self.graph
         self.final = {node for node in graph.after if _final(graph, node)}
@@ -136,8 +162,10 @@ class PhaseGraph:
         self._back = {edge for loop in loops.loops for edge in loop.back}
         # of loops whose rounds are part of a segment, whose header may be another loop's, too
         self._still_back = {edge for loop in still for edge in loop.back}
-        # cycles of held accesses, and, by header, of loops without accesses
-        self.rounds: dict[Node, int] = dict(self._held)
+        # cycles of held accesses, and, by header, of loops without accesses; by kind of sum
+        self._rounds: dict[int, dict[Node, int]] = {_COST: dict(self._held)}
+        if self._prices.of:
+            self._rounds |= {_PAID: {}, _CYCLES: dict(self._held)}
         self.round_routes: dict[Loop, list[tuple[int, tuple[Edge, ...]]]] = {}
         for loop in still:
             self._round(loop)
@@ -158,33 +186,53 @@ class PhaseGraph:
     def _round(self, loop: Loop) -> None:
         """The longest rounds of a loop without accesses; those within it are done."""
         most, facts = self.loops.bounds[loop].most, self.facts_in(loop)
-        rounds: list[tuple[int, frozenset[FlowFact], tuple[Edge, ...]]] = []
-        for left_out in subsets(facts):
-            found = self._longest(loop.header, 0, loop.body, left_out)
-            backs = [(found[edge.source][0] + self._costs.cost(edge), edge) for edge in loop.back
-                     if edge.source in found and self.facts.get(edge) not in left_out]
-            if backs:
-                longest, last = max(backs, key=lambda back: back[0])
-                route = (*self._route(found, last.source), last)
-                rounds.append((longest, self._rare(route, facts), route))
-        total, self.round_routes[loop] = most_of(most, rounds)
-        self.rounds[loop.header] = self.rounds.get(loop.header, 0) + total
+        totals = {}
+        for what in self._rounds:
+            rounds: list[tuple[int, frozenset[FlowFact], tuple[Edge, ...]]] = []
+            for left_out in subsets(facts):
+                found = self._longest(loop.header, loop.body, left_out, what)
+                backs = [(found[edge.source][0] + self._of_edge(edge, what), edge)
+                         for edge in loop.back
+                         if edge.source in found and self._may(edge, left_out)]
+                if backs:
+                    longest, last = max(backs, key=lambda back: back[0])
+                    route = (*self._route(found, last.source), last)
+                    rounds.append((longest, self._rare(route, facts), route))
+            totals[what], routes = most_of(most, rounds)
+            if what == _COST:
+                self.round_routes[loop] = routes
+        for what, total in totals.items():
+            held = self._rounds[what]
+            held[loop.header] = held.get(loop.header, 0) + total
+
+    def _of_edge(self, edge: Edge, what: int) -> int:
+        """What an edge adds to a kind of sum."""
+        cycles = self._costs.cost(edge) if what != _PAID else 0
+        if what == _CYCLES or not self._prices.of:
+            return cycles
+        cycles += self._prices.of.get(edge.source.at, 0)
+        if edge.source in self.final:  # and the exit that is part of it
+            cycles += self._prices.of.get(edge.source.at + 1, 0)
+        return cycles
 
     def facts_in(self, loop: Loop) -> list[FlowFact]:
         """What is rare in the rounds of a loop, the rarest first."""
         return sorted((fact for fact in self.facts.values() if fact.loop is loop),
                       key=lambda fact: fact.most)
 
+    def _may(self, edge: Edge, left_out: Collection[FlowFact]) -> bool:
+        return edge not in self._never and self.facts.get(edge) not in left_out
+
     def _rare(self, route: Iterable[Edge], among: Iterable[FlowFact]) -> frozenset[FlowFact]:
         return frozenset(among) & {self.facts.get(edge) for edge in route}
 
-    def _longest(self, first: Node, cost: int, body: set[Node] | None,
-                 left_out: Collection[FlowFact] = ()) -> dict[Node, tuple[int, Edge | None]]:
-        """Cycles to each node that can be reached from ``first`` without an access, a header of a
-        loop with accesses, a way back or what is left out; and the last edge of the longest
+    def _longest(self, first: Node, body: set[Node] | None, left_out: Collection[FlowFact] = (),
+                 what: int = _COST) -> dict[Node, tuple[int, Edge | None]]:
+        """The greatest sum up to each node that can be reached from ``first`` without an access, a
+        header of a loop with accesses, a way back or what is left out; and the last edge of that
         route."""
-        order = self.loops.dominators.place
-        found: dict[Node, tuple[int, Edge | None]] = {first: (cost, None)}
+        order, rounds = self.loops.dominators.place, self._rounds[what]
+        found: dict[Node, tuple[int, Edge | None]] = {first: (0, None)}
         waiting = [(order[first], first)]
         done = set()
         while waiting:
@@ -193,7 +241,7 @@ class PhaseGraph:
                 continue
             done.add(node)
             cycles, last = found[node]
-            cycles += self.rounds.get(node, 0)
+            cycles += rounds.get(node, 0)
             found[node] = cycles, last
             if self._ends(node):
                 continue
@@ -201,9 +249,9 @@ class PhaseGraph:
                 target = edge.target
                 if target is None or edge in self._back or target in self._headers \
                         or (body is not None and target not in body) \
-                        or self.facts.get(edge) in left_out:
+                        or not self._may(edge, left_out):
                     continue
-                total = cycles + self._costs.cost(edge)
+                total = cycles + self._of_edge(edge, what)
                 if target not in found or total > found[target][0]:
                     found[target] = total, edge
                     heapq.heappush(waiting, (order[target], target))
@@ -225,7 +273,7 @@ class PhaseGraph:
             (edge,) = self.graph.after[node]
             assert edge.target is not None
             if edge.target in self._headers:
-                return [self._ending(place, edge, 0, ())]
+                return [self._ending(place, edge, ())]
             first = edge.target
         elif node is not None:
             first = node
@@ -233,8 +281,8 @@ class PhaseGraph:
             first = self.graph.start
             if first in self._headers:
                 enters = tuple(loop for loop in self.moving if loop.header == first)
-                return [Segment(place, ("header", first), 0, None, enters, ())]
-        passed = {self.facts.get(edge) for node in self._longest(first, 0, None)
+                return [self._based(Segment(place, ("header", first), 0, None, enters, ()))]
+        passed = {self.facts.get(edge) for node in self._longest(first, None)
                   for edge in self.graph.after[node]}
         rare = sorted((fact for fact in passed if fact is not None and fact.loop in self.moving),
                       key=lambda fact: fact.most)[:_PER_SEGMENT]
@@ -242,37 +290,51 @@ class PhaseGraph:
         for left_out in subsets(rare):
             for segment in self._segments_from(place, first, rare, left_out):
                 key = segment.target, segment.back, segment.enters, segment.rare
-                if key not in ends or segment.cost > ends[key].cost:
-                    ends[key] = segment
-        return [segment for segment in ends.values()
+                other = ends.get(key, segment)
+                longer = segment if segment.cost > other.cost else other
+                ends[key] = replace(longer, paid=max(segment.paid, other.paid),
+                                    cycles=max(segment.cycles, other.cycles))
+        kept = [segment for segment in ends.values()
                 if not any(map(segment.is_less, ends.values()))]
+        return list(map(self._based, kept)) if place == START else kept
+
+    def _based(self, segment: Segment) -> Segment:
+        """A work-group's first segment, with what it is priced at once."""
+        base = self._prices.base
+        return replace(segment, cost=segment.cost + base, paid=segment.paid + base)
 
     def _segments_from(self, place: Place, first: Node, rare: Collection[FlowFact],
                        left_out: Collection[FlowFact]) -> Iterator[Segment]:
         """The longest routes without what is left out."""
-        found = self._longest(first, 0, None, left_out)
-        for node, (cycles, _) in found.items():
+        sums = {what: self._longest(first, None, left_out, what) for what in self._rounds}
+        found = sums[_COST]
+
+        def summed(segment: Segment, edge: Edge) -> Segment:
+            totals = {what: each[edge.source][0] + self._of_edge(edge, what)
+                      for what, each in sums.items()}
+            return replace(segment, cost=totals[_COST], paid=totals.get(_PAID, 0),
+                           cycles=totals.get(_CYCLES, totals[_COST]),
+                           rare=self._rare(segment.route, rare))
+
+        for node in found:
             route = self._route(found, node)
             if self._ends(node):
                 (edge,) = self.graph.after[node]
-                yield Segment(place, ("access", node), cycles + self._costs.cost(edge), None, (),
-                              (*route, edge), self._rare(route, rare))
+                yield summed(Segment(place, ("access", node), 0, None, (), (*route, edge)), edge)
                 continue
             for edge in self.graph.after[node]:
-                if self.facts.get(edge) not in left_out and (edge.target is None or (
+                if self._may(edge, left_out) and (edge.target is None or (
                         edge.target in self._headers and edge not in self._still_back)):
-                    ending = self._ending(place, edge, cycles + self._costs.cost(edge),
-                                          (*route, edge))
-                    yield replace(ending, rare=self._rare(ending.route, rare))
+                    yield summed(self._ending(place, edge, (*route, edge)), edge)
 
-    def _ending(self, place: Place, edge: Edge, cost: int, route: tuple[Edge, ...]) -> Segment:
-        """A segment whose last edge leads to a header, or to the end."""
+    def _ending(self, place: Place, edge: Edge, route: tuple[Edge, ...]) -> Segment:
+        """A segment whose last edge leads to a header, or to the end; its sums are still 0."""
         if edge.target is None:
-            return Segment(place, END, cost, None, (), route)
+            return Segment(place, END, 0, None, (), route)
         here = [loop for loop in self.moving if loop.header == edge.target]
         back = next((loop for loop in here if edge in loop.back), None)
         enters = tuple(loop for loop in here if edge.source not in loop.body)
-        return Segment(place, ("header", edge.target), cost, back, enters, route)
+        return Segment(place, ("header", edge.target), 0, back, enters, route)
 
     def places(self) -> Iterable[Place]:
         return self.after

@@ -76,7 +76,7 @@ class WorstRoute:
     route : tuple
         `Segment` and `Round`, in order.
     cost : int
-        Compute cycles of all segments and accesses.
+        Compute cycles of all segments and accesses, with what ``#flow`` prices them at.
     """
 
     phases: PhaseGraph
@@ -146,7 +146,7 @@ class WorstRoute:
 
     def _steps(self, place: Place, loop: Loop | None) -> Iterator[_Step]:
         """The segments from a place, with all rounds of the loops that they enter."""
-        for segment in self.phases.after[place]:
+        for segment in self.phases.after.get(place, ()):  # no route leads to some headers
             target, cost = segment.target, segment.cost
             route: Route = (segment,)
             if segment.back is not None and segment.back is not loop:
@@ -170,7 +170,7 @@ class WorstRoute:
         """Compute cycles and the access after them (None: the end), round by round."""
         cycles = 0
         for segment in _unrolled(self.route):
-            cycles += segment.cost
+            cycles += segment.cycles
             if segment.target[0] == "access":
                 yield cycles, segment.target[1]
                 cycles = 0
@@ -187,7 +187,7 @@ class WorstRoute:
                 if isinstance(step, Round):
                     add(step.route, times * step.times)
                     continue
-                found["compute"] += times * step.cost
+                found["compute"] += times * step.cycles
                 kind, node = step.target
                 if kind == "access" and node is not None:
                     cost = self.costs[node]
