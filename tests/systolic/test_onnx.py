@@ -257,7 +257,7 @@ REFUSED = {
     "several readers": (lambda m: m.conv(4, 4, (1, 1)).nodes.append(helper.make_node(
         "Relu", ["t0"], ["t1"], name="one")) or m.nodes.append(helper.make_node(
             "Relu", ["t0"], ["t2"], name="two")) or setattr(m, "tensor", "t2"),
-        "node one (Relu): it must read 't0', and no other node, for layers to follow each other;"),
+        "node one (Relu): no node reads its result, 't1'"),
 }
 
 

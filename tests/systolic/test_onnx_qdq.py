@@ -15,6 +15,7 @@ import pytest
 from cyclebound.golden.systolic.accelerator_plan import Device
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.families.systolic import onnx_qdq
+from cyclebound.sim.families.systolic.onnx_chain import Chain
 from cyclebound.sim.families.systolic.run import run_model
 
 onnx = pytest.importorskip("onnx")
@@ -160,18 +161,48 @@ class Drawn:
             choices += [self.conv, self.conv, self.conv, self.max_pool, self.average, self.added]
         else:
             choices += [self.product, self.product, self.product, self.added]
-        self.rng.choice(choices)()
+        self.rng.choice([*choices, self.shortcut])()
         self.dequantised()
 
-    def conv(self):
+    def shortcut(self, inner=True):
+        """The sum of what it reads and of what one to three operators make of it."""
+        if self.several:
+            return self.shaped()
+        read, shape = self.tensor, list(self.shape)
+        again = self.nodes[-1].input
+        for _ in range(self.size(3)):
+            choices = [self.limited, self.added, *(
+                [self.conv] * 4 if self.pixels else [self.product] * 4)]
+            choice = self.rng.choice([*choices, *[self.shortcut] * inner])
+            choice(**({"inner": False} if choice == self.shortcut else {"same": True}
+                      if choice in (self.conv, self.product) else {}))
+            self.dequantised()
+        assert self.shape == shape
+        if self.rng.random() < 0.5:  # a DequantizeLinear of its own, as some write
+            read = self.node("DequantizeLinear", *again[1:], read=again[0])
+        if self.rng.random() < 0.5:
+            self.node("Add", read)
+        else:
+            self.tensor = self.node("Add", self.tensor, read=read)
+        self.maybe_limited()
+        self.quantised()
+        return self.ops.append("shortcut")
+
+    def conv(self, same=False):
         channels, height, width = self.shape[1:]
         groups = 2 if channels % 2 == 0 and self.rng.random() < 0.4 else 1
-        filters = groups * self.size(3)
+        filters = channels if same else groups * self.size(3)
+        if same and self.rng.random() < 0.3:
+            groups = channels
         kernel = [self.size(min(3, extent)) for extent in (height, width)]
+        if same:
+            kernel = [1 if taps < 3 else 3 for taps in kernel]
         weights, units = self.weights(filters, channels // groups, *kernel, axis=0)
         bias = [self.bias(units, filters)] if self.rng.random() < 0.6 else []
         pads = self.rng.integers(0, 2, 4).tolist()
         strides = self.rng.integers(1, 3, 2).tolist()
+        if same:
+            pads, strides = [taps // 2 for taps in kernel] * 2, [1, 1]
         self.node("Conv", weights, *bias, group=groups, pads=pads, strides=strides)
         if not bias and self.rng.random() < 0.4:
             self.node("Add", self.bias(np.reshape(units, (-1, 1, 1)) if units.size > 1 else units,
@@ -183,13 +214,15 @@ class Drawn:
         self.quantised()
         self.ops.append("Conv")
 
-    def product(self):
+    def product(self, same=False):
         elements, filters = self.shape[-1], self.size(5)
+        filters = elements if same else filters
         gemm = len(self.shape) == 2 and self.rng.random() < 0.5
         turned = int(gemm and self.rng.random() < 0.5)
         shape = (filters, elements) if turned else (elements, filters)
         if len(self.shape) == 3 and not gemm and (
-                self.several if self.products else self.rng.random() < 0.4 and not self.ops):
+                self.several if self.products else not same and self.rng.random() < 0.4
+                and not self.ops):
             self.several = True  # each matrix has its own
             shape = self.shape[0], *shape
         self.products = True
@@ -308,7 +341,9 @@ def compared(seed, path):
 
 REFUSALS = re.compile(
     "output .* must be what the last of some layers makes"  # nothing but shapes
-    "|its other term must be the same in all rows or pixels")
+    "|its other term must be the same in all rows or pixels"
+    "|its limits, .*, would be those of .*, too, which is read later"
+    "|its input must lie in memory as .* channels, beside which others are")
 
 
 def search(seeds, path):
@@ -319,8 +354,9 @@ def search(seeds, path):
         taken.update(ops)
         if difference and (ops or not REFUSALS.search(difference)):
             differ.append(difference)
-    assert min(taken[op] for op in ("Conv", "MatMul", "Gemm", "Relu", "MaxPool", "AveragePool",
-                                    "Add", "Flatten", "matrices")) >= len(seeds) // 100, taken
+    assert min(taken[op] for op in (
+        "Conv", "MatMul", "Gemm", "Relu", "MaxPool", "AveragePool", "Add", "Flatten", "matrices",
+        "shortcut")) >= len(seeds) // 100, taken
     return differ
 
 
@@ -345,6 +381,16 @@ def test_the_search_finds_a_relu_at_0_in_place_of_the_zero_point(tmp_path, monke
 
 def test_the_search_finds_pairs_of_two_scales_taken_for_one(tmp_path, monkeypatch):
     monkeypatch.setattr(onnx_qdq._Folding, "_alike", lambda self, one, other: True)
+    assert search(range(60), tmp_path / "drawn.onnx")
+
+
+def test_the_search_finds_a_shortcut_without_its_zero_point(tmp_path, monkeypatch):
+    right = Chain._carrying
+
+    def wrong(self, *given):
+        return right(self, *given[:-2], 0, given[-1])
+
+    monkeypatch.setattr(Chain, "_carrying", wrong)
     assert search(range(60), tmp_path / "drawn.onnx")
 
 

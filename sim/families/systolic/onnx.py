@@ -1,6 +1,7 @@
 """Quantised networks in ONNX for the systolic accelerator.
 
-A chain of nodes is taken: each reads what the one before has made. Pairs of quantisation are folded
+A chain of nodes is taken: each reads what the one before has made, or what one before that has
+(`onnx_chain`). Pairs of quantisation are folded
 (`onnx_qdq`), what an operator becomes is in `onnx_nodes`, what the host does in `onnx_host`. What
 is not supported is refused by its node's name.
 """
@@ -19,7 +20,7 @@ from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.families.systolic.models import Model, fits
 from cyclebound.sim.families.systolic.onnx_chain import Chain, Node
 from cyclebound.sim.families.systolic.onnx_host import FIRST, LAST, Host
-from cyclebound.sim.families.systolic.onnx_nodes import HANDLERS
+from cyclebound.sim.families.systolic.onnx_nodes import HANDLERS, PARTS
 from cyclebound.sim.families.systolic.onnx_qdq import CHOICES, STANDARD, SUMS, TABLES, folded
 
 __all__ = ["SUPPORTED", "load_onnx"]
@@ -104,12 +105,14 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
     chain = Chain(constants, inputs[0].name, shape, _OFFSETS.get(kind, -1))
     first = None
     for number, node in enumerate(nodes):
-        _follows(node, nodes, chain, output)
         if number == len(before):
             if before:
                 first = Host(before, constants, opset)
                 _start(first, chain, kind)
             offset, rows = max(chain.offset, 0), chain.shape
+            chain.begin()
+        _follows(node, nodes[number + 1:], chain, output,
+                 branches=len(before) <= number < len(nodes) - len(after))
         if number < len(before):
             if node.op == "QuantizeLinear":  # one scale and zero point, as all layers have
                 chain.number(node, 1, "y_scale")
@@ -124,6 +127,8 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
                 chain.of_input(node, chain.zero(node, 2, "x_zero_point")[1], "x_zero_point")
         else:
             _layer(node, chain)
+            chain.made(node.outputs[0])
+            continue
         chain.tensor = node.outputs[0]
     if chain.tensor != output or not chain.layers:
         raise UserError(f"{path.name}: output {graph.output[0].name} must be what the last of some "
@@ -188,19 +193,30 @@ def _start(first: Host, chain: Chain, kind: np.dtype) -> None:
     chain.shape, chain.offset = made.shape, _OFFSETS.get(made.dtype, -1)
 
 
-def _follows(node: Node, nodes: Sequence[Node], chain: Chain, output: str) -> None:
-    """Raise unless a node reads what the one before has made, and no other does."""
-    readers = [other.name for other in nodes if chain.tensor in other.inputs]
-    read = node.inputs.index(chain.tensor) if chain.tensor in node.inputs else -1
-    if (read and (node.op != "QLinearAdd" or read != 3)) or len(readers) > 1:
+def _follows(node: Node, later: Sequence[Node], chain: Chain, output: str, *,
+             branches: bool) -> None:
+    """Turn to what a node reads: what the one before has made, or with ``branches`` a tensor that
+    was kept for it. Raise unless there is such a one, and something reads the result."""
+    kept = [held.tensor for held in chain.held] if branches else [chain.tensor]
+    places = [place for place, name in enumerate(node.inputs) if name in kept]
+    readers = [other.name for other in later if chain.tensor in other.inputs]
+    if not places or (places != [0] and (node.op != "QLinearAdd" or not {*places} <= {0, 3})) or (
+            readers and not branches):
+        if chain.tensor in node.inputs:
+            readers.insert(0, node.name)
         reads = node.inputs[0] if node.inputs else "nothing"
         raise node.refuse(f"it must read {chain.tensor!r}, and no other node, for layers to "
                           f"follow each other; it reads {reads!r}, and {chain.tensor!r} is "
                           f"read by {', '.join(readers) or 'none'}")
     if not node.outputs or not node.outputs[0]:
         raise node.refuse("it must have an output")
-    if output == chain.tensor:
-        raise node.refuse(f"it reads the output {chain.tensor!r}, which must be the last")
+    if output in kept:
+        raise node.refuse(f"it reads the output {output!r}, which must be the last")
+    if branches and later and not any(node.outputs[0] in other.inputs for other in later):
+        raise node.refuse(f"no node reads its result, {node.outputs[0]!r}")
+    if branches:
+        chain.turn(node.inputs[places[0]], frozenset(
+            name for other in later for name in other.inputs))
 
 
 def _layer(node: Node, chain: Chain) -> None:
@@ -223,6 +239,9 @@ def _layer(node: Node, chain: Chain) -> None:
         raise node.refuse("its input must be quantised, not in floating point")
     if len(chain.shape) not in (2, 3, 4):
         raise node.refuse(f"its input must have 2 to 4 dimensions, not {len(chain.shape)}")
+    if chain.carries and node.op in PARTS:  # it is no layer of its own, but may not change others
+        chain.identity(node)
+        chain.made(chain.tensor)
     handler(node, chain)
 
 

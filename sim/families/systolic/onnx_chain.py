@@ -5,6 +5,7 @@ of padding. The scale is multiplier / 2 ** shift in place of a float, and halves
 to even.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -82,13 +83,30 @@ def _floats(node: Node, array: Tensor, thing: str) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
+@dataclass(frozen=True)
+class Held:
+    """A tensor that the last layer wrote, as so many of its channels; of which the values lie
+    within limits. ``shape`` and ``offset`` are as of `Chain`."""
+
+    tensor: str
+    shape: tuple[int, ...]
+    offset: int
+    channels: int
+    low: int = -128
+    high: int = 127
+
+
 @dataclass
 class Chain:
-    """The layers read so far, and the tensor that the last of them writes.
+    """The layers read so far, and the tensor that the next of them reads.
 
     ``shape`` is the standard's, its first number the batch or the rows of a matrix; ``offset`` what
     a type's values are above int8's. Of ``beside`` matrices each has weights of its own: they lie
     beside each other, as groups of channels, and not one after the other.
+
+    A tensor that is read again later (a shortcut) is carried: layers between write it once more,
+    beside what they make, as further channels with weights of 1. ``held`` are the tensors of the
+    last layer's channels, in their order, and ``needed`` the names of those that are read later.
     """
 
     constants: Mapping[str, Tensor]
@@ -98,6 +116,41 @@ class Chain:
     layers: list[Trained] = field(default_factory=list)
     error: float = 0.0
     beside: int = 1
+    held: list[Held] = field(default_factory=list)
+    needed: frozenset[str] = frozenset()
+
+    def begin(self) -> None:
+        """What there is before all layers: the input."""
+        self.held = [Held(self.tensor, self.shape, self.offset, self._channels())]
+
+    def turn(self, tensor: str, needed: frozenset[str]) -> None:
+        """The next node reads ``tensor``, and those ``needed`` are read after it."""
+        self.needed = needed
+        if self.held:
+            at = self.at(tensor)
+            self.tensor, self.shape, self.offset = tensor, at.shape, at.offset
+
+    def at(self, tensor: str) -> Held:
+        """The tensor of that name."""
+        return next(held for held in self.held if held.tensor == tensor)
+
+    def made(self, tensor: str) -> None:
+        """The last node's result, which is the first of what is held."""
+        scale = self.layers[-1].layer.scale if self.layers else Scale()
+        self.held[0] = Held(tensor, self.shape, self.offset, self._channels()
+                            - sum(held.channels for held in self.held[1:]), scale.low, scale.high)
+        self.tensor = tensor
+
+    def _channels(self) -> int:
+        """Of the last layer's result, or of the input."""
+        if self.layers:
+            return self.layers[-1].layer.convolution.filters
+        return self.shape[1] if len(self.shape) == 4 else self.beside * self.shape[-1]
+
+    @property
+    def carries(self) -> bool:
+        """Whether the last layer wrote more than the next node reads, or that is read again."""
+        return len(self.held) > 1 or self.tensor in self.needed
 
     @property
     def rows(self) -> bool:
@@ -217,8 +270,14 @@ class Chain:
 
     def extend(self, node: Node, convolution: ConvolutionSizes, weights: NDArray[np.int64],
                bias: NDArray[np.int64], scales: NDArray[np.float64], pad: int,
-               made: tuple[int, int]) -> None:
-        """Another layer; ``made`` is the zero point of its result, and the offset of that."""
+               made: tuple[int, int], *, whole: bool = False) -> None:
+        """Another layer; ``made`` is the zero point of its result, and the offset of that.
+
+        ``whole``: its weights are of all channels that are held, and not of the one tensor.
+        """
+        if self.carries:
+            convolution, weights, bias, scales = self._carrying(
+                node, convolution, weights, bias, scales, pad - made[0], whole)
         filters = len(weights)
         flat = weights.reshape(filters, -1)
         exact = bias - pad * flat.sum(axis=1)
@@ -244,6 +303,61 @@ class Chain:
             raise UserError(f"node ({node.kind}) {error}") from error
         self.layers.append(Trained(layer, weights.astype(np.int8), exact.astype(np.int32)))
         self.offset = made[1]
+        if self.held:
+            self.held = [self.at(self.tensor), *(
+                held for held in self.held if held.tensor in self.needed)]
+
+    def _carrying(self, node: Node, convolution: ConvolutionSizes, weights: NDArray[np.int64],
+                  bias: NDArray[np.int64], scales: NDArray[np.float64], same: int, whole: bool
+                  ) -> tuple[ConvolutionSizes, NDArray[np.int64], NDArray[np.int64],
+                             NDArray[np.float64]]:
+        """The layer that also writes what is held and needed once more: a weight of 1 in the middle
+        of each window, and a bias of ``same``, with which a sum is the value less its zero point.
+        """
+        starts = np.cumsum([0, *(held.channels for held in self.held)]).tolist()
+        carried = [(held, start) for held, start in zip(self.held, starts, strict=False)
+                   if held.tensor in self.needed]
+        kernel, groups = weights.shape[2:], convolution.get("groups", 1)
+        apart, padding = convolution.get("dilation", (1, 1)), convolution.get("padding", (0,) * 4)
+        middle = [edge // step for edge, step in zip(padding[:2], apart, strict=True)]
+        size = convolution["height"], convolution["width"]
+        if carried and (convolution.get("stride", (1, 1)) != (1, 1) or any(
+                edge % step or edge // step >= taps for edge, step, taps in zip(
+                    padding[:2], apart, kernel, strict=True)) or any(
+                padding[axis] + padding[axis + 2] != (kernel[axis] - 1) * apart[axis]
+                for axis in range(2))):
+            raise node.refuse(
+                f"it must have as many rows and columns as its input, {size[0]} x {size[1]}, since "
+                f"{carried[0][0].tensor!r}, which is read later, goes through it as further "
+                "channels")
+        own = self.at(self.tensor)
+        if self.beside > 1 or (convolution["channels"] != own.channels and not whole):
+            raise node.refuse(f"its input must lie in memory as {own.channels} channels, beside "
+                              "which others are that are read later")
+        filters, each = weights.shape[:2]
+        total, more = starts[-1], sum(held.channels for held, _ in carried)
+        bias = np.concatenate((bias, np.full(more, same)))
+        scales = np.concatenate((np.broadcast_to(scales, filters), np.ones(more)))
+        wide: NDArray[np.int64] = np.zeros((filters + more, total, *kernel), dtype=np.int64)
+        if whole:
+            wide[:filters] = weights
+        for number in range(0 if whole else filters):
+            start = starts[self.held.index(own)] + number // (filters // groups) * each
+            wide[number, start:start + each] = weights[number]
+        for row, channel in enumerate(itertools.chain(*(
+                range(start, start + held.channels) for held, start in carried)), filters):
+            wide[row, channel, middle[0], middle[1]] = 1
+        if groups > 1 and own is self.held[0] and filters == groups * each and [
+                held for held, _ in carried] == self.held[1:] and all(
+                held.channels % each == 0 for held, _ in carried):
+            # as many filters as channels in each group: those that are carried are groups, too
+            groups = total // each
+            wide = np.stack([wide[number, number // each * each:][:each]
+                             for number in range(total)])
+        else:
+            groups = 1
+        return ({**convolution, "channels": total, "filters": filters + more, "groups": groups},
+                wide, bias, scales)
 
     def pixels(self, node: Node) -> tuple[int, int, int]:
         """Channels, height and width, of one image."""
@@ -258,8 +372,9 @@ class Chain:
     def elementwise(self, node: Node) -> ConvolutionSizes:
         """Sizes of a layer whose filters each see one element of one channel."""
         if self.layers:
-            last = self.layers[-1].layer
-            channels, (height, width) = last.convolution.filters, last.output
+            height, width = self.layers[-1].layer.output
+            channels = (self.at(self.tensor).channels if self.held
+                        else self.layers[-1].layer.convolution.filters)
         elif len(self.shape) == 4:
             channels, height, width = self.pixels(node)
         else:
@@ -269,10 +384,15 @@ class Chain:
         return {"height": height, "width": width, "channels": channels, "filters": channels,
                 "kernel": 1, "groups": channels}
 
-    def identity(self, node: Node) -> None:
-        """A layer that changes nothing, to which pooling or limits may belong."""
+    def identity(self, node: Node, *, alone: bool = False) -> None:
+        """A layer that changes nothing, to which pooling or limits may belong; ``alone``: also of
+        what is held."""
         sizes = self.elementwise(node)
         channels = sizes["channels"]
+        if self.carries and not alone:
+            self.extend(node, sizes, np.ones((channels, 1, 1, 1), dtype=np.int64),
+                        np.zeros(channels, dtype=np.int64), np.ones(1), 0, (0, self.offset))
+            return
         try:
             layer = Layer(Convolution(node.name, **sizes))
         except ValueError as error:
@@ -294,7 +414,7 @@ class Chain:
         if parts == 1:
             return weights
         if not self.layers:
-            self.identity(node)
+            self.identity(node, alone=True)
         last = self.layers[-1]
         before = last.layer.convolution
         self.layers[-1] = Trained(replace(

@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 from cyclebound.sim.families.systolic.onnx_chain import VENDOR, Chain, Node, by
 from cyclebound.sim.families.systolic.onnx_qdq import FOLDED, NEAR
 
-__all__ = ["HANDLERS"]
+__all__ = ["HANDLERS", "PARTS"]
 
+PARTS = "MaxPool", "Relu", "Clip", "Flatten", "Reshape"
+"""Operators that become a part of the layer before."""
+_COPIES = 8  # of the channels of two terms, for weights of up to so many times 127
 _KINDS = {tuple: "whole numbers", int: "a whole number", float: "a number", str: "a word"}
 
 
@@ -182,6 +185,10 @@ def _max_pool(node: Node, chain: Chain) -> None:
     if given["ceil_mode"] and (height % window[0] or width % window[1]):
         raise node.refuse(f"ceil_mode must be 0 where windows of {window[0]} do not divide "
                           f"{height} x {width}")
+    if len(chain.held) > 1:
+        raise node.refuse(f"it must have as many rows and columns as its input, since "
+                          f"{chain.held[1].tensor!r}, which is read later, goes through the same "
+                          "layer")
     if window[0] > min(height, width):
         raise node.refuse(f"kernel_shape must be at most {min(height, width)}, its input, not "
                           f"{window[0]}")
@@ -257,6 +264,9 @@ def _add(node: Node, chain: Chain) -> None:
     Of all weights the least is taken with which biases are nearest to whole numbers.
     """
     _attributes(node)
+    if all(any(held.tensor == node.inputs[place] for held in chain.held) for place in (0, 3)):
+        _sum(node, chain)
+        return
     place = 1 if node.inputs[0] == chain.tensor else 4
     other = 3 if place == 1 else 0
     x_scale, zero, y_scale, made = _scales(node, chain, place, 6)
@@ -298,12 +308,62 @@ def _add(node: Node, chain: Chain) -> None:
                  bias.astype(np.int64), np.array([x_scale / (weight * y_scale)]), zero, made)
 
 
+def _sum(node: Node, chain: Chain) -> None:
+    """The sum of two tensors that are held: a weight for each, in the ratio of their scales.
+
+    Of all weights the least are taken with which that is near enough, and with as few copies of
+    the channels as will do.
+    """
+    terms = [chain.at(node.inputs[place]) for place in (0, 3)]
+    if terms[0].shape != terms[1].shape or chain.beside > 1:
+        raise node.refuse("its terms must have one shape, not " + " and ".join(
+            " x ".join(map(str, term.shape)) for term in terms))
+    scales, points = [], []
+    for place, term, thing in zip((0, 3), terms, ("a", "b"), strict=True):
+        chain.turn(term.tensor, chain.needed)
+        scales.append(chain.number(node, place + 1, f"{thing}_scale"))
+        point, offset = chain.zero(node, place + 2, f"{thing}_zero_point")
+        chain.of_input(node, offset, f"{thing}_zero_point")
+        points.append(point)
+    y_scale, made = chain.number(node, 6, "y_scale"), chain.zero(node, 7, "y_zero_point")
+    greater = max(scales)
+    for copies in range(1, _COPIES + 1):
+        weights = np.arange(1, 127 * copies + 1)
+        lesser = np.rint(weights * min(scales) / greater)
+        off = abs(lesser / weights * greater - min(scales)) * 255 / y_scale
+        if off[best := int(off.argmin())] <= NEAR:
+            break
+    else:
+        raise node.refuse("its scales must be in a ratio of whole numbers up to "
+                          f"{127 * _COPIES}, at most 1 / 64 of the result's step off for any "
+                          f"values, not {off[best]:.2g}")
+    pair = [int((weights if scale == greater else lesser)[best]) for scale in scales]
+    sizes = chain.elementwise(node)
+    channels, start = sizes["channels"], 0
+    both: NDArray[np.int64] = np.zeros(
+        (channels, sum(held.channels for held in chain.held), 1, 1), dtype=np.int64)
+    for held in chain.held:
+        for term, weight in zip(terms, pair, strict=True):
+            if held is term:
+                both[range(channels), range(start, start + channels)] += weight
+        start += held.channels
+    bias = -sum(weight * point for weight, point in zip(pair, points, strict=True))
+    chain.extend(node, {**sizes, "channels": both.shape[1], "groups": 1}, both,
+                 np.full(channels, bias), np.array([greater / (int(weights[best]) * y_scale)]), 0,
+                 made, whole=True)
+
+
 def _limited(node: Node, chain: Chain, least: int, most: int) -> None:
     """No value below ``least`` or above ``most``, of int8."""
     if not chain.layers:
         chain.identity(node)
     scale = chain.layers[-1].layer.scale
     low, high = (min(max(value, least), most) for value in (scale.low, scale.high))
+    for held in chain.held[1:]:
+        if held.low < low or held.high > high:
+            raise node.refuse(f"its limits, {low + chain.offset} and {high + chain.offset}, would "
+                              f"be those of {held.tensor!r}, too, which is read later and goes "
+                              "through the same layer")
     chain.change(node, lambda layer: replace(layer, scale=replace(scale, low=low, high=high)))
 
 

@@ -382,9 +382,7 @@ class _Folding:
             return Node(node.name, f"QLinear{node.op}", VENDOR, (*inputs, *ends), out,
                         node.attributes, node.op)
         if node.op == "Add":
-            other = self.known.get(node.inputs[1] if len(node.inputs) > 1 else "")
-            if other is None:
-                raise self._no_shortcut(node)
+            other = self._other(node)
             return Node(node.name, "QLinearAdd", VENDOR, (
                 *inputs, other.tensor, other.scale, other.zero, *ends), out, {}, node.op)
         if node.op == "Conv":
@@ -447,10 +445,17 @@ class _Folding:
                               f"{abs(total).max()}")
         return total.astype(np.int32)
 
-    def _no_shortcut(self, node: Node) -> Exception:
-        return node.refuse(f"its second term, {node.inputs[-1]!r}, must be a constant that a "
-                           "DequantizeLinear reads: the sum of two tensors that are computed (a "
-                           "shortcut with scales of its own) is not supported")
+    def _other(self, node: Node) -> _Quantised:
+        """The second term of a sum: a constant, or computed, with a scale of its own."""
+        name = node.inputs[1]
+        if name in self.known:
+            return self.known[name]
+        real = self.real.get(name)
+        if real is None or len(real.nodes) > 1:
+            by_whom = f"what {real.nodes[-1].name} makes" if real else repr(name)
+            raise node.refuse(f"its second term is {by_whom} in floating point: there must be a "
+                              "QuantizeLinear and a DequantizeLinear between them")
+        return real.source
 
     def _table(self, node: Node) -> None:
         """An operator by table, as its definition: between two pairs."""
