@@ -27,6 +27,7 @@ def starvation(*, limits: Sequence[int], port: Port) -> int:
     starve has one turn at most before this one. With a grant in every cycle in which the source is
     not stalled, that is L_p + N_starving cycles, the grant's among them.
     """
+    _checked(port, limits)
     if not limits[port]:
         raise NotCovered(f"port {port} must have a limit, not 0")
     return limits[port] + sum(limit > 0 for limit in limits)
@@ -49,6 +50,7 @@ def top_wait(*, priorities: Sequence[int], limits: Sequence[int], port: Port) ->
     satisfies the equation. (With fewer grants than cycles, the ports starve more often for each
     grant: then it holds for a source that is taken from in every cycle only.)
     """
+    _checked(port, limits)
     if priorities[port] != max(priorities) or limits[port]:
         raise NotCovered(f"port {port} must have the greatest priority and no limit")
     equals = sum(priority == priorities[port] for priority in priorities)
@@ -69,6 +71,12 @@ def front_end_wait(*, priorities: Sequence[int], limits: Sequence[int], port: Po
     Derivation: `starvation` where the port has a limit, `top_wait` where it has none and the
     greatest priority. Any other port's requests may wait for ever.
     """
+    _checked(port, limits)
     if limits[port]:
         return starvation(limits=limits, port=port)
     return top_wait(priorities=priorities, limits=limits, port=port)
+
+
+def _checked(port: int, limits: Sequence[int]) -> None:
+    if port >= len(limits):
+        raise NotCovered(f"port must be one of the {len(limits)}, counted from 0, not {port}")

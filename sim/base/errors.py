@@ -12,7 +12,7 @@ class UserError(Exception):
 
 def unknown(thing: str, name: str, names: Iterable[str]) -> UserError:
     """The error for a name that does not exist, with its nearest match or else all names."""
-    names = sorted(names)
+    names = sorted(set(names))
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names) or 'none'}"
     return UserError(f"no {thing} {name!r}; {hint}")

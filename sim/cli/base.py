@@ -269,6 +269,20 @@ def with_part(settings: list[str] | None, part: str | None) -> list[str]:
     return [*(settings or ()), *([f"part={part}"] if part else ())]
 
 
+def named_values(option: str, given: list[str] | None, *, column: bool = False) -> dict[str, str]:
+    """``NAME=VALUE`` of an option that may be repeated; the name of a `column` is a table's, which
+    may hold any character. Raises `UserError`."""
+    values: dict[str, str] = {}
+    for setting in given or ():
+        name, equals, text = (setting.rpartition if column else setting.partition)("=")
+        if not equals or not (column or name.isidentifier()) or not text.strip():
+            raise UserError(f"{option} takes NAME=VALUE, not {setting!r}")
+        if name in values:
+            raise UserError(f"{option} {name} is given twice")
+        values[name] = text
+    return values
+
+
 def parameters_of(block: "blocks.Block", configuration: str | None, settings: list[str] | None,
                 *, more: tuple[str, ...] = ()) -> dict[str, object]:
     """A configuration's parameters, with those that ``--set`` changes. Raises `UserError`."""
@@ -281,10 +295,7 @@ def _set(block: "blocks.Block", configuration: str | None, settings: list[str] |
     """What ``--set`` names, with its values. Raises `UserError`."""
     parameters = block.configuration(configuration)[1].parameters
     values: dict[str, int | str] = {}
-    for setting in settings or ():
-        name, equals, text = setting.partition("=")
-        if not equals or not name:
-            raise UserError(f"--set takes NAME=VALUE, not {setting!r}")
+    for name, text in named_values("--set", settings).items():
         if name not in parameters and name not in more:
             raise unknown(f"parameter of {block.name}", name, [*parameters, *more])
         if isinstance(parameters.get(name), str):

@@ -12,7 +12,7 @@ import typer
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.lazy import lazily
 from cyclebound.sim.base.shape import cleaned
-from cyclebound.sim.cli.base import AsJson, Sarif, app, console, status
+from cyclebound.sim.cli.base import AsJson, Sarif, app, console, named_values, status
 
 with lazily():
     from cyclebound.sim.base import print_table as printing
@@ -113,7 +113,7 @@ def check(
     Exit status 0: the bound holds for all requests. 1: it does not, or there was no request, or
     the signals are no sequence of requests. 2: a mistake in the call, or a broken trace.
     """
-    fixed = {name: _whole(name, text) for name, text in _pairs("--set", settings)}
+    fixed = {name: _whole(name, text) for name, text in named_values("--set", settings).items()}
     several = [name for given in clock or () for name in given.split(",")]
     if len(several) > 1:
         raise UserError(f"--clock takes one clock, not {' and '.join(several)}: a request that "
@@ -121,13 +121,13 @@ def check(
                         "side by itself, or both in cycles of the faster clock with a bound in ns")
     number, unit = time_units.unit_of(bound)
     wanted = checks.Check(
-        _probe(start=start, end=end, request=dict(_pairs("--request", request)), starts=starts,
+        _probe(start=start, end=end, request=named_values("--request", request), starts=starts,
                ends=ends, in_flight=in_flight, id=identity, end_id=end_identity, ticks=ticks,
                over={letter: int(many) if many.isdecimal() else many
-                     for letter, many in _pairs("--over", over)},
+                     for letter, many in named_values("--over", over).items()},
                in_turn=in_turn, ahead=ahead),
         checks.bound_named(number), fixed, "".join(several), reset, midway, stops, unit)
-    radixes = dict(_pairs("--radix", radix, column=True))
+    radixes = named_values("--radix", radix, column=True)
     if picture is not None and picture.suffix != ".svg":
         raise UserError(f"--picture takes a file that ends in .svg, not {str(picture)!r}")
     with files.open_trace(trace, radixes) as opened:
@@ -202,22 +202,6 @@ def new(
                     soft_wrap=True)
 
 
-def _pairs(option: str, given: list[str] | None, *, column: bool = False
-           ) -> list[tuple[str, str]]:
-    """``NAME=VALUE`` of an option that may be repeated, NAME perhaps that of a table's column.
-    Raises `UserError`."""
-    pairs: dict[str, str] = {}
-    for setting in given or ():
-        name, equals, text = (setting.rpartition if column else setting.partition)("=")
-        if not equals or not (column or name.isidentifier()) or not text.strip():
-            raise UserError(f"{option} takes NAME=VALUE with a name of letters, digits and _, "
-                            f"not {setting!r}")
-        if name in pairs:
-            raise UserError(f"{option} {name} is given twice")
-        pairs[name] = text
-    return list(pairs.items())
-
-
 def _whole(name: str, text: str) -> int:
     try:
         value = int(text, 0)
@@ -242,7 +226,7 @@ def _finite(row: dict[str, Any]) -> dict[str, Any]:
 
 def _prepare(trace: "traces.Trace", scope: str, names: list[str] | None) -> None:
     trace.scope = scope
-    for name, signal in _pairs("--name", names):
+    for name, signal in named_values("--name", names).items():
         try:
             trace.aliases[name] = trace.find_name(signal)
         except LookupError as error:

@@ -21,7 +21,15 @@ from cyclebound.golden.dataflow.energy import (
 from cyclebound.golden.dataflow.kernel import Float, Floats, Kernel
 from cyclebound.golden.user_files import text_in
 from cyclebound.sim.base.errors import UserError, unknown
-from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console, progress_bars
+from cyclebound.sim.cli.base import (
+    GROUPS,
+    AsJson,
+    Commands,
+    app,
+    console,
+    named_values,
+    progress_bars,
+)
 from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.dataflow.run import (
     ENGINES,
@@ -43,10 +51,7 @@ app.add_typer(dataflow, name="dataflow")
 def _numbers(kernel: Kernel, settings: list[str] | None) -> dict[str, float]:
     """The values that --set gives."""
     numbers: dict[str, float] = {}
-    for setting in settings or ():
-        name, equals, text = setting.partition("=")
-        if not equals:
-            raise UserError(f"--set takes NAME=VALUE, not {setting!r}")
+    for name, text in named_values("--set", settings).items():
         if name not in kernel.constants:
             raise unknown(f"constant of kernel {kernel.name}", name, kernel.constants)
         floating = kernel.parameters[name] is Float

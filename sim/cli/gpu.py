@@ -39,7 +39,7 @@ from cyclebound.golden.gpu.thesis_wcet import (
 )
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.shape import shown
-from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console
+from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, app, console, named_values
 from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.gpu.estimate import (
     differences,
@@ -521,10 +521,7 @@ _TENSOR = "tensor_cycles"  # that a matrix product of a warp occupies its pipeli
 def _machine(given: list[str] | None, limits: ComputeCapability) -> Machine:
     changes: dict[str, Any] = {}
     numbers = [*_MACHINE, _TENSOR]
-    for option in given or ():
-        name, equals, text = option.partition("=")
-        if not equals:
-            raise UserError(f"--set takes NAME=VALUE, not {option!r}")
+    for name, text in named_values("--set", given).items():
         if name not in numbers:
             raise unknown("number of the machine", name, numbers)
         try:

@@ -9,6 +9,7 @@ import typer
 from cyclebound.golden.bound import Bound, NotCovered
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.lazy import lazily
+from cyclebound.sim.base.shape import shown
 from cyclebound.sim.cli.base import (
     AsJson,
     ConfigurationName,
@@ -172,6 +173,10 @@ def _claims(block: "blocks.Block", configuration: str | None,
             row["problem"] = str(error)
         except UserError:  # what it needs cannot be imported
             raise
+        except (MemoryError, OverflowError) as error:
+            most = max(settings, key=lambda setting: len(setting.partition("=")[2]), default="")
+            raise UserError(f"bound {observed.bound.name} of {block.name}: too large to be worked "
+                            f"out{f', with {shown(most)}' if most else ''}") from error
         except Exception as error:  # a mistake in the formula, which may be the user's own
             raise UserError(f"bound {observed.bound.name} of {block.name}: "
                             f"{type(error).__name__}: {error}") from error

@@ -13,7 +13,16 @@ from cyclebound.golden.systolic.accelerator import Memory
 from cyclebound.golden.systolic.accelerator_plan import Device
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.print_table import print_table
-from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, Settings, app, console, progress_bars
+from cyclebound.sim.cli.base import (
+    GROUPS,
+    AsJson,
+    Commands,
+    Settings,
+    app,
+    console,
+    named_values,
+    progress_bars,
+)
 from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.systolic.files import load_array
 from cyclebound.sim.families.systolic.run import NetworkRun, run_model
@@ -103,10 +112,7 @@ def run(
 def _device(size: int, settings: list[str] | None) -> Device:
     values = {"size": size}
     names = [member.name for member in fields(Device) if member.name != "size"]
-    for setting in settings or ():
-        name, equals, text = setting.partition("=")
-        if not equals or not name:
-            raise UserError(f"--set takes NAME=VALUE, not {setting!r}")
+    for name, text in named_values("--set", settings).items():
         if name not in names:
             raise unknown("parameter of the accelerator", name, names)
         try:

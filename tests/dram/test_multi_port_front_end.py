@@ -48,6 +48,9 @@ def test_bounds_by_hand():
         bounds.front_end_wait(priorities=[4, 1], limits=[0, 0], port=1)
     with pytest.raises(NotCovered, match=r"^port 0 must have a limit, not 0$"):
         bounds.starvation(limits=[0], port=0)
+    for claim in (bounds.front_end_wait, bounds.top_wait):
+        with pytest.raises(NotCovered, match=r"^port must be one of the 2, counted from 0, not 2$"):
+            claim(priorities=(0, 1), limits=(4, 4), port=2)
     with pytest.raises(NotCovered, match=r"^ports that starve must leave grants to others"):
         bounds.top_wait(priorities=[7, 1, 1], limits=[0, 1, 1], port=0)
 

@@ -73,6 +73,11 @@ WRONG = {
         r"no parameter of noc.arbiter 'cuont'; did you mean count?",
     "bound arbiter --set count": r"--set takes NAME=VALUE, not 'count'",
     "bound arbiter --set =3": r"--set takes NAME=VALUE, not '=3'",
+    "bound arbiter --set requesters=3 --set requesters=5": r"--set requesters is given twice",
+    "bound flow_senders --set words=100000000000 --set period=99 --set length=9 --set crossing=1 "
+    "--set offset=0":
+        r"bound injection of noc.flow_senders: too large to be worked out, with "
+        r"'words=100000000000'",
     "bound arbiter --set count=many": r"--set count takes a whole number, not 'many'",
     "bound arbiter --set count=0": r"noc.arbiter: Requester count must be at least 1, not 0",
     "verilog arbiter -o - --set count=0":
