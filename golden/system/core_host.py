@@ -6,20 +6,19 @@ START, and later reads STATUS in a loop of LW and instructions without an access
 
 **A job.** Let the store of START begin in cycle s. Its request is on offer in s + 1, and taken by
 the registers within ``write`` cycles, so at s + ``write`` at the latest; the strobe is in the next
-cycle, and the tile is idle ``job`` cycles from there. Of the reads of STATUS, each round of the
-loop has one, a round takes ``poll`` cycles at most, and so reads are taken ``poll`` cycles apart at
-most: the first one that finds the tile idle is taken in the cycle after that, or less than ``poll``
-later. From there to the end of its round it takes ``poll`` at most. Together, the loop has ended by
-s + polled, with polled = write + 1 + job + 1 + 2 poll. Where the first read finds IDLE, no other is
-needed.
+cycle, the tile is idle ``job`` cycles from there, and STATUS shows it in the cycle after that. Each
+round of the loop has one read of STATUS, and takes ``poll`` cycles at most. A round that is not the
+last one had its read taken before STATUS showed the end, and has itself ended less than ``poll``
+later. So the last round begins at s + polled at the latest, with
+polled = write + 1 + job + 1 + poll, or it is the only one.
 
 **The program.** An instruction takes as long as its class and its waits say, so that what is
 outside of these loops, and one round of each, takes what the analysis of the program says for loops
-of one round (`cyclebound.tools.shmac.wcet`): *code*. All other rounds are *rest*. Of a point of the
-program, let c be the time before it that belongs to code, and r that of the rest. A loop that needs
-no second round leaves r as it was. Another one has ended by s + polled, where s = c(s) + r(s), and
-c never falls: r is r(s) + polled at most after it. So, over the program's starts and waits in their
-order,
+of one round (`cyclebound.tools.shmac.wcet`): *code*, in which the round of a loop is its last one.
+All rounds before are *rest*. Of a point of the program, let c be the time before it that belongs to
+code, and r that of the rest. A loop of one round leaves r as it was. Another one begins its last
+round by s + polled, where s = c(s) + r(s), and c never falls: r is r(s) + polled at most there, and
+this round adds nothing to it. So, over the program's starts and waits in their order,
 
     rest after a wait <= max(rest before it, rest at its START + polled)
 
@@ -32,6 +31,7 @@ from typing import Annotated, NamedTuple
 
 from cyclebound.golden.bound import Range, bound
 from cyclebound.golden.noc.routes import Mesh
+from cyclebound.golden.parameters import check_integer
 from cyclebound.golden.shmac.core_bounds import CLASSES, instruction
 from cyclebound.golden.shmac.grid_bounds import program_waits
 from cyclebound.golden.shmac.layout import Layout
@@ -76,8 +76,13 @@ def _write(tile: str) -> int:
 
 
 def polled(start: Start, *, others: int) -> int:
-    """Cycles from the beginning of START's store to the end of the loop that waits for the job, at
-    most, if that needs a second round; ``others``: instructions of the loop besides the read."""
+    """Cycles from the beginning of START's store to that of the last round of the loop that waits
+    for the job, at most, if there is a round before it; ``others``: instructions of the loop
+    besides the read. Raises `ValueError` for a tile without jobs, and for numbers below 0."""
+    if start.tile not in JOB_TILES:
+        raise ValueError(f"a job's tile must be one of {', '.join(JOB_TILES)}, not {start.tile!r}")
+    check_integer("cycles of a job", start.job, 0)
+    check_integer("instructions besides the read", others, 0)
     region = host_waits().named("tile ({}, {})".format(*JOB_TILES[start.tile].place))
     own = host_waits().named("tile ({}, {})".format(*CORE))
     assert region.read is not None
@@ -87,15 +92,15 @@ def polled(start: Start, *, others: int) -> int:
                                 data_wait=region.read) + others * instruction.function(
         core_cycles=plain, fetch_wait=own.fetch, data_wait=0)
     begins, ends = job_start.function() - 1, job_end.function() - 1
-    return _write(start.tile) + begins + start.job + ends + 2 * poll
+    return _write(start.tile) + begins + start.job + ends + poll
 
 
 def jobs_of_program(steps: Sequence[Start | Wait], *, others: int) -> int:
-    """Cycles of all rounds of loops that wait but the first ones, at most: x of the module's
+    """Cycles of all rounds of loops that wait but the last ones, at most: *rest* of the module's
     docstring. ``steps`` are in the program's order.
 
     Raises `ValueError` for a start while a job of that tile may be under way, and for a wait
-    without a start.
+    without a start; and as `polled` does.
     """
     rest, ends = 0, dict[str, int]()
     for step in steps:
@@ -115,8 +120,8 @@ def jobs_of_program(steps: Sequence[Start | Wait], *, others: int) -> int:
                    "write to a register is refused")
 def program_of_jobs(*, code: Annotated[int, Range(1, says="cycles of the program with one round of "
                                                   "each loop that waits for a job, at most")],
-                    rest: Annotated[int, Range(1, says="cycles of all other rounds of these loops, "
-                                               "at most (`jobs_of_program`)")]) -> int:
+                    rest: Annotated[int, Range(1, says="cycles of all earlier rounds of these "
+                                               "loops, at most (`jobs_of_program`)")]) -> int:
     """Cycles from the first one in which the core may run to the one in which it has ended.
 
     Derivation: in the module's docstring.
