@@ -20,7 +20,7 @@ def starvation(*, limits: Sequence[int], port: Port) -> int:
 
     ``limits`` has every port's limit, 0 where there is none; L_p is this port's. Both cycles are
     included, and cycles in which the source is stalled (on offer, and not taken) are left out.
-    Raises `NotCovered` where this port has no limit.
+    Raises `NotCovered` where this port has no limit, or is not there.
 
     Derivation: after L_p cycles the request starves. From then on only requests that starve are
     granted, and among them it is round robin: each of the other N_starving - 1 ports that may
@@ -66,7 +66,8 @@ def top_wait(*, priorities: Sequence[int], limits: Sequence[int], port: Port) ->
        source="this project",
        environment=f"{_STALLS}, but only for ports with a limit")
 def front_end_wait(*, priorities: Sequence[int], limits: Sequence[int], port: Port) -> int:
-    """Cycles from a request's first to its grant, at any port that has a bound.
+    """Cycles from a request's first to its grant, at any port that has a bound. Raises
+    `NotCovered` for a port that has none, or that is not there.
 
     Derivation: `starvation` where the port has a limit, `top_wait` where it has none and the
     greatest priority. Any other port's requests may wait for ever.
