@@ -27,6 +27,7 @@ from cyclebound.sim.build.elaborate import FAST_SCRIPT, SharedModules, simulatio
 from cyclebound.sim.build.verilator import build_program
 from cyclebound.sim.describe.block import Block
 from cyclebound.sim.export.verilog import Export
+from cyclebound.sim.netlist.rtlil import Design
 
 __all__ = ["Compared", "compare_with_source", "field_at"]
 
@@ -86,9 +87,9 @@ def compare_with_source(block: Block, parameters: Mapping[str, object], made: Ex
         raise UserError(f"{block.name} has no outputs to compare")
     shares = SharedModules("gold")
     source = to_rtlil(component, name="gold", shares=shares)
-    inside = source[source.index("\nmodule \\gold\n"):]
-    clocks = tuple(clock for clock in ("clk", "rst") if re.search(
-        rf"^  wire .*input \d+ +\\{clock}$", inside[:inside.index("\nend\n")], re.MULTILINE))
+    inside = Design.read(source).modules["\\gold"].ports
+    clocks = tuple(name for name in ("clk", "rst")
+                   if (port := inside.get(f"\\{name}")) and port.direction == "input")
     pins = list(members.values())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

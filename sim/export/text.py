@@ -9,47 +9,43 @@ meaning depends on signs stay where they are.
 import itertools
 import re
 
+from cyclebound.sim.netlist.verilog_text import Written, assigned, declared, rewritten
+
 __all__ = ["readable"]
 
 _LONGEST = 100  # of a line into which expressions are put
-_MODULE = re.compile(r"^module (\w+)\((.*?)\);\n(.*?)^endmodule\n", re.DOTALL | re.MULTILINE)
-_ASSIGN = re.compile(r"^  assign (\w+) = (.*);$")
 _WORD = re.compile(r"(?<![\w'$])[A-Za-z_]\w*(?!\w)")
 _SIMPLE = re.compile(r"\w+(?: ?\[[\d:]+\])?|\d+'h[0-9a-f]+")
-_DECLARED = re.compile(r"^  (input|output|wire|reg) (?:(\[\d+:\d+\]) )?(\w+)"
-                       r"(?: (\[\d+:\d+\]))?(?: = (\S+))?;$")
 
 
 def readable(text: str, made: frozenset[str]) -> str:
     """``text`` with each wire that ``made`` names, and that is read once, replaced by its value."""
-    return _MODULE.sub(lambda match: _module(match[1], match[2], match[3], made), text)
+    return rewritten(text, lambda module: _module(module, made))
 
 
-def _module(name: str, ports: str, body: str, made: frozenset[str]) -> str:
-    lines = _inlined(body.splitlines(), made, frozenset(re.findall(r"\w+", ports)))
+def _module(module: Written, made: frozenset[str]) -> str:
+    ports = re.findall(r"\w+", module.head)
     heads: dict[str, str] = {}
-    declared: list[str] = []
+    declarations: list[str] = []
     rest: list[str] = []
-    for line in lines:
-        match = _DECLARED.match(line)
-        if not match:
+    for line in _inlined(module.body.splitlines(), made, frozenset(ports)):
+        if (it := declared(line)) is None:
             rest.append(line)
             continue
-        what, bits, port, deep, value = match.groups()
-        shape = f"{bits} " if bits else ""
-        if what in ("input", "output"):
-            heads[port] = f"  {what:6} wire {shape}{port}"
-        elif port in heads:
-            if what == "reg":
-                heads[port] = f"  output reg  {shape}{port}"
+        shape = f"{it.bits} " if it.bits else ""
+        if it.kind in ("input", "output"):
+            heads[it.name] = f"  {it.kind:6} wire {shape}{it.name}"
+        elif it.name in heads:
+            if it.kind == "reg":
+                heads[it.name] = f"  output reg  {shape}{it.name}"
         else:
-            declared.append(f"  {what} {shape}{port}{f' {deep}' if deep else ''};")
-        if value and what == "wire":
-            rest.append(f"  assign {port} = {value};")
-        elif value:  # a declaration with a value would be a second driver to a linter
-            declared.append(f"  initial {port} = {value};")
-    head = ",\n".join(heads[port] for port in re.findall(r"\w+", ports))
-    return "\n".join([f"module {name} (\n{head}\n);", *declared, *rest, "endmodule\n"])
+            declarations.append(f"  {it.kind} {shape}{it.name}{f' {it.deep}' if it.deep else ''};")
+        if it.value and it.kind == "wire":
+            rest.append(f"  assign {it.name} = {it.value};")
+        elif it.value:  # a declaration with a value would be a second driver to a linter
+            declarations.append(f"  initial {it.name} = {it.value};")
+    head = ",\n".join(heads[port] for port in ports)
+    return "\n".join([f"module {module.name} (\n{head}\n);", *declarations, *rest, "endmodule\n"])
 
 
 def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> list[str]:
@@ -57,20 +53,18 @@ def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> l
     uses: dict[str, int] = {}
     sliced: set[str] = set()
     for line in lines:
-        if _DECLARED.match(line):
+        if declared(line):
             continue
-        assigned = _ASSIGN.match(line)
-        for word in _WORD.finditer(assigned[2] if assigned else line):
+        _, read = assigned(line) or ("", line)
+        for word in _WORD.finditer(read):
             uses[word[0]] = uses.get(word[0], 0) + 1
-            if line[word.end(0) + (assigned.start(2) if assigned else 0):].lstrip().startswith("["):
+            if read[word.end(0):].lstrip().startswith("["):
                 sliced.add(word[0])
     bodies: dict[str, str] = {}
-    for line in lines:
-        assigned = _ASSIGN.match(line)
-        if (assigned and assigned[1] in made and assigned[1] not in ports
-                and assigned[1] not in sliced and uses.get(assigned[1]) == 1
-                and "$signed" not in assigned[2]):
-            bodies[assigned[1]] = assigned[2]
+    for name, value in filter(None, map(assigned, lines)):
+        if (name in made and name not in ports and name not in sliced and uses.get(name) == 1
+                and "$signed" not in value):
+            bodies[name] = value
     whole: dict[str, str] = {}  # what each stands for, with what it reads put in
     kept: set[str] = set()      # too long to stand elsewhere
 
@@ -101,8 +95,8 @@ def _inlined(lines: list[str], made: frozenset[str], ports: frozenset[str]) -> l
     for line in lines:
         name = _named(line, bodies)
         if not name:
-            line = line if _DECLARED.match(line) else put(line)
-        elif _ASSIGN.match(line):
+            line = line if declared(line) else put(line)
+        elif assigned(line):
             line = f"  assign {name} = {whole[name]};"
         done.append((name, line))
     return [line for name, line in done if not name or name in kept]
@@ -118,6 +112,8 @@ def _is_operand(text: str) -> bool:
 
 def _named(line: str, bodies: dict[str, str]) -> str:
     """The name that a line declares or assigns, if it is one of ``bodies``; else nothing."""
-    assigned, declared = _ASSIGN.match(line), _DECLARED.match(line)
-    name = assigned[1] if assigned else declared[3] if declared else ""
+    if said := assigned(line):
+        name = said[0]
+    else:
+        name = it.name if (it := declared(line)) else ""
     return name if name in bodies else ""

@@ -34,6 +34,7 @@ from cyclebound.sim.export.ports import Port, described, instance, ports_of_fiel
 from cyclebound.sim.export.text import readable
 from cyclebound.sim.judge.verdict import cycles_of
 from cyclebound.sim.netlist.rtlil import Design, Wire
+from cyclebound.sim.netlist.verilog_text import lines_of_head, modules, without_banner
 
 __all__ = ["PRAGMAS", "Export", "export", "lint", "module_name", "warnings"]
 
@@ -158,16 +159,16 @@ def export(block: Block, parameters: Mapping[str, object], name: str | None = No
         (Path(folder) / "explicit.il").write_text(str(design))
         run_yosys("read_rtlil explicit.il; write_verilog -noattr -norename top.v", Path(folder))
         text = (Path(folder) / "top.v").read_text()
-    modules = _top_first(readable(re.sub(r"\A/\*.*?\*/\s*", "", text), made), core)
-    head = _there(rf"^module {core} \((.*?)^\);", modules, re.DOTALL | re.MULTILINE)[1]
-    clocks = {clock: what for clock, what in _CLOCKS.items()
-              if re.search(rf"^  input  wire {clock},?$", head, re.MULTILINE)}
+    written = modules(readable(without_banner(text), made))
+    top = written.pop(core)
+    clocks = {clock: what for clock, what in _CLOCKS.items() if clock in top.inputs}
     outside = shell(name, core, ports, clocks, says) if core != name else ""
     claims = _claims(block, parameters)
     off = {code: f"/* verilator lint_off {code} */  // {why}\n" for code, why in PRAGMAS.items()}
     on = "".join(f"/* verilator lint_on {code} */\n" for code in PRAGMAS)
     text = "\n".join([_header(block, parameters, claims, name, core, ports, clocks),
-                      off["DECLFILENAME"] + outside, off["UNUSEDSIGNAL"] + modules + on])
+                      off["DECLFILENAME"] + outside, off["UNUSEDSIGNAL"] + "\n".join(
+                          module.text for module in (top, *written.values())) + on])
     return Export(name, core, text, explicit, ports, tuple(clocks), claims, block.name,
                   block.summary, parameters)
 
@@ -198,20 +199,6 @@ def _check_names(block: Block, module: str, component: wiring.Component,
                 raise UserError(f"{block.name}: {taken[name]} and port {path} would both be called "
                                 f"{name} in Verilog; name the port otherwise")
             taken[name] = f"port {path}"
-
-
-def _there(pattern: str, text: str, flags: int = re.MULTILINE) -> re.Match[str]:
-    """The first match of a pattern that every such text has."""
-    match = re.search(pattern, text, flags)
-    if match is None:
-        raise LookupError(f"yosys wrote a text without {pattern!r}")
-    return match
-
-
-def _top_first(text: str, module: str) -> str:
-    """The modules with this one before all others."""
-    modules = re.findall(r"^module .*?^endmodule\n", text, re.DOTALL | re.MULTILINE)
-    return "\n".join(sorted(modules, key=lambda source: not source.startswith(f"module {module} ")))
 
 
 def _claims(block: Block, parameters: Mapping[str, object]) -> list[dict]:
@@ -300,7 +287,5 @@ def warnings(text: str, top: str) -> list[str]:
 
 def _of_port(said: str, text: str, module: str) -> bool:
     """Whether a warning is about a port of this module."""
-    head = re.search(rf"^module {re.escape(module)} \(.*?^\);", text, re.DOTALL | re.MULTILINE)
     line = re.match(r"\w+: [^:]+:(\d+):", said)
-    return bool(head and line and text.count("\n", 0, head.start()) < int(line[1])
-                <= 1 + text.count("\n", 0, head.end()))
+    return line is not None and int(line[1]) in lines_of_head(text, module)
