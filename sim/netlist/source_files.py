@@ -29,6 +29,10 @@ _NAME = re.compile(r"(?!/)(?:(?:^|/)(?!\.\.?(?:/|$))[\w.+-]+)+", re.ASCII)
 _MACRO = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|(?:^|(?<=\s))(?://|#)[^\n]*',
                       re.DOTALL | re.MULTILINE)
+_REMARK = re.compile(r'("(?:[^"\\\n]|\\.)*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_DEFINES = re.compile(
+    r"\b(?:module|package|interface|primitive)\s+(?:automatic\s+|static\s+)?(\w+)")
+_WORD = re.compile(r"\b[A-Za-z_][\w$]*")
 _REFERS = re.compile(r'`include\s*["<]([^">\n]+)[">]|\$readmem[bh]\s*\(\s*"([^"\n]+)"')
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
 # what other tools' lists say of how to run, and nothing about the hardware
@@ -49,6 +53,8 @@ class Options:
         Macros and their texts.
     libraries : dict of str to str
         Of files in VHDL that are not of the library ``work``, which they are of.
+    modules : list of str
+        Folders with a file for each module that no other file defines (``-y``).
     """
 
     files: list[str] = field(default_factory=list)
@@ -56,6 +62,7 @@ class Options:
     include: list[str] = field(default_factory=list)
     defines: dict[str, str] = field(default_factory=dict)
     libraries: dict[str, str] = field(default_factory=dict)
+    modules: list[str] = field(default_factory=list)
 
     def define(self, macro: str, text: object, where: str) -> None:
         """Raises `UserError` for what is no macro, and for another text than before."""
@@ -98,6 +105,7 @@ def gather(sources: Sequence[str], called: str, include: Sequence[str] = (),
     options, given, lists = Options(), [], set()
     of_library: dict[Path, str] = {}
     cores: set[str] = set()
+    places: list[Path] = []  # with a file for each module
     needs: list[tuple[str, Path]] = []
     for macro, text in (defines or {}).items():
         options.define(macro, text, "defines")
@@ -123,6 +131,8 @@ def gather(sources: Sequence[str], called: str, include: Sequence[str] = (),
                 _add(said, words, str(path))
                 folders.extend(_found(folder, (path.parent,), f"{path}: folder for includes",
                                       Path.is_dir) for folder in said.include)
+                places.extend(_found(folder, (path.parent,), f"{path}: library folder", Path.is_dir)
+                              for folder in said.modules)
                 for macro, text in said.defines.items():
                     options.define(macro, text, str(path))
                 take(said.files, (path.parent,), f"{path}: source", said.lists, said.libraries)
@@ -135,6 +145,7 @@ def gather(sources: Sequence[str], called: str, include: Sequence[str] = (),
             raise UserError(f"{path}: it depends on {core}: name that core's file as a source, too")
     folders += [path.parent for path in given if path.suffix not in (*VERILOG, *VHDL)]
     texts = {path: _read(path) for path in given}
+    texts = {**_modules(texts, places), **texts}  # packages before what imports them
     pending = list(texts)
     while pending:
         path = pending.pop()
@@ -194,10 +205,12 @@ def _add(options: Options, words: Sequence[str], where: str) -> None:
             library = next(rest, "")
             if not _MACRO.fullmatch(library):
                 raise UserError(f"{where}: -work takes a library's name, not {library!r}")
-        elif word[:2] in ("-I", "-D", "-f", "-F", "-v"):
+        elif word[:2] in ("-I", "-D", "-f", "-F", "-v", "-y"):
             text = word[2:] or next(rest, "")
             if word[:2] == "-I":
                 options.include.append(text)
+            elif word[:2] == "-y":
+                options.modules.append(text)
             elif word[:2] == "-D":
                 macro, _, text = text.partition("=")
                 options.define(macro, text, where)
@@ -207,11 +220,34 @@ def _add(options: Options, words: Sequence[str], where: str) -> None:
         elif word.startswith(("-", "+")):
             if not _IGNORED.fullmatch(word):
                 raise UserError(f"{where}: {word} is not understood; a list has files, +incdir+, "
-                                "+define+, -I, -D, -f, -F, -v and -work")
+                                "+define+, -I, -D, -f, -F, -v, -y and -work")
         else:
             options.files.append(word)
             if library != "work" and word.endswith(VHDL):
                 options.libraries[word] = library
+
+
+def _modules(texts: Mapping[Path, str], places: Sequence[Path]) -> dict[Path, str]:
+    """The files of library folders that these texts name, or that those name, and which no text
+    defines: the deepest first. Each is called as what it defines, a module or a package."""
+    library: dict[str, Path] = {}
+    for folder in places:
+        for path in sorted(folder.iterdir()):
+            if path.suffix in VERILOG:
+                library.setdefault(path.stem, path)
+    known = [_plain(text) for path, text in texts.items() if path.suffix in VERILOG]
+    defined = {name for text in known for name in _DEFINES.findall(text)}
+    found: dict[Path, str] = {}
+    while known:
+        named = {name for text in known for name in _WORD.findall(text)} & library.keys() - defined
+        new = {library[name]: _read(library[name]) for name in sorted(named)}
+        known, defined, found = [*map(_plain, new.values())], defined | named, {**new, **found}
+    return found
+
+
+def _plain(text: str) -> str:
+    """A source without its comments."""
+    return _REMARK.sub(lambda match: match[1] or " ", text)
 
 
 def _referred(path: Path, text: str, folders: Sequence[Path]) -> Iterator[tuple[Path, Path]]:

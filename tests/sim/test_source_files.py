@@ -93,8 +93,40 @@ def test_a_list_of_files(folder, monkeypatch):
     assert value_of(VerilogModule(("rtl/files.f",), "value")) == {5}
 
 
+def test_library_folders(folder):
+    """Modules and packages that nothing else defines are files of their names there; the first
+    folder's come first, what is not named is not read, and a comment names nothing."""
+    write(folder, {
+        "rtl/files.f": "top.sv -y ../lib -y more +libext+.sv+.v",
+        "rtl/top.sv": "module top(output [7:0] y); wire [7:0] a, b, c; // broken\n"
+                      "import sizes::*; /* broken too */ one_step one(a); two_step #(.W(8)) two"
+                      " (b); own own_(c); assign y = a + b + c + SIZE; endmodule\n"
+                      "module own(output [7:0] y); assign y = 8'd64; endmodule\n",
+        "lib/one_step.v": "module one_step(output [7:0] y); three_step s(y); endmodule\n",
+        "rtl/more/one_step.v": STEP.format("one", 100), "lib/broken.v": "module broken(",
+        "rtl/more/two_step.sv": "module two_step #(parameter W=1)(output [W-1:0] y);"
+                                 " assign y = 3; endmodule\n",
+        "rtl/more/three_step.v": STEP.format("three", 5), "lib/own.v": "module own(",
+        "lib/sizes.sv": "package sizes; localparam [7:0] SIZE = 16; endpackage\n"})
+    make = VerilogModule(("rtl/files.f",), "top")
+    found = value_of(make)
+    assert {64, 5, 3} <= found
+    assert 100 not in found
+    assert {name.rpartition("/")[2] for name in make.files() if not name.endswith(".f")} == {
+        "top.sv", "one_step.v", "two_step.sv", "three_step.v", "sizes.sv"}
+
+
+def test_a_library_folder_for_verilog(folder):
+    write(folder, {"all.f": "both.v -y lib", "both.v": BOTH, "lib/a_step.v": STEP.format("a", 5),
+                   "lib/b_step.v": STEP.format("b", 17)})
+    text = to_rtlil(VerilogModule(("all.f",), "both")(), name="top")
+    assert "8'00000101" in text
+    assert "8'00010001" in text
+
+
 @pytest.mark.parametrize(("text", "says"), [
-    ("-y lib", "x.f: -y is not understood; a list has files, +incdir+"),
+    ("-y lib", "there is no x.f: library folder lib in the current folder"),
+    ("-l log", "x.f: -l is not understood; a list has files, +incdir+"),
     ("no.v", "there is no x.f: source no.v in the current folder"),
     ("+incdir+no", "there is no x.f: folder for includes no in the current folder"),
     ("a.v $NO_SUCH_VARIABLE/b.v", "x.f: there is no variable NO_SUCH_VARIABLE in the environment"),
