@@ -8,13 +8,14 @@ then say the same to the bit.
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from cyclebound.golden.systolic.accelerator_plan import Device
 from cyclebound.sim.base.errors import UserError
-from cyclebound.sim.families.systolic import onnx_qdq
+from cyclebound.sim.families.systolic import onnx_nodes, onnx_qdq
 from cyclebound.sim.families.systolic.onnx_chain import Chain
 from cyclebound.sim.families.systolic.run import run_model
 
@@ -158,7 +159,8 @@ class Drawn:
     def operator(self):
         choices = [self.limited, self.shaped]
         if self.pixels:
-            choices += [self.conv, self.conv, self.conv, self.max_pool, self.average, self.added]
+            choices += [self.conv, self.conv, self.conv, self.max_pool, self.average, self.added,
+                        self.projection]
         else:
             choices += [self.product, self.product, self.product, self.added]
         self.rng.choice([*choices, self.shortcut])()
@@ -187,6 +189,37 @@ class Drawn:
         self.maybe_limited()
         self.quantised()
         return self.ops.append("shortcut")
+
+    def projection(self):
+        """The sum of two convolutions with one stride, of one of which more may be made before."""
+        if self.several:
+            return self.shaped()
+        read, scale, shape = self.tensor, self.scale, list(self.shape)
+        strides, filters = self.rng.integers(1, 4, 2).tolist(), self.size(4)
+
+        def one():
+            windows = [(1, 0, 0), (2, 1, 0), (2, 0, 1), (3, 1, 1)]  # taps, before and after
+            rows, columns = (windows[self.size(4) - 1] for _ in range(2))
+            weights, units = self.weights(filters, shape[1], rows[0], columns[0], axis=0)
+            bias = [self.bias(units, filters)] if self.rng.random() < 0.6 else []
+            self.node("Conv", weights, *bias, strides=strides,
+                      pads=[rows[1], columns[1], rows[2], columns[2]])
+            self.shape = [1, filters, *((extent - 1) // stride + 1 for extent, stride in zip(
+                shape[2:], strides, strict=True))]
+            self.maybe_limited()
+            self.quantised()
+            self.dequantised()
+
+        one()
+        if self.rng.random() < 0.4:
+            self.conv(same=True)
+            self.dequantised()
+        first, self.tensor, self.scale = self.tensor, read, scale
+        one()
+        self.node("Add", first)
+        self.maybe_limited()
+        self.quantised()
+        return self.ops.append("projection")
 
     def conv(self, same=False):
         channels, height, width = self.shape[1:]
@@ -343,7 +376,8 @@ REFUSALS = re.compile(
     "output .* must be what the last of some layers makes"  # nothing but shapes
     "|its other term must be the same in all rows or pixels"
     "|its limits, .*, would be those of .*, too, which is read later"
-    "|its input must lie in memory as .* channels, beside which others are")
+    "|its input must lie in memory as .* channels, beside which others are"
+    "|it must have as many rows and columns as its input, .*, since .*, which is read later")
 
 
 def search(seeds, path):
@@ -356,7 +390,7 @@ def search(seeds, path):
             differ.append(difference)
     assert min(taken[op] for op in (
         "Conv", "MatMul", "Gemm", "Relu", "MaxPool", "AveragePool", "Add", "Flatten", "matrices",
-        "shortcut")) >= len(seeds) // 100, taken
+        "shortcut", "projection")) >= len(seeds) // 100, taken
     return differ
 
 
@@ -392,6 +426,17 @@ def test_the_search_finds_a_shortcut_without_its_zero_point(tmp_path, monkeypatc
 
     monkeypatch.setattr(Chain, "_carrying", wrong)
     assert search(range(60), tmp_path / "drawn.onnx")
+
+
+def test_the_search_finds_two_convolutions_of_one_zero_point(tmp_path, monkeypatch):
+    right = onnx_nodes._beside
+
+    def wrong(first, others):
+        return replace(right(first, others), bias=np.concatenate(
+            [one.bias for one in (first, *others)]))
+
+    monkeypatch.setattr(onnx_nodes, "_beside", wrong)
+    assert search(range(100), tmp_path / "drawn.onnx")
 
 
 class Pairs:

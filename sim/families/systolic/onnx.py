@@ -105,6 +105,8 @@ def load_onnx(path: Path, x: Tensor | None = None) -> Model:
     chain = Chain(constants, inputs[0].name, shape, _OFFSETS.get(kind, -1))
     first = None
     for number, node in enumerate(nodes):
+        if node.outputs and node.outputs[0] in chain.done:
+            continue
         if number == len(before):
             if before:
                 first = Host(before, constants, opset)
@@ -215,8 +217,7 @@ def _follows(node: Node, later: Sequence[Node], chain: Chain, output: str, *,
     if branches and later and not any(node.outputs[0] in other.inputs for other in later):
         raise node.refuse(f"no node reads its result, {node.outputs[0]!r}")
     if branches:
-        chain.turn(node.inputs[places[0]], frozenset(
-            name for other in later for name in other.inputs))
+        chain.turn(node.inputs[places[0]], later)
 
 
 def _layer(node: Node, chain: Chain) -> None:

@@ -7,7 +7,7 @@ to even.
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NotRequired, TypedDict
 
@@ -106,7 +106,8 @@ class Chain:
 
     A tensor that is read again later (a shortcut) is carried: layers between write it once more,
     beside what they make, as further channels with weights of 1. ``held`` are the tensors of the
-    last layer's channels, in their order, and ``needed`` the names of those that are read later.
+    last layer's channels, in their order, and ``needed`` the names of those that the nodes
+    ``later`` read. What nodes ``done`` make has been made with another's result.
     """
 
     constants: Mapping[str, Tensor]
@@ -118,17 +119,24 @@ class Chain:
     beside: int = 1
     held: list[Held] = field(default_factory=list)
     needed: frozenset[str] = frozenset()
+    later: Sequence[Node] = ()
+    done: set[str] = field(default_factory=set)
 
     def begin(self) -> None:
         """What there is before all layers: the input."""
         self.held = [Held(self.tensor, self.shape, self.offset, self._channels())]
 
-    def turn(self, tensor: str, needed: frozenset[str]) -> None:
-        """The next node reads ``tensor``, and those ``needed`` are read after it."""
-        self.needed = needed
-        if self.held:
-            at = self.at(tensor)
-            self.tensor, self.shape, self.offset = tensor, at.shape, at.offset
+    def turn(self, tensor: str, later: Sequence[Node]) -> None:
+        """The next node reads ``tensor``, and ``later`` come after it."""
+        self.later = [node for node in later if node.outputs[0] not in self.done]
+        self.needed = frozenset(name for node in self.later for name in node.inputs)
+        at = self.at(tensor)
+        self.tensor, self.shape, self.offset = tensor, at.shape, at.offset
+
+    def together(self, nodes: Sequence[Node]) -> None:
+        """The next layer makes what these make, too."""
+        self.done |= {node.outputs[0] for node in nodes}
+        self.turn(self.tensor, self.later)
 
     def at(self, tensor: str) -> Held:
         """The tensor of that name."""

@@ -2,13 +2,20 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cyclebound.sim.families.systolic.onnx_chain import VENDOR, Chain, Node, by
-from cyclebound.sim.families.systolic.onnx_qdq import FOLDED, NEAR
+from cyclebound.sim.families.systolic.onnx_chain import (
+    VENDOR,
+    Chain,
+    ConvolutionSizes,
+    Held,
+    Node,
+    by,
+)
+from cyclebound.sim.families.systolic.onnx_qdq import FOLDED, NEAR, STANDARD
 
 __all__ = ["HANDLERS", "PARTS"]
 
@@ -74,7 +81,21 @@ def _pair(node: Node, given: Mapping[str, object], name: str, default: tuple[int
     return pair[0], pair[1]
 
 
-def _conv(node: Node, chain: Chain) -> None:
+@dataclass(frozen=True)
+class _Convolution:
+    """What a node says of its layer: the arguments of `Chain.extend`, and the result's size."""
+
+    node: Node
+    sizes: ConvolutionSizes
+    weights: NDArray[np.int64]
+    bias: NDArray[np.int64]
+    scales: NDArray[np.float64]
+    pad: int
+    made: tuple[int, int]
+    output: tuple[int, int]
+
+
+def _convolution(node: Node, chain: Chain) -> _Convolution:
     given = _attributes(node, auto_pad="NOTSET", dilations=(), group=1, kernel_shape=(), pads=(),
                         strides=())
     channels, height, width = chain.pixels(node)
@@ -95,13 +116,70 @@ def _conv(node: Node, chain: Chain) -> None:
     strides = _pair(node, given, "strides", (1, 1))
     dilations = _pair(node, given, "dilations", (1, 1))
     spans = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilations, strict=True)]
-    chain.extend(node, {
+    edges = _edges(node, given, (height, width), spans, strides)
+    high, wide = ((size + edges[axis] + edges[axis + 2] - spans[axis]) // strides[axis] + 1
+                  for axis, size in enumerate((height, width)))
+    return _Convolution(node, {
         "height": height, "width": width, "channels": channels, "filters": filters,
         "kernel": kernel, "stride": strides, "dilation": dilations, "groups": groups,
-        "padding": _edges(node, given, (height, width), spans, strides)},
-        weights, chain.bias(node, 8, "bias", filters), x_scale * w_scale / y_scale, pad,
-        chain.zero(node, 7, "y_zero_point"))
-    chain.shape = (1, filters, *chain.layers[-1].layer.output)
+        "padding": edges}, weights, chain.bias(node, 8, "bias", filters),
+        x_scale * w_scale / y_scale, pad, chain.zero(node, 7, "y_zero_point"), (high, wide))
+
+
+def _conv(node: Node, chain: Chain) -> None:
+    one = _convolution(node, chain)
+    others: list[_Convolution] = []
+    if one.output != (one.sizes["height"], one.sizes["width"]):
+        # what it reads cannot go through it; but others that do the same may be beside it
+        readers = [other for other in chain.later if chain.tensor in other.inputs]
+        if all((other.op, other.domain in STANDARD, other.inputs.index(chain.tensor)) ==
+               ("QLinearConv", True, 0) for other in readers):
+            others = [_convolution(other, chain) for other in readers]
+            if any((other.sizes["stride"], other.output, other.pad) != (
+                    one.sizes["stride"], one.output, one.pad) or (
+                    max(other.sizes["dilation"] + one.sizes["dilation"]) > 1) for other in others):
+                others = []
+    if others:
+        chain.together([other.node for other in others])
+        one = _beside(one, others)
+    chain.extend(node, one.sizes, one.weights, one.bias, one.scales, one.pad, one.made)
+    size = chain.layers[-1].layer.output
+    chain.held[1:1] = [Held(other.node.outputs[0], (1, len(other.weights), *size), other.made[1],
+                            len(other.weights)) for other in others]
+    chain.shape = (1, len(one.weights) - sum(len(other.weights) for other in others), *size)
+
+
+def _beside(first: _Convolution, others: Sequence[_Convolution]) -> _Convolution:
+    """One convolution that makes what these make: in a window in which there is each one's, and
+    with biases by which all have the first one's zero point."""
+    each = [first, *others]
+    start = [max(one.sizes["padding"][axis] for one in each) for axis in range(2)]
+    kernel = [start[axis] + max(one.weights.shape[2 + axis] - one.sizes["padding"][axis]
+                                for one in each) for axis in range(2)]
+    end = [max(0, (first.output[axis] - 1) * first.sizes["stride"][axis] + kernel[axis]
+               - start[axis] - size) for axis, size in enumerate((
+                   first.sizes["height"], first.sizes["width"]))]
+    channels, parts, biases = first.sizes["channels"], [], []
+    for one in each:
+        top, left = (start[axis] - one.sizes["padding"][axis] for axis in range(2))
+        filters, its, rows, columns = one.weights.shape
+        part: NDArray[np.int64] = np.zeros((filters, channels, *kernel), dtype=np.int64)
+        for number in range(filters):
+            at = number // (filters // one.sizes["groups"]) * its
+            part[number, at:at + its, top:top + rows, left:left + columns] = one.weights[number]
+        parts.append(part)
+        more = (one.made[0] - first.made[0]) / np.broadcast_to(one.scales, filters)
+        if (off := float((abs(np.rint(more) - more) * one.scales).max())) > NEAR:
+            raise one.node.refuse(
+                f"its zero point less that of {first.node.name}, with which it is one layer, must "
+                f"be at most 1 / 64 of a step off in units of its sums, not {off:.2g}")
+        biases.append(one.bias + np.rint(more).astype(np.int64))
+    return replace(first, weights=np.concatenate(parts), bias=np.concatenate(biases),
+                   scales=np.concatenate([np.broadcast_to(one.scales, len(one.weights))
+                                          for one in each]),
+                   sizes={**first.sizes, "filters": sum(map(len, parts)), "groups": 1,
+                          "kernel": (kernel[0], kernel[1]),
+                          "padding": (start[0], start[1], end[0], end[1])})
 
 
 def _product(node: Node, chain: Chain, weights: NDArray[np.int64], bias: int | None,
@@ -320,7 +398,7 @@ def _sum(node: Node, chain: Chain) -> None:
             " x ".join(map(str, term.shape)) for term in terms))
     scales, points = [], []
     for place, term, thing in zip((0, 3), terms, ("a", "b"), strict=True):
-        chain.turn(term.tensor, chain.needed)
+        chain.turn(term.tensor, chain.later)
         scales.append(chain.number(node, place + 1, f"{thing}_scale"))
         point, offset = chain.zero(node, place + 2, f"{thing}_zero_point")
         chain.of_input(node, offset, f"{thing}_zero_point")
