@@ -60,6 +60,10 @@ class Timed:
         Of the DRAM.
     operations : int
         Vector instructions times items.
+    due : int
+        The DRAM clock, from the start, in which the first refresh falls due.
+    refreshing : int
+        For how many DRAM clocks from the start on one is under way that fell due before.
     """
 
     cycles: int = 0
@@ -69,6 +73,8 @@ class Timed:
         ("compute", "dram", "scratchpad"), 0))
     refreshes: int = 0
     operations: int = 0
+    due: int = 0
+    refreshing: int = 0
 
 
 @dataclass
@@ -138,6 +144,7 @@ class CycleModel:
         """
         self._traced = traced
         timed, last = self._timed, 0
+        timed.due, timed.refreshing = self._dram.due, self._dram.rest
         timed.load = compute_free = self._launch_from = load_cycles(
             self._program, self._machine, self._dram)
         current = SLOTS - 1

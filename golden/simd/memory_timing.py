@@ -24,7 +24,10 @@ from cyclebound.golden.simd.machine import Crossing, Machine
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.transfers import Access
 
-__all__ = ["DramTimeline", "bus_lines_of", "indexed_delay", "load_cycles", "scratchpad_cycles"]
+__all__ = ["SETTLED", "DramTimeline", "bus_lines_of", "indexed_delay", "load_cycles",
+           "scratchpad_cycles"]
+
+SETTLED = 40  # DRAM clocks from when a refresh fell due until it is over, besides nRFC, if idle
 
 _INSTRUCTION_BYTES = 8
 _KEPT = 2048  # delays of requests index by index, of about 8 KiB each
@@ -49,6 +52,8 @@ class DramTimeline:
     ----------
     rest : int
         The cycle from which on all banks are closed.
+    due : int
+        When the next refresh falls due.
     refreshes : int
         How many were done.
     """
@@ -60,7 +65,7 @@ class DramTimeline:
         self.refreshes = 0
         self._lookup, self._lead = lookup, lead
         self._indexed_lead = lead - TILE_LEAD + INDEX_LEAD
-        self._due = part.nREFI if due is None else due  # when the next refresh falls due
+        self.due = part.nREFI if due is None else due
         self._completed = -1  # the cycle in which the last request was completed
         self._delays: dict[tuple[int, int, int, int, bool], int] = {}
 
@@ -102,10 +107,10 @@ class DramTimeline:
         ready = cycle + self._lookup
         while True:
             start = max(ready, self.rest - (lead if ahead is None else ahead))
-            if self._due > start:
+            if self.due > start:
                 break
-            self.rest = max(self._due, self.rest) + self.part.nRFC
-            self._due += self.part.nREFI
+            self.rest = max(self.due, self.rest) + self.part.nRFC
+            self.due += self.part.nREFI
             self.refreshes += 1
         self.rest = self._completed = max(start + lead, self.rest) + delay
         return self.rest

@@ -207,6 +207,11 @@ def run(
     machine: MachineName = "paper",
     timing: Timing = "sim-d",
     part: PartName = "ddr4-3200aa-x16",
+    due: Annotated[int | None, typer.Option(
+        "--due", metavar="CLOCK", help="The DRAM clock of the kernel in which the first refresh "
+        "falls due (--model cycle or rtl); on the RTL up to seven earlier: it begins where both "
+        "clocks have an edge. The default: on the cycle model as after reset, on the RTL as it "
+        "happens. --json has what it was.")] = None,
     seed: Annotated[int | None, typer.Option(
         "--random", metavar="SEED", help="Random buffer content, for an installed kernel.")] = None,
     check: Annotated[bool, typer.Option(
@@ -230,7 +235,7 @@ def run(
         cyclebound simd run saxpy --random 1 --check --model cycle
 
     With --timing rtl, the cycle model is the machine that `simd wcet` bounds and --model rtl
-    simulates.
+    simulates: with the --due that the RTL's --json has, it takes the same cycles.
 
     Exit status 1: it differs from its reference; 2: it cannot be run, or was stopped by a fault.
     """
@@ -254,7 +259,7 @@ def run(
     memory = _buffers(program, files, source, items, seed)
     with progress_bars() as tell:
         ran = run_kernel(program, timed if model == "cycle" else items, memory, model=model,
-                         policy=policy, part=part, most=limit, check=check, tell=tell)
+                         policy=policy, part=part, due=due, most=limit, check=check, tell=tell)
     written = [] if output is None else write_results(ran.memory, ran.written, integers or (),
                                                       output)
     if chart is not None and ran.timed is not None:
@@ -296,7 +301,8 @@ def _times(ran: SimdRun) -> dict[str, object]:
     timed = ran.timed
     return {} if timed is None else {
         "cycles": timed.cycles, "load": timed.load, "busy": timed.busy,
-        "refreshes": timed.refreshes, "phases": [phase._asdict() for phase in timed.phases]}
+        "refreshes": timed.refreshes, "due": timed.due, "refreshing": timed.refreshing,
+        "phases": [phase._asdict() for phase in timed.phases]}
 
 
 def _say(ran: SimdRun, head: str, written: list[str]) -> None:

@@ -23,7 +23,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import CycleModel, Phase, Timed
 from cyclebound.golden.simd.isa import encode
 from cyclebound.golden.simd.machine import SLOTS, Grid, as_built, machine_named
-from cyclebound.golden.simd.memory_timing import DramTimeline
+from cyclebound.golden.simd.memory_timing import SETTLED, DramTimeline
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.scheduler import CODES, Policy
 from cyclebound.golden.simd.work_group import Memory
@@ -36,7 +36,7 @@ _BEAT_BYTES = BEAT_WORDS * WORD_BYTES
 _BYTES_OF = [sum(0xF << 4 * word for word in range(BEAT_WORDS) if mask >> word & 1)
              for mask in range(1 << BEAT_WORDS)]
 _ROW = 1 << 16  # bytes across all banks: a program begins at a row of its own
-_SETTLED = 40   # DRAM clocks after a refresh in which it is over, besides nRFC
+_STARTS = 8     # DRAM clocks from a start to a kernel's first, at least
 
 Events = dict[int, list[tuple]]
 """By compute cycle, its events: kind, slot, and a launch's work-group."""
@@ -207,14 +207,20 @@ class KernelSide(ABC):
             content = self.get(buffer.address, WORD_BYTES * buffer.words)
             memory[number][...] = np.frombuffer(content, "<u4").reshape(memory[number].shape)
 
+    def phase(self, begin: int) -> tuple[int, int]:
+        """Of a run that began in that DRAM clock: in which of its clocks the first refresh falls
+        due, and for how many one that fell due before is still under way."""
+        under_way = [clock for clock in self._refreshed if clock <= begin][-1:]
+        return (self.part.nREFI - begin % self.part.nREFI,
+                max([0, *(clock + self.part.nRFC - begin for clock in under_way)]))
+
     def timed(self, program: Program, grid: Grid, memory: Memory, policy: Policy, begin: int
               ) -> CycleModel:
         """The cycle model of a run that began in that DRAM clock; ``memory`` is its own."""
-        due = (begin // self.part.nREFI + 1) * self.part.nREFI - begin
+        due, rest = self.phase(begin)
         built = replace(grid, machine=as_built(grid.machine))
         timeline = DramTimeline(self.part, due=due)
-        under_way = [clock for clock in self._refreshed if clock <= begin][-1:]
-        timeline.rest = max([0, *(clock + self.part.nRFC - begin for clock in under_way)])
+        timeline.rest = rest
         return CycleModel(program, built, memory, policy=policy, part=self.part,
                           timeline=timeline)
 
@@ -318,18 +324,26 @@ class AcceleratorSide(KernelSide):
 
     async def calm(self, clocks: int) -> None:
         """Wait until no refresh is under way and none falls due within ``clocks``."""
-        settled = self.part.nRFC + _SETTLED
+        settled = self.part.nRFC + SETTLED
         assert settled + clocks < self.part.nREFI, f"{clocks} clocks always meet a refresh"
         while not settled < self.now % self.part.nREFI < self.part.nREFI - clocks:
             await self.cycle()
 
+    async def due_in(self, clocks: int) -> None:
+        """Wait until a kernel that is started now finds the next refresh due in ``clocks`` clocks,
+        or up to seven less: it begins where DRAM's and the compute clock have an edge together."""
+        while (self.now + _STARTS + clocks) % self.part.nREFI:
+            await self.cycle()
+
     async def start(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
-                    calm: int, address: int | None, words: Sequence[int] | None, at: int | None
-                    ) -> None:
+                    calm: int, due: int | None, address: int | None,
+                    words: Sequence[int] | None, at: int | None) -> None:
         """Load a kernel, and start it; the arguments are those of `run`."""
         address = await self.load(program, memory, address=address, words=words)
         if calm:
             await self.calm(calm)
+        if due is not None:
+            await self.due_in(due)
         told = address if at is None else at
         await self.cycle(self.bench.inputs.pack({
             "start.valid": 1, "start.payload.address": told // WORD_BYTES,
@@ -339,7 +353,8 @@ class AcceleratorSide(KernelSide):
             "start.payload.policy": CODES.index(policy)}))
 
     async def run(self, program: Program, grid: Grid, memory: Memory, policy: Policy, *,
-                  most: int = 1 << 40, calm: int = 0, address: int | None = None,
+                  most: int = 1 << 40, calm: int = 0, due: int | None = None,
+                  address: int | None = None,
                   words: Sequence[int] | None = None, at: int | None = None,
                   tell: Callable[[int, int], None] = lambda cycle, launched: None
                   ) -> tuple[Ran, int]:
@@ -351,6 +366,8 @@ class AcceleratorSide(KernelSide):
             Compute cycles after which it is taken to hang.
         calm : int
             DRAM clocks from its start on in which no refresh falls due.
+        due : int or None
+            As of `due_in`; None: whenever it does.
         address, words
             As of `put_kernel`.
         at : int or None
@@ -358,8 +375,8 @@ class AcceleratorSide(KernelSide):
         tell : callable
             Now and then called with the compute cycle and the work-groups launched so far.
         """
-        await self.start(program, grid, memory, policy, calm=calm, address=address, words=words,
-                         at=at)
+        await self.start(program, grid, memory, policy, calm=calm, due=due, address=address,
+                         words=words, at=at)
         ran, begin = await self.follow(most, tell)
         self.get_buffers(program, memory)
         return ran, begin

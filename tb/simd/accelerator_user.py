@@ -45,10 +45,11 @@ async def kernel(bench: Bench) -> None:
 
     tell(0, 0)
     refreshes = tester.refreshes
-    ran, _ = await tester.run(program, grid, memory, policy, tell=tell)
+    ran, begin = await tester.run(program, grid, memory, policy, due=work["due"], tell=tell)
+    due, rest = tester.phase(begin)
     depth = tester.machine.decode_stages + tester.machine.execute_stages
     np.savez(folder / "ran.npz", **{str(number): words for number, words in memory.items()})
     (folder / "ran.json").write_text(json.dumps({
-        "cycles": ran.cycles, "load": ran.load, "fault": ran.fault,
+        "due": due, "refreshing": rest, "cycles": ran.cycles, "load": ran.load, "fault": ran.fault,
         "refreshes": tester.refreshes - refreshes,
         "phases": [] if ran.fault else phases_of(ran, depth=depth, policy=policy)}))

@@ -390,3 +390,39 @@ def test_a_kernel_on_the_rtl(call, tmp_path):
     place = "k: line 6, instruction 2 (ldgidxit), work-group 0 at (0, 0): "
     assert place in model.stderr
     assert place in rtl.stderr
+
+
+_FFT = ["simd", "run", "fft", "--machine", "small", "--size", "0=64,8", "--size", "1=64,8",
+        "--grid", "64,8", "--policy", "access", "--json"]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("due", ["97", "1000"])
+def test_the_rtl_takes_the_models_cycles_with_its_refresh(call, due):
+    """Refreshes in the middle of a kernel and in its first clocks; the cycles differ."""
+    shown = json.loads(call(*_FFT, "--model", "rtl", "--due", due).stdout)
+    assert (shown["due"], shown["refreshing"]) == (int(due) // 8 * 8, 0)
+    again = json.loads(call(*_FFT, "--model", "cycle", "--timing", "rtl",
+                            "--due", str(shown["due"])).stdout)
+
+    def sorted_phases(ran):
+        return sorted(ran["phases"], key=lambda phase: (phase["start"], phase["resource"]))
+
+    assert (shown["cycles"], shown["load"], shown["refreshes"]) == (
+        again["cycles"], again["load"], again["refreshes"])
+    assert sorted_phases(shown) == sorted_phases(again)
+    later = json.loads(call(*_FFT, "--model", "cycle", "--timing", "rtl").stdout)
+    assert later["due"] == 12480
+    assert later["cycles"] < shown["cycles"]
+
+
+@pytest.mark.parametrize(("words", "says"), [
+    (["--due", "5"], "--due is of a DRAM's refreshes, which only --model cycle and --model rtl"),
+    (["--model", "cycle", "--due", "0"], "--due must be from 1 to 12480, not 0: DDR4-3200AA x16"),
+    (["--model", "cycle", "--due", "12481"], "--due must be from 1 to 12480, not 12481"),
+    (["--model", "rtl", "--due", "12000"],
+     "has a refresh every 12480 clocks, and the one before has to be over")])
+def test_refreshes_that_cannot_fall_due_then(call, words, says):
+    ran = call(*_FFT[:-1], *words)
+    assert ran.returncode == 2
+    assert says in ran.stderr

@@ -613,7 +613,7 @@ def test_refreshes_whenever_the_kernel_starts(rounds):
     longest = 0
     for elapsed in (0, 1, 50, 280, 500, 559, 3000, 9000, 12_000, 12_479):
         timeline = DramTimeline(PART)
-        timeline._due = PART.nREFI - elapsed
+        timeline.due = PART.nREFI - elapsed
         timeline.rest = max(0, PART.nRFC - elapsed)
         longest = max(longest, CycleModel(program, grid, memory_of(program), policy=Policy.ACCESS,
                                           part=PART, timeline=timeline).run(keep=False).cycles)

@@ -41,6 +41,7 @@ Tell = Callable[[str, int, int], None]
 
 
 def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: str,
+            due: int | None = None,
             tell: Tell = lambda step, done, total: None, folder: Path | None = None,
             pins: bool = False) -> Timed:
     """Run a kernel; ``memory`` is changed in place.
@@ -51,6 +52,9 @@ def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: 
     ----------
     policy, part : str
         Their names.
+    due : int or None
+        The DRAM clock of the kernel in which the first refresh falls due, or up to seven less
+        (`Timed.due` has it); None: as it happens.
     tell : callable
         Is told a step, how much of it is done, and how much there is.
     folder : Path or None
@@ -75,7 +79,7 @@ def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: 
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         block = _block(machine, part, harness=not pins and _fits(program, part_named(part)))
         block.make(block.configuration("own")[1].parameters)  # or it says why there is no such one
-        return _simulated(block, program, grid, memory, policy, tell, folder)
+        return _simulated(block, program, grid, memory, policy, due, tell, folder)
 
 
 def _fits(program: Program, part: Part) -> bool:
@@ -103,14 +107,15 @@ def _block(machine: str, part: str, *, harness: bool) -> Block:
 
 
 def _simulated(block: Block, program: Program, grid: Grid, memory: Memory, policy: str,
-               tell: Tell, folder: Path) -> Timed:
+               due: int | None, tell: Tell, folder: Path) -> Timed:
     folder.mkdir(parents=True, exist_ok=True)
     for old in ("ran.json", "ran.npz", "progress.json"):
         (folder / old).unlink(missing_ok=True)
     (folder / "kernel.json").write_text(json.dumps({
         "name": program.name,
         "words": [encode(instruction) for instruction in program.instructions],
-        "grid": [grid.x, grid.y, grid.width], "policy": policy, **{
+        "grid": [grid.x, grid.y, grid.width], "policy": policy, "due": due,
+        **{
             name: {number: [buffer.address, buffer.x, buffer.y] for number, buffer in kept.items()}
             for name, kept in (("buffers", program.buffers),
                                ("scratchpad_buffers", program.scratchpad_buffers))}}))
@@ -132,6 +137,7 @@ def _simulated(block: Block, program: Program, grid: Grid, memory: Memory, polic
         for number, words in memory.items():
             words[...] = kept[str(number)]
     timed = Timed(cycles=ran["cycles"], load=ran["load"], refreshes=ran["refreshes"],
+                  due=ran["due"], refreshing=ran["refreshing"],
                   phases=[Phase(*phase) for phase in ran["phases"]])
     for phase in timed.phases:
         timed.busy[phase.resource] += phase.end - phase.start

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cyclebound.golden.dram.timing import part_named
+from cyclebound.golden.dram.timing import Part, part_named
 from cyclebound.golden.simd import functional
 from cyclebound.golden.simd.accelerator import CycleModel, Timed
 from cyclebound.golden.simd.machine import MACHINES, Grid, machine_named
-from cyclebound.golden.simd.memory_timing import DramTimeline
+from cyclebound.golden.simd.memory_timing import SETTLED, DramTimeline
 from cyclebound.golden.simd.program import Program
 from cyclebound.golden.simd.references import REFERENCES
 from cyclebound.golden.simd.work_group import KernelFault, Memory
@@ -101,15 +101,28 @@ def _annotations(program: Program) -> Callable[[list[int]], None] | None:
     return annotations.check if annotations.any else None
 
 
+def _check_due(due: int, model: str, part: Part) -> None:
+    """Raise `UserError` for a refresh that cannot fall due then."""
+    if model == "golden":
+        raise UserError("--due is of a DRAM's refreshes, which only --model cycle and --model rtl "
+                        "have")
+    most = part.nREFI - (part.nRFC + SETTLED if model == "rtl" else 0)
+    if not 1 <= due <= most:
+        raise UserError(f"--due must be from 1 to {most}, not {due}: {part.name} has a refresh "
+                        f"every {part.nREFI} clocks" + (
+                            ", and the one before has to be over" if model == "rtl" else ""))
+
+
 def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "golden",
-               policy: str = "unconstrained", part: str = "ddr4-3200aa-x16", most: int = 1 << 40,
+               policy: str = "unconstrained", part: str = "ddr4-3200aa-x16", due: int | None = None,
+               most: int = 1 << 40,
                check: bool = False, keep: bool = True, timeline: DramTimeline | None = None,
                printed: Callable[[str], None] = print,
                tell: Callable[[str, int, int], None] = lambda step, done, total: None) -> SimdRun:
     """Run a kernel; ``memory`` is changed in place. ``keep``: the phases, too, of a model that has
-    them. ``most``, ``timeline`` and ``printed`` are the models'. Raises `UserError`, also for a
-    fault, and for a loop that comes back more often than its ``#bound branchcycle`` says, or a
-    greater value than ``#bound value`` says."""
+    them. ``due``: the DRAM clock in which the first refresh falls due; None: as `run_rtl` and
+    `DramTimeline` have it. ``most``, ``timeline`` and ``printed`` are the models'. Raises
+    `UserError`, also for a fault, and for a run that an annotation of the kernel contradicts."""
     if model not in MODELS:
         raise unknown("model", model, MODELS)
     chosen = policy_named(policy)
@@ -117,6 +130,10 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
         device = part_named(part)
     except ValueError as error:
         raise UserError(str(error)) from None
+    if due is not None:
+        _check_due(due, model, device)
+        if model == "cycle":
+            timeline = DramTimeline(device, due=due)
     wanted = None
     if check:
         if program.name not in REFERENCES:
@@ -137,7 +154,7 @@ def run_kernel(program: Program, grid: Grid, memory: Memory, *, model: str = "go
             before = {number: words.copy() for number, words in memory.items()} if checked else {}
             from cyclebound.sim.families.simd.rtl import run_rtl  # hardware takes a while to load
 
-            timed = run_rtl(program, grid, memory, policy=policy, part=part, tell=tell)
+            timed = run_rtl(program, grid, memory, policy=policy, part=part, due=due, tell=tell)
             if checked:  # the hardware does not show what it ran
                 functional.run(program, grid, before, most=most, traced=traced, code=code)
         elif model == "golden":
