@@ -104,7 +104,7 @@ def bursts_moved(answer: Answer, request: BufferRequest, elements: Iterable[Elem
     return stride_sequencer.bursts_of(_tile(answer, request))
 
 
-class _Run:
+class _StartedRequest:
     """A request from its start to its last command, with an arbiter of its own."""
 
     def __init__(self, part: Part, request: BufferRequest, answer: Answer, start: int) -> None:
@@ -225,7 +225,7 @@ class DramControllerModel:
         self.owed = 0
         self._cycle, self._late = 0, False
         self._lookup: tuple[int, BufferRequest] | None = None  # on offer from that cycle on
-        self._run: _Run | None = None
+        self._run: _StartedRequest | None = None
         self._rest = 0  # first cycle in which a refresh or a first command may be chosen
         self._closing: Refusal | None = None  # a request is over that is not completed yet
         self._pins: Issued | None = None
@@ -280,7 +280,7 @@ class DramControllerModel:
                 completion = answer.refusal if refused else completion
             elif self._run is None and not self.owed and self._rest - now <= lead:
                 started = True
-                self._run = _Run(self.part, wanted, answer, now)
+                self._run = _StartedRequest(self.part, wanted, answer, now)
         if started or refused:
             self._lookup = None
         offered = self.table.step(mapping, request, tile_ready=started, refusal_ready=refused)

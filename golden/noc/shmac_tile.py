@@ -14,7 +14,7 @@ __all__ = ["CoreModel", "SlaveModel"]
 
 
 @dataclass
-class _Access:
+class _PendingPacket:
     packet: ShmacPacket
     begun: int  # the cycle in which it was first on offer
 
@@ -38,7 +38,7 @@ class SlaveModel:
 
     def __init__(self, tile: Tile, *, words: int, late: bool = False) -> None:
         self._tile, self._words, self._late = tile, words, late
-        self._access: _Access | None = None
+        self._access: _PendingPacket | None = None
         self._data: dict[int, int] = {}
         self._cycle = 0
 
@@ -87,7 +87,7 @@ class SlaveModel:
         """One cycle: what the router offers to it."""
         if self._access is None:
             if offer is not None:
-                self._access = _Access(offer, self._cycle)
+                self._access = _PendingPacket(offer, self._cycle)
         else:
             last = TO_MEMORY_CYCLES + MEMORY_CYCLES
             packet, done = self._access.packet, self._age == last

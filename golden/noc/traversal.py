@@ -63,7 +63,7 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _FlitSequence:
     """Flits that leave a FIFO one after the other.
 
     First ``unknown`` flits of any streams, which end with the last flit of a packet; then whole
@@ -145,13 +145,13 @@ class Traversal:
 
     # How long a run takes
 
-    def _run(self, channel: Channel, run: _Run) -> int:
+    def _run(self, channel: Channel, run: _FlitSequence) -> int:
         """Cycles in which a run leaves FIFO(channel), from when the flit before it left."""
         if run.last is not None and run.part <= 0:
-            run = _Run(run.unknown, run.whole, None, 0, -run.part, run.mixed)
+            run = _FlitSequence(run.unknown, run.whole, None, 0, -run.part, run.mixed)
         return self._once(self._slowest, channel, run)
 
-    def _slowest(self, channel: Channel, run: _Run) -> int:
+    def _slowest(self, channel: Channel, run: _FlitSequence) -> int:
         count = (run.unknown + run.part - run.cut
                  + sum(number * self._longest(group) for group, number in run.whole))
         if count <= 0:
@@ -168,19 +168,19 @@ class Traversal:
             among[group] = among.get(group, 0) + headers
             count += headers * self._longest(group)
         mixed = run.mixed or run.unknown >= min(user.least for user in users)
-        return self._queued(following, count, _Run(
+        return self._queued(following, count, _FlitSequence(
             run.unknown, tuple(among.items()), run.last, run.part, run.cut, mixed))
 
-    def _queued(self, channel: Channel, count: int, run: _Run) -> int:
+    def _queued(self, channel: Channel, count: int, run: _FlitSequence) -> int:
         """So many flits into a channel: a cycle each, or FIFO(channel) stops the last of them."""
         if channel not in self._onward:
             return count * self._drain
         lag = self._depth + 1
         cut, part = (run.cut + lag, 0) if run.last is None else (run.cut, run.part - lag)
-        return max(count, self._run(channel, _Run(
+        return max(count, self._run(channel, _FlitSequence(
             run.unknown + lag, run.whole, run.last, part, cut, run.mixed)))
 
-    def _apart(self, channel: Channel, run: _Run) -> int:
+    def _apart(self, channel: Channel, run: _FlitSequence) -> int:
         """Delay by packets on several routes, each taken at its worst."""
         delay = self._any(channel, run.unknown) + sum(
             number * self._packet(channel, group) for group, number in run.whole)
@@ -202,7 +202,7 @@ class Traversal:
         for group in self._others(channel, following):
             among[group] = among.get(group, 0) + 1
         count = flits + sum(number * self._longest(group) for group, number in among.items())
-        return self._queued(following, count, _Run(0, tuple(among.items()), name, flits))
+        return self._queued(following, count, _FlitSequence(0, tuple(among.items()), name, flits))
 
     def _rest(self, name: str, channel: Channel, first: int, flits: int) -> int:
         """So many flits of a packet leave FIFO(channel), beginning with number ``first``, which is
@@ -217,7 +217,7 @@ class Traversal:
         first -= lag
         if first > 0:
             return max(flits, self._rest(name, following, first, flits))
-        return max(flits, self._run(following, _Run(-first, (), name, first + flits)))
+        return max(flits, self._run(following, _FlitSequence(-first, (), name, first + flits)))
 
     def _any(self, channel: Channel, flits: int, cut: int = 0) -> int:
         """So many flits of any streams leave FIFO(channel), but the last ``cut`` of them; they end
@@ -239,7 +239,7 @@ class Traversal:
                 worst = max(worst, self._rest(name, channel, length - flits, flits - cut))
         return worst
 
-    def _saved(self, channel: Channel, run: _Run) -> int:
+    def _saved(self, channel: Channel, run: _FlitSequence) -> int:
         """The least time saved by the flits that are cut off, which do not leave."""
         if not run.cut:
             return 0
@@ -285,8 +285,9 @@ class Traversal:
         """Cycles until a header leaves FIFO(channel), with at most ``before`` flits before it."""
         if self._once(self._flows, channel):
             return unstopped
-        return max(unstopped, *(self._run(channel, _Run(flits, (), name, 1)) + before - flits - 1
-                                for flits in range(before + 1)))
+        return max(unstopped, *(
+            self._run(channel, _FlitSequence(flits, (), name, 1)) + before - flits - 1
+            for flits in range(before + 1)))
 
     def heads(self, name: str) -> list[int]:
         """A header's cycles in each FIFO on its path, from when it left the one before.

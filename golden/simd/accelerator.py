@@ -78,7 +78,7 @@ class Timed:
 
 
 @dataclass
-class _Slot:
+class _WorkGroupSlot:
     """``ready``: from when on its work-group may issue; None: it has none. ``trace``: of its
     phases so far, if it is given."""
 
@@ -123,7 +123,7 @@ class CycleModel:
         self._code, self._pipeline = code or Code(program), Pipeline(program, self._machine)
         self._dram = timeline or DramTimeline(part)
         self._places = list(grid.places())
-        self._slots = [_Slot() for _ in range(SLOTS)]
+        self._slots = [_WorkGroupSlot() for _ in range(SLOTS)]
         self._launched = 0
         self._launch_from = 0
         self._finished: list[int] = []  # when each work-group began its last store, or ended
@@ -233,7 +233,7 @@ class CycleModel:
         if keep:
             timed.phases.append(Phase(resource, number, group.place.number, start, end))
 
-    def _end(self, slot: _Slot, finished: int, free: int) -> None:
+    def _end(self, slot: _WorkGroupSlot, finished: int, free: int) -> None:
         assert slot.group is not None
         self._finished.append(finished)
         if self._traced is not None:

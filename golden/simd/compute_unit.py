@@ -127,7 +127,7 @@ def _stop(group: WorkGroup) -> None:
 
 
 @dataclass
-class _Slot:
+class _PlannedSlot:
     group: WorkGroup | None = None
     ready: int | None = None
     free: int = 0
@@ -152,7 +152,7 @@ class Planner:
         self._memory, self._code = memory, Code(program)
         self._pipeline = Pipeline(program, grid.machine)
         self._places = list(grid.places())
-        self._slots = [_Slot() for _ in range(SLOTS)]
+        self._slots = [_PlannedSlot() for _ in range(SLOTS)]
         for index in stops:
             self._code.functions[index] = _stop
         self._launch_from = 0

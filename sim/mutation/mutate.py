@@ -120,7 +120,7 @@ def mutate(block: Block, configuration: str, *, run: Path, count: int, seed: int
 
 
 @dataclass
-class _Run:
+class _SeededBench:
     """One seed of a testbench, and what the block itself takes."""
 
     bench: Testbench
@@ -142,7 +142,7 @@ class _Work:
         self._block, self._configuration, self._folder = block, configuration, folder
         self._workers, self._patience = workers, patience
         self._parameters = dict(block.configuration(configuration)[1].parameters)
-        self._runs = [_Run(bench, run_seed) for bench in benches
+        self._runs = [_SeededBench(bench, run_seed) for bench in benches
                       for run_seed in range(1, 1 + bench.seeds)]
         top = FlatTop(self._make())
         self.netlist = Netlist(to_rtlil(top, name="top", ports=top.ports, lines=True), folder)
@@ -157,11 +157,11 @@ class _Work:
     def _make(self):
         return self._block.make(self._parameters)
 
-    def _job(self, run: _Run, seconds: float) -> Job:
+    def _job(self, run: _SeededBench, seconds: float) -> Job:
         return Job(self._block.name, self._configuration, run.bench.name, run.seed,
                    str(self._folder), wall_limit=seconds)
 
-    def _build(self, run: _Run) -> tuple[Build, FlatTop]:
+    def _build(self, run: _SeededBench) -> tuple[Build, FlatTop]:
         """The simulator with all mutants, watched by this testbench's checker and probes."""
         key = run.bench.name
         if key not in self._builds:
@@ -249,7 +249,7 @@ class _Work:
             seconds[number] += time.monotonic() - begun
             yield row(number, fate, by, "proof" if by else "", detail)
 
-    def _simulated(self, run: _Run, numbers: list[int], cycles: int, seconds: float
+    def _simulated(self, run: _SeededBench, numbers: list[int], cycles: int, seconds: float
                    ) -> Iterator[tuple[int, Outcome]]:
         """Run a testbench on mutants, as they end; number 0 is the block itself."""
         if not numbers:

@@ -183,7 +183,7 @@ def check(trace: Trace, wanted: Check) -> Checked:
         raise UserError("--midway with several requests under way needs an --id, and one request "
                         "under way with each (no --in-flight): in order, nothing "
                         "in a trace that begins in the middle says of which request an end is")
-    tally, run = _tally(trace, wanted), _Run(trace, wanted)
+    tally, run = _tally(trace, wanted), _Pass(trace, wanted)
     if wrong := misnamed(wanted.bound, wanted.fixed, wanted.probe.request, run.read,
                          ("--set", "--request")):
         raise UserError(wrong)
@@ -201,7 +201,7 @@ def check(trace: Trace, wanted: Check) -> Checked:
 def fitting(trace: Trace, wanted: Check) -> Probe | None:
     """The first of the usual other expressions by which the whole trace is a sequence of requests;
     None if none fits. Raises `UserError`."""
-    runs = [_Run(trace, replace(wanted, probe=probe)) for probe in alternatives(wanted.probe)]
+    runs = [_Pass(trace, replace(wanted, probe=probe)) for probe in alternatives(wanted.probe)]
     for chunk in trace.chunks(runs[0].clock, {name: width for run in runs for name, width
                                               in run.names.items()}, stops=wanted.stops):
         for run in runs:
@@ -214,7 +214,7 @@ def fitting(trace: Trace, wanted: Check) -> Probe | None:
                 None)
 
 
-class _Run:
+class _Pass:
     """One pass through a trace.
 
     Attributes

@@ -15,7 +15,7 @@ _ACCESSES = 3  # of each port, for each of its tags
 
 
 @dataclass(frozen=True)
-class Traffic:
+class CacheBanksTraffic:
     """What an adversary does.
 
     Attributes
@@ -30,8 +30,8 @@ class Traffic:
     misses: tuple[int, ...]
 
 
-class Adversary:
-    """Draws and changes `Traffic` for a bench's banks."""
+class CacheBanksAdversary:
+    """Draws and changes `CacheBanksTraffic` for a bench's banks."""
 
     def __init__(self, bench: Bench) -> None:
         p = bench.parameters
@@ -48,13 +48,14 @@ class Adversary:
     def banks_that_miss(self) -> int:
         return self.rng.choice((0, (1 << self.banks) - 1, self.rng.getrandbits(self.banks)))
 
-    def fresh(self) -> Traffic:
+    def fresh(self) -> CacheBanksTraffic:
         busy = self.rng.choice((self.ports, self.ports, self.rng.randint(1, self.ports)))
-        return Traffic(tuple(tuple(self.access() for _ in range(self.count if p < busy else 0))
-                             for p in self.rng.sample(range(self.ports), self.ports)),
-                       tuple(self.banks_that_miss() for _ in range(self.cycles)))
+        return CacheBanksTraffic(
+            tuple(tuple(self.access() for _ in range(self.count if p < busy else 0))
+                  for p in self.rng.sample(range(self.ports), self.ports)),
+            tuple(self.banks_that_miss() for _ in range(self.cycles)))
 
-    def changed(self, traffic: Traffic) -> Traffic:
+    def changed(self, traffic: CacheBanksTraffic) -> CacheBanksTraffic:
         accesses, misses = [list(some) for some in traffic.accesses], list(traffic.misses)
         for _ in range(self.rng.choice((1, 1, 2, 4))):
             some = self.rng.choice(accesses)
@@ -62,10 +63,10 @@ class Adversary:
                 some[self.rng.randrange(len(some))] = self.access()
             else:
                 misses[self.rng.randrange(self.cycles)] = self.banks_that_miss()
-        return Traffic(tuple(map(tuple, accesses)), tuple(misses))
+        return CacheBanksTraffic(tuple(map(tuple, accesses)), tuple(misses))
 
 
-async def longest_hit(bench: Bench, traffic: Traffic, words: list[int]) -> int:
+async def longest_hit(bench: Bench, traffic: CacheBanksTraffic, words: list[int]) -> int:
     """The most cycles of a hit, from its offer to its answer; 0 without any."""
     await bench.reset()
     tester = CacheBanksTester(bench, words)
@@ -86,7 +87,7 @@ async def longest_hit(bench: Bench, traffic: Traffic, words: list[int]) -> int:
 
 @testbench
 async def hits_behind_misses(bench: Bench) -> None:
-    adversary, filled = Adversary(bench), CacheBanksTester(bench)
+    adversary, filled = CacheBanksAdversary(bench), CacheBanksTester(bench)
     await filled.fill()
     found = await climbed_in_simulation(
         climb(adversary.fresh, adversary.changed, tries=TRIES, patience=PATIENCE),

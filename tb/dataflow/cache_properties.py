@@ -16,7 +16,7 @@ __all__ = ["CacheWordsProof", "LineCacheWordsProof"]
 
 
 @dataclass(frozen=True)
-class _Access:
+class _SeenRequest:
     """A request as the proof sees it: its tag, if the followed word is there where it reads or
     writes, whether that is written, and with what, and whether it has an answer."""
 
@@ -68,8 +68,8 @@ class CacheWordsProof(Watcher):
         return first.tag, first.address, first.data
 
     def _access(self, request):
-        return _Access(tag=request.tag, here=request.address == self._address.now,
-                       writes=request.write, word=request.data, answered=Const(1))
+        return _SeenRequest(tag=request.tag, here=request.address == self._address.now,
+                            writes=request.write, word=request.data, answered=Const(1))
 
     def _answer(self, answer):
         """Of an answer its tag, and the followed word."""
@@ -210,7 +210,7 @@ class LineCacheWordsProof(CacheWordsProof):
         return first.id, Cat(first.mask[:self._place_bits], first.line), first.data[0]
 
     def _access(self, request):
-        return _Access(
+        return _SeenRequest(
             tag=request.id, here=request.line == self._line,
             writes=request.write & request.mask.bit_select(self._place, 1),
             word=Array(request.data)[self._place], answered=~request.write)

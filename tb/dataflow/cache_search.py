@@ -15,7 +15,7 @@ _ACCESSES = 4  # of each port, for each of its tags
 
 
 @dataclass(frozen=True)
-class Traffic:
+class CacheTraffic:
     """What an adversary does.
 
     Attributes
@@ -30,8 +30,8 @@ class Traffic:
     times: tuple[tuple[int, int], ...]
 
 
-class Adversary:
-    """Draws and changes `Traffic` for a bench's cache above a memory of ``turn`` and ``latency``.
+class CacheAdversary:
+    """Draws and changes `CacheTraffic` for a bench's cache above a memory of ``turn``, ``latency``.
 
     Most accesses are of a few more lines of one set than it has ways.
     """
@@ -62,13 +62,13 @@ class Adversary:
                          for most in (self.turn, self.latency))
         return self.rng.choice(turn), self.rng.choice(latency)
 
-    def fresh(self) -> Traffic:
+    def fresh(self) -> CacheTraffic:
         busy = self.rng.choice((self.ports, self.ports, self.rng.randint(1, self.ports)))
-        return Traffic(tuple(tuple(self.access() for _ in range(self.count if p < busy else 0))
-                             for p in range(self.ports)),
-                       tuple(self.time() for _ in range(24)))
+        return CacheTraffic(tuple(tuple(self.access() for _ in range(self.count if p < busy else 0))
+                                  for p in range(self.ports)),
+                            tuple(self.time() for _ in range(24)))
 
-    def changed(self, traffic: Traffic) -> Traffic:
+    def changed(self, traffic: CacheTraffic) -> CacheTraffic:
         accesses, times = [list(some) for some in traffic.accesses], list(traffic.times)
         for _ in range(self.rng.choice((1, 1, 2, 4))):
             some = self.rng.choice(accesses)
@@ -76,13 +76,13 @@ class Adversary:
                 some[self.rng.randrange(len(some))] = self.access()
             else:
                 times[self.rng.randrange(len(times))] = self.time()
-        return Traffic(tuple(map(tuple, accesses)), tuple(times))
+        return CacheTraffic(tuple(map(tuple, accesses)), tuple(times))
 
 
 class Times:
-    """`Traffic.times`, for a `LineMemoryModel`."""
+    """`CacheTraffic.times`, for a `LineMemoryModel`."""
 
-    def __init__(self, traffic: Traffic) -> None:
+    def __init__(self, traffic: CacheTraffic) -> None:
         self._times, self._next = traffic.times, 0
 
     def __call__(self, turn: int, latency: int) -> tuple[int, int]:
@@ -90,7 +90,7 @@ class Times:
         return self._times[(self._next - 1) % len(self._times)]
 
 
-async def longest_access(bench: Bench, traffic: Traffic, turn: int, latency: int) -> int:
+async def longest_access(bench: Bench, traffic: CacheTraffic, turn: int, latency: int) -> int:
     """The most cycles of an access, from its offer to its answer."""
     await bench.reset()
     tester = CacheTester(bench, turn=turn, latency=latency, choose=Times(traffic))
@@ -111,7 +111,7 @@ async def longest_access(bench: Bench, traffic: Traffic, turn: int, latency: int
 @testbench
 async def accesses_among_others(bench: Bench) -> None:
     for turn, latency in MEMORIES:
-        adversary = Adversary(bench, turn, latency)
+        adversary = CacheAdversary(bench, turn, latency)
         found = await climbed_in_simulation(
             climb(adversary.fresh, adversary.changed, tries=TRIES, patience=PATIENCE),
             lambda traffic, memory=(turn, latency): longest_access(  # type: ignore[misc]

@@ -6,7 +6,7 @@ It looks for the read that takes longest, on the RTL with its model beside it.
 
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tb.dataflow import cache_search
-from cyclebound.tb.dataflow.cache_search import MEMORIES, Times, Traffic
+from cyclebound.tb.dataflow.cache_search import MEMORIES, CacheTraffic, Times
 from cyclebound.tb.dataflow.l2 import L2Tester, shape_of
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
@@ -14,8 +14,8 @@ TRIES, PATIENCE = 100, 40
 _REQUESTS = 12  # of each port
 
 
-class Adversary(cache_search.Adversary):
-    """Draws and changes `Traffic` for a bench's cache above memories of ``turn`` and ``latency``.
+class L2Adversary(cache_search.CacheAdversary):
+    """Draws and changes `CacheTraffic` for a bench's cache above memories of ``turn``, ``latency``.
 
     Addresses are numbers of lines; most are of a few more lines of one set than it has ways.
     """
@@ -36,7 +36,7 @@ class Adversary(cache_search.Adversary):
                           ) % self.lines
 
 
-async def longest_read(bench: Bench, traffic: Traffic, turn: int, latency: int) -> int:
+async def longest_read(bench: Bench, traffic: CacheTraffic, turn: int, latency: int) -> int:
     """The most cycles of a read, from its offer to its line."""
     await bench.reset()
     tester = L2Tester(bench, turn=turn, latency=latency, choose=Times(traffic))
@@ -58,7 +58,7 @@ async def longest_read(bench: Bench, traffic: Traffic, turn: int, latency: int) 
 @testbench
 async def reads_among_other_cores(bench: Bench) -> None:
     for turn, latency in MEMORIES:
-        adversary = Adversary(bench, turn, latency)
+        adversary = L2Adversary(bench, turn, latency)
         found = await climbed_in_simulation(
             climb(adversary.fresh, adversary.changed, tries=TRIES, patience=PATIENCE),
             lambda traffic, memory=(turn, latency): longest_read(  # type: ignore[misc]

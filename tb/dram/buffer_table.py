@@ -110,7 +110,7 @@ class BufferTableTester:
         await self.settle()
 
 
-class Traffic:
+class BufferTraffic:
     """Random buffers and requests that lie at the buffers' edges more often than not."""
 
     def __init__(self, tester: BufferTableTester) -> None:
@@ -267,7 +267,7 @@ async def every_sum_and_product(bench: Bench) -> None:
 async def at_once_again_and_in_turns(bench: Bench) -> None:
     """The next request in the cycle after each is taken, with and without mappings between."""
     tester = BufferTableTester(bench)
-    traffic = Traffic(tester)
+    traffic = BufferTraffic(tester)
     for mappings in (False, True):
         await tester.declare(mappings=int(mappings))
         for _ in range(150):
@@ -284,7 +284,7 @@ async def at_once_again_and_in_turns(bench: Bench) -> None:
 async def random_requests_and_stalls(bench: Bench) -> None:
     """Everything at random; no sink is ready before long, and each stalls by itself."""
     tester = BufferTableTester(bench)
-    traffic, rng = Traffic(tester), bench.rng
+    traffic, rng = BufferTraffic(tester), bench.rng
     for load in (0.05, 0.5, 1.0):
         for ready in (0.1, 0.6, 1.0):
             await tester.declare(mappings=1, ready=ready == 1)

@@ -28,7 +28,7 @@ _BUFFERS = 6  # that a random test maps
 _MOST = (1 << COUNT_BITS) - 1
 
 
-class Traffic:
+class ControllerTraffic:
     """Random buffers, and requests of them; most are legal, some end at the very last word."""
 
     def __init__(self, tester: ControllerTester) -> None:
@@ -98,7 +98,7 @@ class Traffic:
 async def _play(bench: Bench, *, idle: float = 0.0, starve: float = 0.0) -> ControllerTester:
     """Random requests, and mappings that change beneath them."""
     tester = ControllerTester(bench)
-    traffic, rng = Traffic(tester), bench.rng
+    traffic, rng = ControllerTraffic(tester), bench.rng
     for buffer in range(_BUFFERS):
         # one has more words than snoopy accesses reach
         traffic.remap(buffer, None if buffer else (_MOST // 2, 3))

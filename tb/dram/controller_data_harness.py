@@ -138,7 +138,7 @@ class Data:
                 pitch=0), rng.getrandbits(WORD_BITS)) for line in range(8)])
 
 
-class Traffic:
+class ControllerDataTraffic:
     """Random buffers and requests. Two words of a buffer are never one in the window."""
 
     def __init__(self, data: Data) -> None:
@@ -208,7 +208,7 @@ class Traffic:
 async def mixed_traffic(bench: Bench, requests: int) -> Data:
     """Random requests of all kinds in batches, buffers and lanes that change between them."""
     data = Data(bench)
-    traffic = Traffic(data)
+    traffic = ControllerDataTraffic(data)
     await data.whole(write=True)
     for _ in range(2 * _BUFFERS):
         await data.map(traffic.mapping())

@@ -129,7 +129,7 @@ def _split(word: int) -> tuple[int, ...]:
     return tuple(word >> WORD_BITS * number & (1 << WORD_BITS) - 1 for number in range(BEAT_WORDS))
 
 
-class Traffic:
+class DqTraffic:
     """Describes a burst in every free slot it finds, and issues commands when ``gap`` allows it.
 
     A command uses a slot two cycles after it was described, at the earliest; a slot is described
@@ -180,7 +180,7 @@ class Traffic:
 async def _play(bench: Bench, gap: Callable[[], int], write: Callable[[], bool],
                 bursts: int = _BURSTS, eager: float = 1.0) -> DqSchedulerTester:
     tester = DqSchedulerTester(bench)
-    traffic = Traffic(tester, gap, write, eager)
+    traffic = DqTraffic(tester, gap, write, eager)
     issued = 0
     while issued < bursts:
         issued += await traffic.cycle()

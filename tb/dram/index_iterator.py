@@ -119,7 +119,7 @@ class IndexIteratorTester:
                 for number in range(len(elements) - 1)]
 
 
-class Traffic:
+class IndexTraffic:
     """Random requests; indexes at the buffer's ends, and one beyond, more often than not."""
 
     def __init__(self, bench: Bench) -> None:
@@ -162,7 +162,7 @@ class Traffic:
 async def every_pattern_of_refused_indexes(bench: Bench) -> None:
     """All numbers of indexes in the domain; of the short requests, all patterns of refusals, of
     the others also one index with all the refused ones after it."""
-    tester, traffic = IndexIteratorTester(bench), Traffic(bench)
+    tester, traffic = IndexIteratorTester(bench), IndexTraffic(bench)
     low, high = bench.domain.get("indexes", (0, 40))
     for count in range(low, high + 1):
         patterns = (itertools.product((True, False), repeat=count) if count <= 6 else
@@ -178,7 +178,7 @@ async def every_pattern_of_refused_indexes(bench: Bench) -> None:
 
 @testbench
 async def every_lane_and_both_ends_of_the_device(bench: Bench) -> None:
-    tester, traffic = IndexIteratorTester(bench), Traffic(bench)
+    tester, traffic = IndexIteratorTester(bench), IndexTraffic(bench)
     top = 1 << ADDRESS_BITS
     for address in (0, 5, top - 40, top - 1):
         tile = IndexedTile(address, min(40, top - address), True, Destination.REGISTERS, 2)
@@ -193,7 +193,7 @@ async def every_lane_and_both_ends_of_the_device(bench: Bench) -> None:
 @testbench
 async def random_requests_and_stalls(bench: Bench) -> None:
     """The source and the sink stall at random, each by itself; idle times between requests."""
-    tester, traffic, rng = IndexIteratorTester(bench), Traffic(bench), bench.rng
+    tester, traffic, rng = IndexIteratorTester(bench), IndexTraffic(bench), bench.rng
     for source in (0.15, 0.7, 1.0):
         for sink in (0.15, 0.7, 1.0):
             tile: IndexedTile | None = None
@@ -213,7 +213,7 @@ async def random_requests_and_stalls(bench: Bench) -> None:
 @testbench
 async def a_work_group_of_indexes(bench: Bench) -> None:
     """1024 indexes, one a work-item, to the registers of a work-group."""
-    tester, traffic = IndexIteratorTester(bench), Traffic(bench)
+    tester, traffic = IndexIteratorTester(bench), IndexTraffic(bench)
     tile = IndexedTile(12345, 4096)
     elements = [Element(bench.rng.randrange(4096), item) for item in range(1024)]
     await tester.carry_out(tile, [*elements, traffic.end()])

@@ -16,8 +16,8 @@ from cyclebound.tb.bench import Bench
 from cyclebound.tb.noc.handshake_mesh import GridTester
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 
-__all__ = ["IDLE", "READ", "WRITE", "Accesses", "Adversary", "Plan", "doing", "lives", "search",
-           "slowest"]
+__all__ = ["IDLE", "READ", "WRITE", "Accesses", "Plan", "ShmacGridAdversary", "doing", "lives",
+           "search", "slowest"]
 
 CYCLES = 420           # of each candidate
 TRIES, PATIENCE = 150, 60
@@ -52,7 +52,7 @@ class Accesses:
     steady: bool = False
 
 
-class Adversary:
+class ShmacGridAdversary:
     """Draws and changes plans."""
 
     def __init__(self, bench: Bench, accesses: Accesses) -> None:
@@ -151,7 +151,7 @@ async def slowest(bench: Bench, tester: GridTester, accesses: Accesses, target: 
         bench.undeclare(what)
         return found.get(which)
 
-    adversary = Adversary(bench, accesses)
+    adversary = ShmacGridAdversary(bench, accesses)
     found = await climbed_in_simulation(
         climb(adversary.fresh, adversary.changed, tries=TRIES, patience=PATIENCE), value)
     if found.candidate is not None:

@@ -21,11 +21,11 @@ from cyclebound.golden.shmac.traffic import (
 from cyclebound.tb.bench import Bench, testbench
 from cyclebound.tools.hill_climb import climb, climbed_in_simulation
 from cyclebound.tools.shmac.network_search import (
-    Adversary,
     Goal,
     Longest,
     Period,
     Plan,
+    ShmacNetworkAdversary,
     Together,
     wishes,
 )
@@ -149,7 +149,7 @@ class ExchangeTester:
             assert (together.over or 0) <= 0, f"writes hold up others for {together.over} too many"
             return longest.cycles or None
 
-        adversary = Adversary(self.bench.rng, goal)
+        adversary = ShmacNetworkAdversary(self.bench.rng, goal)
         found = await climbed_in_simulation(
             climb(adversary.fresh, adversary.changed, tries=TRIES, patience=PATIENCE), value)
         if found.candidate is not None:
@@ -187,7 +187,7 @@ async def one_slave(bench: Bench) -> None:
                         await tester.play(goal, plan, traffic=traffic, hot=hot)
     goal = Goal(senders(tester.mesh, HOTSPOT), tiles[-1], tiles[0], write=False, most=0,
                 cycles=200)
-    await tester.beside(goal, Adversary(rng, goal).fresh())
+    await tester.beside(goal, ShmacNetworkAdversary(rng, goal).fresh())
 
 
 @testbench

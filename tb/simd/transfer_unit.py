@@ -203,7 +203,7 @@ class _Dram:
         request.complete = True
 
 
-class _Slot:
+class _ComparedSlot:
     """A work-group: its state as the unit made it, and as the model has it."""
 
     def __init__(self, tester: "TransferUnitTester", number: int) -> None:
@@ -301,7 +301,7 @@ class TransferUnitTester:
         self.content = {number: numbers.integers(0, 1 << 32, (y, x), dtype=np.uint32)
                         for number, (x, y, _) in self.shapes.items()}
         self.model = {number: words.copy() for number, words in self.content.items()}
-        self.slots = [_Slot(self, number) for number in range(SLOTS)]
+        self.slots = [_ComparedSlot(self, number) for number in range(SLOTS)]
         for slot in self.slots:
             slot.state.v[...] = numbers.integers(0, 1 << 32, slot.state.v.shape, dtype=np.uint32)
             slot.state.s[...] = numbers.integers(0, 1 << 32, 32, dtype=np.uint32)
@@ -411,7 +411,7 @@ class TransferUnitTester:
             f"no end of {[slot.access for slot in self.slots]}, with {self.dram.requests}")
         return over
 
-    def _over(self, slot: _Slot) -> None:
+    def _over(self, slot: _ComparedSlot) -> None:
         """An access is over: all is as the model has it."""
         access = slot.access
         for name in ("v", "s"):
@@ -448,7 +448,7 @@ class TransferUnitTester:
                     break
         return over
 
-    async def index(self, slot: _Slot) -> None:
+    async def index(self, slot: _ComparedSlot) -> None:
         """New indexes, as the pipeline writes them: of each warp, some lanes."""
         rng, machine = self.bench.rng, self.machine
         lanes = machine.lanes

@@ -27,7 +27,7 @@ from cyclebound.hdl.dataflow.cache import Cache
 from cyclebound.sim.catalogue import load
 from cyclebound.sim.proof.explore import ExploredTop, Reach, longest_request
 from cyclebound.tb.dataflow.cache_environment import CacheEnvironment
-from cyclebound.tb.dataflow.cache_search import Adversary, Times
+from cyclebound.tb.dataflow.cache_search import CacheAdversary, Times
 from cyclebound.tools.hill_climb import climb, climbed
 from kit.faults import edited
 
@@ -371,7 +371,7 @@ def test_the_search_finds_a_port_that_starves(monkeypatch, turns):
     monkeypatch.setattr(golden, "RoundRobinModel", turns)
     p = TINY | {"ports": 3}
     turn, latency = 2, 6
-    adversary = Adversary(SimpleNamespace(rng=random.Random(4), parameters=p), turn, latency)
+    adversary = CacheAdversary(SimpleNamespace(rng=random.Random(4), parameters=p), turn, latency)
 
     def worst(traffic):
         users = Users(p, random.Random(1), turn=turn, latency=latency, choose=Times(traffic),

@@ -14,7 +14,7 @@ from cyclebound.golden.dataflow.cache_banks import CacheModel, random_cache, ran
 from cyclebound.golden.dataflow.load_store_unit import TaggedAccess
 from cyclebound.hdl.dataflow.cache_banks import CacheBanks
 from cyclebound.tb.dataflow import cache_banks_properties as properties
-from cyclebound.tb.dataflow.cache_banks_search import Adversary
+from cyclebound.tb.dataflow.cache_banks_search import CacheBanksAdversary
 from cyclebound.tools.hill_climb import climb, climbed
 
 unit = pytest.mark.unit
@@ -225,7 +225,7 @@ class LastFirst(CacheModel):
 def test_the_search_finds_hits_in_a_wrong_order(model):
     """As on the RTL, whose every cycle is compared with the model: `cache_banks_search`."""
     p = {"ports": 2, "banks": 2, "words": 16, "tag_width": 3, "hit": 3, "miss": 7}
-    adversary = Adversary(SimpleNamespace(rng=random.Random(4), parameters=p))
+    adversary = CacheBanksAdversary(SimpleNamespace(rng=random.Random(4), parameters=p))
 
     def worst(traffic):
         banks = model([0] * p["words"], units=2, banks=2, hit=p["hit"], miss=p["miss"],

@@ -23,7 +23,7 @@ from cyclebound.sim.proof.explore import ExploredTop, Reach, longest_request
 from cyclebound.tb.dataflow.cache_search import Times
 from cyclebound.tb.dataflow.l2 import shape_of
 from cyclebound.tb.dataflow.l2_environment import L2Environment
-from cyclebound.tb.dataflow.l2_search import Adversary
+from cyclebound.tb.dataflow.l2_search import L2Adversary
 from cyclebound.tools.hill_climb import climb, climbed
 from kit.faults import edited
 
@@ -356,7 +356,7 @@ def test_the_search_finds_a_core_that_starves(monkeypatch, turns):
     p = TINY | {"ports": 4, "banks": 1, "channels": 1, "size": 2, "ways": 1, "misses": 1,
                 "targets": 1}
     turn, latency = 2, 6
-    adversary = Adversary(SimpleNamespace(rng=random.Random(4), parameters=p), turn, latency)
+    adversary = L2Adversary(SimpleNamespace(rng=random.Random(4), parameters=p), turn, latency)
 
     def worst(traffic):
         cores = Cores(p, random.Random(1), turn=turn, latency=latency, choose=Times(traffic),

@@ -17,7 +17,7 @@ from cyclebound.tb.noc.shmac_search import (
     READ,
     WRITE,
     Accesses,
-    Adversary,
+    ShmacGridAdversary,
     doing,
     lives,
     slowest,
@@ -42,8 +42,8 @@ def words(plan, **model):
 
 
 def searched(which, mine, others, tries, **model):
-    adversary = Adversary(SimpleNamespace(rng=random.Random(6)),
-                          Accesses(CORES, CORES[0], mine, others))
+    adversary = ShmacGridAdversary(SimpleNamespace(rng=random.Random(6)),
+                                   Accesses(CORES, CORES[0], mine, others))
     return climbed(climb(adversary.fresh, adversary.changed, tries=tries, patience=20),
                    lambda plan: lives(words(plan, **model), FIELDS).get(which)).value
 

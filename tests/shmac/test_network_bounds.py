@@ -20,7 +20,7 @@ from cyclebound.golden.shmac.traffic import (
     senders,
     services,
 )
-from cyclebound.tools.shmac.network_search import Adversary, Goal, latest, searched
+from cyclebound.tools.shmac.network_search import Goal, ShmacNetworkAdversary, latest, searched
 
 unit = pytest.mark.unit
 PAIR = {"rows": 1, "columns": 2, "hot": 1, "service": 3}
@@ -152,7 +152,7 @@ def together(mesh, masters, victim, *, service, tries, less=0, none=None,
     within, worst = Tighter(mesh, masters, service=slaves), None
     target = min(masters[victim])
     goal = Goal(masters, victim, target, write=True, most=MANY, cycles=200)
-    adversary, plan = Adversary(random.Random(5), goal), None
+    adversary, plan = ShmacNetworkAdversary(random.Random(5), goal), None
     for number in range(tries):
         other = adversary.fresh() if plan is None or number % 10 == 0 else adversary.changed(plan)
         over = latest(mesh, goal, other, within, service=service, overlaps=overlaps)

@@ -16,7 +16,7 @@ from cyclebound.sim.build.elaborate import leave_unused
 from cyclebound.sim.run.job import Job, design, run_job
 from cyclebound.sim.run.observations import read_requests
 from cyclebound.sim.traces import trace
-from cyclebound.sim.traces.check import Check, _Run
+from cyclebound.sim.traces.check import Check, _Pass
 from cyclebound.sim.traces.files import open_trace
 from kit.icarus import needs_icarus
 
@@ -579,7 +579,7 @@ def sampled(waveform, probe, component):
     found, began = [], []
     with open_trace(waveform) as opened:
         opened.scope = "top.dut"
-        run = _Run(opened, Check(probe, formula_bound("1"), known, "top.clk", "top.rst"))
+        run = _Pass(opened, Check(probe, formula_bound("1"), known, "top.clk", "top.rst"))
         for sampler in run.probes:
             found.append(rows := [])
 

@@ -48,7 +48,7 @@ def spill_array(name: str) -> str:
 
 
 @dataclass
-class _Access:
+class _MemoryTask:
     task: int
     predicate: Token | None
     store: bool
@@ -106,7 +106,7 @@ class Valuer:
     kernel: Kernel
     constants: Mapping[str, int | np.float32]
     graph: Graph = field(default_factory=Graph)
-    accesses: dict[str, list[_Access]] = field(default_factory=dict)
+    accesses: dict[str, list[_MemoryTask]] = field(default_factory=dict)
     spans: dict[Token, Span] = field(default_factory=dict)    # of integers, where known
     loaded: dict[Spilled, Token] = field(default_factory=dict)
     number: Token = field(init=False)                         # the thread's number
@@ -214,7 +214,7 @@ class Valuer:
             terms.append((scope.predicate, False))
         task.operands[2] = self._join(terms, task.line)
         self.accesses.setdefault(task.array, []).append(
-            _Access(token.task, scope.predicate, store))
+            _MemoryTask(token.task, scope.predicate, store))
         return token
 
     def _join(self, terms: list[tuple[Token, bool]], line: int) -> Token | None:

@@ -14,8 +14,8 @@ from cyclebound.golden.shmac.network_bounds import NetworkBounds
 from cyclebound.golden.shmac.traffic import HOST, Senders
 from cyclebound.tools.hill_climb import climb, climbed
 
-__all__ = ["Adversary", "Goal", "Longest", "Period", "Plan", "Together", "latest", "lives",
-           "searched", "wishes"]
+__all__ = ["Goal", "Longest", "Period", "Plan", "ShmacNetworkAdversary", "Together", "latest",
+           "lives", "searched", "wishes"]
 
 _MANY, _FEW = 0.8, 0.1
 _PERIODS = 6  # after which a master begins its plan anew
@@ -57,7 +57,7 @@ class Goal:
         return {self.victim: self.most}
 
 
-class Adversary:
+class ShmacNetworkAdversary:
     """Draws and changes plans."""
 
     def __init__(self, rng: random.Random, goal: Goal) -> None:
@@ -232,7 +232,7 @@ def lives(mesh: Mesh, goal: Goal, plan: Plan, *, service: int | Mapping[Tile, in
 def searched(mesh: Mesh, goal: Goal, *, service: int | Mapping[Tile, int], tries: int, seed: int,
              overlaps: bool = False) -> int:
     """The most cycles that a search on the golden model comes to."""
-    adversary = Adversary(random.Random(seed), goal)
+    adversary = ShmacNetworkAdversary(random.Random(seed), goal)
     found = climbed(climb(adversary.fresh, adversary.changed, tries=tries, patience=40),
                     lambda plan: lives(mesh, goal, plan, service=service,
                                        overlaps=overlaps).cycles or None)

@@ -20,7 +20,7 @@ Steps = Iterator[tuple[int, Node | None]]
 
 
 @dataclass
-class _Slot:
+class _ScheduledSlot:
     number: int
     group: int = -1
     steps: Steps | None = None
@@ -38,7 +38,7 @@ def worst_schedule(count: int, steps_of: Callable[[int], Steps],
     ``steps_of`` a work-group are its compute cycles and accesses; no refreshes.
     """
     phases: list[Phase] = []
-    slots = [_Slot(number) for number in range(SLOTS)]
+    slots = [_ScheduledSlot(number) for number in range(SLOTS)]
     finished: list[int] = []  # in ascending order, as the compute unit becomes free
     launched, compute_free, dram_rest, accessed, transferred = 0, load, 0, 0, 0
     launch_from, current, last, held = load, SLOTS - 1, load, False
