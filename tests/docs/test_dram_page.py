@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from cyclebound.golden.dram.jedec import jedec_parts
 from cyclebound.golden.dram.timing import PARTS
 from kit.pages import Page, numbers
 
+ROOT = Path(__file__).parents[2]
 TEXT = Page("dram.md")
 PAGE = TEXT.text
 ROWS = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -141,3 +143,13 @@ def test_a_tile_that_leaves_its_banks_early(call):
 def test_refused_indexes():
     bound = indexed_issue_delay(part="ddr4-3200aa-x16", bursts=5, rows=2, write=0, refused=200)
     assert TEXT.says(f"take 281 clocks on x16, bound {bound} (`cyclebound bound")
+
+
+def test_every_file_of_the_searches_has_a_row():
+    listed = re.findall(r"^\| `(\w+/dram/\w+\.py)` \|", PAGE, re.MULTILINE)
+    there = [path for pattern in ("golden/dram/tile_*.py", "golden/dram/worst_case.py",
+                                  "golden/dram/index_*.py", "tools/dram/*.py")
+             for path in ROOT.glob(pattern) if path.name != "__init__.py"]
+    bounds = {"golden/dram/index_bounds.py", "golden/dram/index_iterator.py"}
+    assert sorted(listed) == sorted({str(path.relative_to(ROOT)) for path in there} - bounds)
+    assert all((ROOT / test).is_file() for test in re.findall(r"tests/dram/\w+\.py", PAGE))
