@@ -305,25 +305,60 @@ class AccessCosts:
         return max(most)
 
     def _custom(self, node: Node, buffer: Buffer) -> set[Tile]:
-        """A snoopy access to lines that the registers sd_* give."""
-        parts = [self._values(node, ("sc", number)) for number in _SD]
+        """A snoopy access to lines that the registers sd_* give: to those that hardware takes, for
+        which a run goes on."""
+        parts = [self._values(node, ("sc", number)) or self._ranged(number) for number in _SD]
         x, y = self._offset(node, "X"), self._offset(node, "Y")
+        where = self._program.where(node.at)
         if None in (*parts, x, y):
-            where = self._program.where(node.at)
             raise WcetError(f"{where}: the size of this access is not known: sd_words, sd_period, "
                             "sd_period_cnt and its offsets must follow from immediates, dimensions "
-                            "and a work-group's place")
-        found = set()
+                            "and a work-group's place; of a register sd_*, #bound value may say "
+                            "what is the greatest")
+        found, own_lines = set[Tile](), self._grid.machine.line_by_line
         known = [part for part in (*parts, x, y) if part is not None]
         offsets = frozenset[str]().union(*(part.offsets for part in known))
         for place in self._places.along(offsets).each():
             words, period, count, lefts, tops = (set(part.of(place)) for part in known)
-            for left in lefts:
-                for top in tops:
-                    found |= {(buffer.address // WORD_BYTES + top * buffer.x + left, a, b, c)
-                              for a in words for b in period for c in count
-                              if 1 <= a <= b and c >= 1 and top * buffer.x + left >= 0}
+            if own_lines and len(period) > 1 and 1 in count:  # of one line it does not matter
+                period = period & {buffer.x} | {max(period)}
+            elif own_lines and len(period) > 1:
+                period = period & {buffer.x}
+            if len(words) * len(period) * len(count) > _MOST_STEPS:
+                raise WcetError(f"{where}: this access may have {len(words)} x {len(period)} x "
+                                f"{len(count)} shapes: a #bound value of its registers sd_* should "
+                                "be less")
+            for left, top in itertools.product(lefts, tops):
+                first = top * buffer.x + left
+                if own_lines and len(words) * len(period) * len(count) > 1:
+                    shapes = _own_lines(buffer, left, top, words, period, count)
+                else:
+                    shapes = itertools.product(words, period, count)
+                room = buffer.words - first if len(words) * len(period) * len(count) > 1 else None
+                found |= {(buffer.address // WORD_BYTES + first, a, b, c) for a, b, c in shapes
+                          if 1 <= a <= b and c >= 1 and first >= 0
+                          and (room is None or (c - 1) * b + a <= room)}
         return found or {(buffer.address // WORD_BYTES, 0, 0, 0)}
+
+    def _ranged(self, number: int) -> _Values | None:
+        """Up to the greatest that any writer of a register sd_* may write; None: that is not
+        said of one of them."""
+        most = 1
+        for node in self._graph.after:
+            target = self._graph.instruction(node).operand("D")
+            if target is None or (target.kind, target.value) != (Kind.SCALAR_SPECIAL, number):
+                continue
+            source = self._graph.instruction(node).operand("B")
+            said = self._program.values.get(node.at)
+            if source is not None and source.kind is Kind.IMMEDIATE:
+                said = source.value
+            elif source is not None and said is None:
+                held = self._loops.values.before(node).get(("s", source.value))
+                said = held if isinstance(held, int) else None
+            if said is None:
+                return None
+            most = max(most, said)
+        return _Values(lambda place: range(1, most + 1)) if most <= _MOST_STEPS else None
 
     def _placed(self, node: Node, buffer: Buffer) -> _Placed:
         """Where the rectangles of an access lie that is neither indexed nor a run of words."""
@@ -443,6 +478,18 @@ class AccessCosts:
         nothing = items + _NO_INDEX - INDEX_LEAD
         return AccessCost("dram", max(longest, nothing) + self._delays.wait,
                           _LOOKUP + INDEX_LEAD, nothing)
+
+
+def _own_lines(buffer: Buffer, left: int, top: int, words: set[int], period: set[int],
+               count: set[int]) -> Iterator[tuple[int, int, int]]:
+    """The shapes that hardware takes of these; those of one line with one period."""
+    for a, c in itertools.product(words, count):
+        for b in period if c > 1 else (max(period),):
+            try:
+                check_own_lines(buffer, left, top, a, b, c)
+            except Fault:
+                continue
+            yield a, max(a, b) if c == 1 else b, c
 
 
 @cache

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from cyclebound.golden.dram.timing import Part
 from cyclebound.golden.simd.accelerator import Phase, Policy
+from cyclebound.golden.simd.isa import Kind as OperandKind
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.memory_timing import DramTimeline, load_cycles
 from cyclebound.golden.simd.program import Program
@@ -111,12 +112,17 @@ class Analysis:
             each = program.branches[index]
             pattern = f"{each.taken} {each.not_taken} {each.start}"
             found.append((program.lines[index], f"#bound branchcycle {pattern}"))
-        return sorted(found)
+        for node in self.graph.after:
+            said, source = program.values.get(node.at), self.graph.instruction(node).operand("B")
+            if said is not None and source is not None and source.kind is OperandKind.SCALAR \
+                    and ("s", source.value) not in loops.values.before(node):
+                found.append((program.lines[node.at], f"#bound value {said}"))
+        return sorted(set(found))
 
     @property
     def unused(self) -> list[int]:
         """Lines of branches with a pattern that no bound rests on."""
-        used = {line for line, _ in self.promises}
+        used = {line for line, text in self.promises if "branchcycle" in text}
         return sorted({self.program.lines[index] for index in self.program.branches} - used)
 
     def _tested(self, node: Node) -> object:
