@@ -334,9 +334,11 @@ def _leads(path: Sequence, steps: Sequence[str]) -> bool:
     return True
 
 
-def _table(limit: Callable[..., int], chosen: Sequence[Chosen]) -> list[int | None]:
-    """The bound of each combination, the first parameter's bits lowest."""
+def _table(limit: Callable[..., int], chosen: Sequence[Chosen]) -> tuple[list[int | None], str]:
+    """The bound of each combination, the first parameter's bits lowest; None where the bound speaks
+    of none or refuses these values, and the first reason for that."""
     table: list[int | None] = []
+    reason = ""
     for number in range(1 << sum(one.bits for one in chosen)):
         values = {}
         for one in chosen:
@@ -345,9 +347,10 @@ def _table(limit: Callable[..., int], chosen: Sequence[Chosen]) -> list[int | No
         try:
             table.append(max(0, limit(**values)) if all(
                 values[one.name] <= one.high for one in chosen) else None)
-        except NotCovered:
+        except (NotCovered, ValueError) as error:
             table.append(None)
-    return table
+            reason = reason or str(error)
+    return table, reason
 
 
 @dataclass(frozen=True)
@@ -566,9 +569,9 @@ def _checker(component: wiring.Component, probe: Probe, bound: Bound, given: Map
         raise UserError(f"{bound.name} has 2^{bits} values, and the checker has a table of at most "
                         f"2^{_TABLE_BITS}: {most.name} has values of {most.bits} bits; give fewer "
                         f"with --values {most.name}=LEAST..GREATEST, or one with --set")
-    limits = _table(lambda **own: bound.of({**given, **own}), chosen)
+    limits, reason = _table(lambda **own: bound.of({**given, **own}), chosen)
     if not any(limit is not None for limit in limits):
-        raise UserError(f"{bound.name} speaks of no request with these parameters")
+        raise UserError(f"{bound.name} speaks of no request with these parameters: {reason}")
     classed = bool(probe.classed or probe.declared()
                    or bound.required() - {*given, *probe.request})
     return BoundChecker(component, probe, limits, fixed=given, chosen=chosen, declares=declares,

@@ -349,6 +349,17 @@ def test_what_cannot_be_expressed_is_named():
     assert "`define NOC_ARBITER_GRANT_MONITOR_CLASS 1'b1" in made.bind
 
 
+def test_values_that_a_bound_refuses(call, tmp_path):
+    """Those values are uncovered; where all are, the bound's reason is said."""
+    words = ("monitor", "noc.end_to_end", "flow", "--values", "period=300..301", "-o", tmp_path)
+    done = call(*words, "--values", "window=1..4")
+    assert done.returncode == 2
+    assert "flow speaks of no request with these parameters: window must be at least" in done.stderr
+    done = call(*words, "--values", "window=88..91")
+    assert done.returncode == 0, done.stderr
+    assert "declared_window" in (tmp_path / "noc_end_to_end_flow_monitor.v").read_text()
+
+
 def test_commands_of_checkers(call, tmp_path):
     said = call("monitor", "noc.arbiter", "--set", "requesters=4", "--histogram", "4", "--area")
     assert said.returncode == 0, said.stderr
