@@ -218,6 +218,52 @@ def test_a_shortcut_that_is_refused(network, says, tmp_path):
             run_model(tmp_path / "net.onnx", engine="plan")
 
 
+def resnet(rng):
+    """ResNet with 8 layers, for images as CIFAR has them."""
+    nodes, constants = [], {}
+
+    def conv(read, made, channels, filters, taps=3, stride=1):
+        constants[f"{made} w"] = some(rng, filters, channels, taps, taps) / np.float32(
+            channels * taps**2)**0.5
+        nodes.append(node("Conv", [read, f"{made} w"], [made], pads=[taps // 2] * 4,
+                          strides=[stride] * 2))
+        return made
+
+    def limited(read):
+        nodes.append(node("Relu", [read], [f"{read} relu"]))
+        return f"{read} relu"
+
+    before, channels = limited(conv("x", "stem", 3, 16)), 16
+    for filters in (16, 32, 64):
+        stride = 1 if filters == channels else 2
+        inner = limited(conv(before, f"{filters} a", channels, filters, stride=stride))
+        terms = [conv(inner, f"{filters} b", filters, filters), before]
+        if stride > 1:
+            terms[1] = conv(before, f"{filters} c", channels, filters, 1, stride)
+        nodes.append(node("Add", terms, [f"{filters} sum"]))
+        before, channels = limited(f"{filters} sum"), filters
+    nodes += [node("GlobalAveragePool", [before], ["p"]), node("Flatten", ["p"], ["q"]),
+              node("Gemm", ["q", "w"], ["y"])]
+    return (1, 3, 32, 32), nodes, {**constants, "w": some(rng, 64, 10)}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("form", FORMS)
+def test_a_resnet_of_usual_size(form, tmp_path):
+    path = tmp_path / "net.onnx"
+    model, x = quantised(resnet, path, form, (UINT8, UINT8), True)
+    done = run_model(path, x, device=Device(16, a_depth=4096, b_depth=4096))
+    assert done.held
+    right = runtime.InferenceSession(model.SerializeToString(), providers=[
+        "CPUExecutionProvider"]).run(None, {"x": x})[0]
+    last = next(each for each in reversed(model.graph.node) if each.op_type == "DequantizeLinear")
+    [step] = [onnx.numpy_helper.to_array(each) for each in model.graph.initializer
+              if each.name == last.input[1]]
+    assert abs(right - done.result).max() <= 2.01 * step
+    assert len(np.unique(done.result)) > 2
+    print(f"{form}: {len(done.plans)} layers, {done.planned:,} cycles")
+
+
 @pytest.mark.cosim
 @pytest.mark.parametrize(("form", "network"), [
     *((form, averaged) for form in FORMS), (FORMS[0], shortcut)])
