@@ -18,6 +18,7 @@ from cyclebound.golden.user_files import bytes_in
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
 from cyclebound.sim.cli.simd_published import adversary, errata, published, table_5
+from cyclebound.sim.cli.simd_scoreboard import score
 from cyclebound.sim.cli.simd_wcet import tightness, wcet
 from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.simd.authors import FullSize, full_size
@@ -48,6 +49,7 @@ app.add_typer(simd, name="simd")
 for _command in (wcet, tightness, published, errata, adversary):
     simd.command()(_command)
 simd.command("table5")(table_5)
+simd.command("scoreboard")(score)
 
 
 @simd.command()

@@ -15,7 +15,7 @@ from cyclebound.sim.families.dataflow.files import read_array
 from cyclebound.tools.simd.assembler import AssemblyError, assemble_file
 from cyclebound.tools.simd.kernels import KERNELS, kernel_path
 
-__all__ = ["load_memory", "load_program", "read_words", "write_results"]
+__all__ = ["data_file", "load_memory", "load_program", "read_words", "write_results"]
 
 _WORDS = 1 << 30  # bytes of raw words
 
@@ -101,7 +101,7 @@ def load_memory(program: Program, given: Mapping[int, Path], source: Path | None
         if number in given:
             path, words = given[number], read_words(given[number])
         elif buffer.form != "n" and source is not None:
-            path = _found(source, buffer.source)
+            path = data_file(source, buffer.source)
             words = read_words(path, buffer.form)
         else:
             continue
@@ -116,7 +116,7 @@ def load_memory(program: Program, given: Mapping[int, Path], source: Path | None
     return memory
 
 
-def _found(folder: Path, name: str) -> Path:
+def data_file(folder: Path, name: str) -> Path:
     """A file that a kernel in a folder names."""
     above = (folder / name, *(parent / name for parent in folder.resolve().parents))
     return next((path for path in above if path.exists()), folder / name)
