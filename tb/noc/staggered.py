@@ -6,19 +6,21 @@ have lengths at which they just fill FIFOs. The same senders serve the model, in
 RTL, in the mesh's testbench.
 """
 
+import math
 import random
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cyclebound.golden.noc.mesh import MeshModel
-from cyclebound.golden.noc.packet import source_header
+from cyclebound.golden.noc.packet import CODE_BITS, source_header
 from cyclebound.golden.noc.routes import Mesh, Tile, ports, xy_route
-from cyclebound.golden.noc.traversal import Stream
+from cyclebound.golden.noc.traversal import Stream, Traversal
+from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 from cyclebound.golden.noc.wormhole_router import Flit, packet
 from cyclebound.tb.noc.flits import Sender
 
-__all__ = ["Network", "Planned", "PlannedSender", "play", "random_network", "random_plan",
+__all__ = ["Network", "Plan", "Planned", "PlannedSender", "play", "random_network", "random_plan",
            "stalls_of"]
 
 
@@ -32,16 +34,38 @@ class Network:
     depth: int
     stalls: int = 0
 
+    def analyses(self, general: type[Traversal] = Traversal) -> list[Traversal | AlikeTraversal]:
+        """The bounds of its streams: ``general``, and where packets have one length, senders do not
+        pause and receivers do not stall, the one that counts flits. Raises `ValueError` as they do.
+        """
+        both: list[Traversal | AlikeTraversal] = [general(
+            self.mesh, self.streams, delta=self.delta, depth=self.depth, stalls=self.stalls)]
+        streams = self.streams.values()
+        lengths = {length for stream in streams for length in (stream.least, stream.flits)}
+        if len(lengths) == 1 and not self.stalls and not any(stream.pauses for stream in streams):
+            both.append(AlikeTraversal(
+                self.mesh, {name: stream.route for name, stream in self.streams.items()},
+                flits=lengths.pop(), delta=self.delta, depth=self.depth))
+        return both
+
+    @property
+    def allowed(self) -> dict[str, int]:
+        """The bound of each stream: the lesser one."""
+        analyses = self.analyses()
+        return {name: min(analysis.bound(name) for analysis in analyses) for name in self.streams}
+
 
 @dataclass(frozen=True)
 class Planned:
-    """A packet: the first cycle in which its header may be on offer, its stream and length, and
-    for how many cycles its sender pauses before each flit."""
+    """A packet: the first cycle in which its header may be on offer, its stream and length, for
+    how many cycles its sender pauses before each flit, and for how many its receiver stalls each;
+    None: as `play` draws it."""
 
     begin: int
     stream: str
     flits: int
     pauses: tuple[int, ...] = ()
+    stall: int | None = None
 
 
 Plan = Mapping[Tile, Sequence[Planned]]
@@ -133,28 +157,31 @@ def random_plan(network: Network, rng: random.Random, cycles: int) -> Plan:
     return plan
 
 
-def play(network: Network, plan: Plan, seed: int = 0) -> list[tuple[str, int, int]]:
-    """The model with this plan: by packet, its stream, when its header was taken, and when its
-    last flit was delivered."""
+def play(network: Network, plan: Plan, seed: int = 0, *,
+         cycles: float = math.inf) -> list[tuple[str, int, int]]:
+    """The model with this plan, for so many ``cycles`` at most: by packet that was delivered, its
+    stream, when its header was taken, and when its last flit was delivered."""
     model = MeshModel(network.mesh, depth=network.depth, delta=network.delta, routing="source",
                       longest=max(stream.flits for stream in network.streams.values()) + 1)
     rng, senders = random.Random(seed), {}
-    order: dict[Tile, deque[str]] = {tile: deque() for tile in plan}
-    names = list(network.streams)
+    order: dict[Tile, deque[int]] = {tile: deque() for tile in plan}  # numbers of its packets
+    every: list[Planned] = []  # by number
     for tile, packets in plan.items():
         senders[tile] = PlannedSender()
         for planned in packets:
-            header = source_header(ports(network.streams[planned.stream].route))
-            senders[tile].waiting.extend(
-                packet(header, [names.index(planned.stream)] * (planned.flits - 1)))
+            # what the routers leave of a header is the packet's number, as in its other flits
+            outputs, number = ports(network.streams[planned.stream].route), len(every)
+            senders[tile].waiting.extend(packet(
+                source_header(outputs) + (number << CODE_BITS * len(outputs)),
+                [number] * (planned.flits - 1)))
             senders[tile].plan(planned)
-            order[tile].append(planned.stream)
-    taken: dict[str, deque[int]] = {name: deque() for name in names}
-    coming: dict[Tile, list[Flit]] = {tile: [] for tile in network.mesh.tiles}
+            order[tile].append(number)
+            every.append(planned)
+    taken: dict[int, int] = {}
     left: dict[Tile, int] = {}   # cycles for which a receiver does not take what is on offer
     delivered: list[tuple[str, int, int]] = []
-    now, wanted = 0, sum(map(len, plan.values()))
-    while len(delivered) < wanted:
+    now = 0
+    while len(delivered) < len(every) and now < cycles:
         offers = {tile: flit for tile, sender in senders.items()
                   if (flit := sender.begin()) is not None}
         ready = {}
@@ -162,21 +189,20 @@ def play(network: Network, plan: Plan, seed: int = 0) -> list[tuple[str, int, in
             flit = model.delivers(tile)
             if flit is None:
                 continue
-            left.setdefault(tile, stalls_of(rng, network.stalls))
+            planned = every[flit.data]
+            left.setdefault(tile, stalls_of(rng, network.stalls) if planned.stall is None
+                            else planned.stall)
             ready[tile] = left[tile] == 0
             left[tile] -= 1
             if ready[tile]:
                 del left[tile]
-                coming[tile].append(flit)
-            if ready[tile] and flit.last:
-                name = names[coming[tile][1].data]
-                delivered.append((name, taken[name].popleft(), now))
-                coming[tile].clear()
+                if flit.last:
+                    delivered.append((planned.stream, taken[flit.data], now))
         for tile, flit in offers.items():
             if model.ready(tile, flit):
                 senders[tile].taken()
                 if flit.first:
-                    taken[order[tile].popleft()].append(now)
+                    taken[order[tile].popleft()] = now
         model.step(offers, ready)
         now += 1
     return delivered

@@ -9,26 +9,9 @@ from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc.patterns import crowd
 from cyclebound.golden.noc.routes import Mesh, xy_route
 from cyclebound.golden.noc.traversal import Stream, Traversal
-from cyclebound.golden.noc.traversal_alike import AlikeTraversal
 from cyclebound.tb.noc.staggered import Network, Planned, play, random_network, random_plan
 
 pytestmark = pytest.mark.unit
-
-
-def bound_of(network, kind=Traversal):
-    return kind(network.mesh, network.streams, delta=network.delta, depth=network.depth,
-                stalls=network.stalls)
-
-
-def alike_bound_of(network):
-    """The bound for packets of one length, or None if lengths differ, or a stream pauses."""
-    streams = network.streams.values()
-    lengths = {length for stream in streams for length in (stream.least, stream.flits)}
-    if len(lengths) > 1 or network.stalls or any(stream.pauses for stream in streams):
-        return None
-    return AlikeTraversal(network.mesh, {name: stream.route
-                                         for name, stream in network.streams.items()},
-                          flits=lengths.pop(), delta=network.delta, depth=network.depth)
 
 
 def exceeded(networks, *, plans, cycles, kind=Traversal):
@@ -36,10 +19,8 @@ def exceeded(networks, *, plans, cycles, kind=Traversal):
     packets there were."""
     found, packets = [], 0
     for seed, network in networks:
-        both = [analysis for analysis in (bound_of(network, kind), alike_bound_of(network))
-                if analysis]
-        allowed = {name: min(network.bound(name) for network in both) if kind is Traversal
-                   else both[0].bound(name) for name in network.streams}
+        allowed = network.allowed if kind is Traversal else {
+            name: network.analyses(kind)[0].bound(name) for name in network.streams}
         rng = random.Random(seed)
         for _ in range(plans):
             for name, taken, delivered in play(network, random_plan(network, rng, cycles), seed):
@@ -78,9 +59,7 @@ def test_an_input_that_was_idle_finds_a_full_fifo(network, plan, stream, latency
     packets = {tile: [Planned(begin, name, network.streams[name].flits) for begin, name in starts]
                for tile, starts in plan.items()}
     worst = max(last - first + 1 for name, first, last in play(network, packets) if name == stream)
-    assert before < worst == latency <= bound_of(network).bound(stream)
-    alike = alike_bound_of(network)
-    assert alike is None or latency <= alike.bound(stream)
+    assert before < worst == latency <= network.allowed[stream]
 
 
 def test_the_rest_of_a_long_packet_is_in_the_way():
@@ -94,7 +73,7 @@ def test_the_rest_of_a_long_packet_is_in_the_way():
     plan = {(0, tile): [Planned(begin, name, 27) for begin, name in starts]
             for tile, starts in begins.items()}
     worst = max(last - first + 1 for name, first, last in play(network, plan) if name == "a")
-    assert worst == 87 <= bound_of(network).bound("a")
+    assert worst == 87 <= network.allowed["a"]
 
 
 def test_the_harness_of_four():
