@@ -3,15 +3,17 @@
 import dataclasses
 import functools
 from collections.abc import Mapping
+from typing import Any
 
 from cyclebound.golden.noc import bounds
 from cyclebound.golden.noc.mesh_interfaces import transfer
-from cyclebound.golden.noc.patterns import HOTSPOT, pattern
+from cyclebound.golden.noc.patterns import HOTSPOT, TRANSPOSE, pattern
 from cyclebound.golden.noc.routes import Mesh as Shape
 from cyclebound.golden.noc.routes import Port, ports, xy_route
 from cyclebound.hdl.noc.mesh import Mesh
 from cyclebound.hdl.noc.mesh_harness import MeshHarness
 from cyclebound.hdl.noc.mesh_interfaces import InterfacedMesh
+from cyclebound.hdl.noc.wormhole_router import WormholeRouter
 from cyclebound.sim.describe.block import (
     Block,
     BoundBinding,
@@ -24,6 +26,7 @@ from cyclebound.sim.describe.block import (
 )
 from cyclebound.tb.noc.grid_properties import InterfacedMeshCheck, MeshCheck
 from cyclebound.tb.noc.mesh_environment import MeshEnvironment
+from cyclebound.tb.noc.mesh_parts import MeshPart, MeshPartProof
 from cyclebound.tb.noc.mesh_properties import MeshTraversalProof
 from cyclebound.tb.probe import Probe, taken
 
@@ -116,7 +119,31 @@ _ASSUMES = {
     "tile #: a packet of another size": "a packet of that size",
     "tile #: a pause within a packet": "offers its flits back to back",
     "tile #: offer withdrawn or changed": "offers its flits",
-    "a receiver is not ready": "receivers are always ready"}
+    "receiver # is not ready": "receivers are always ready"}
+
+# What is proved by parts: all tiles of 4 x 4 to the one across the diagonal. Each router by itself,
+# and with those after it the inputs where a header waits for what waits in these.
+_FOUR = {"rows": 4, "columns": 4, "width": 16, "depth": 3, "delta": 2, "routing": "xy",
+         "longest": 4}
+_EACH = tuple({**_FOUR, "tiles": ((row, column),)} for row in range(4) for column in range(4))
+_WAITING = tuple({**_FOUR, "tiles": tiles, "port": int(port)} for tiles, port in (
+    (((1, 3), (1, 2)), Port.LOCAL), (((2, 0), (2, 1)), Port.LOCAL),
+    (((0, 2), (0, 1)), Port.LOCAL), (((3, 1), (3, 2)), Port.LOCAL),
+    (((0, 2), (0, 1)), Port.EAST), (((3, 1), (3, 2)), Port.WEST),
+    (((0, 3), (0, 2), (0, 1)), Port.LOCAL), (((3, 0), (3, 1), (3, 2)), Port.LOCAL)))
+
+
+def _by_parts(name: str, instances: tuple[Mapping[str, Any], ...], induction: int) -> Property:
+    """Rules of packets, and shares of their bounds, in parts of a mesh of 4 x 4."""
+    return Property(
+        name,
+        "while each tile sends packets of 2 flits to the one across the diagonal, as in "
+        "`traversal`: if whole packets without gaps come to these routers, such leave them, and no "
+        "header is in a FIFO of theirs for longer than its share of the bound",
+        functools.partial(MeshPartProof, number=TRANSPOSE, flits=2), instances,
+        top=functools.partial(MeshPart, WormholeRouter),
+        depth=12, induction=induction, flat=True, quick=0)
+
 
 _SQUARE = {"rows": 2, "columns": 2, "width": 16, "depth": 3, "delta": 2, "routing": "source",
            "longest": 7}
@@ -164,8 +191,8 @@ BLOCKS = (
                          configurations=("square", "oblong", "row", "corner", "four"),
                          probe=_BY_STREAM),
         ),
-        properties=tuple(_traversal(*which, induction)
-                         for which, induction in _PROVED.items()),
+        properties=(*(_traversal(*which, induction) for which, induction in _PROVED.items()),
+                    _by_parts("each_router", _EACH, 9), _by_parts("waiting", _WAITING, 18)),
         explorations=tuple(Exploration(
             f"every_choice_{hot}_{flits}",
             f"all tiles but {hot} send packets of {flits} flits to it, each whenever it likes, and "

@@ -6,6 +6,7 @@ does not by itself.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from amaranth.hdl import Assert, Assume, Cat, Const, Module, Mux, Signal
 
@@ -16,7 +17,7 @@ from cyclebound.golden.noc.routes import Channel, Port, channels, ports, xy_rout
 from cyclebound.tb.assumed import owes, stays
 from cyclebound.tb.watcher import Watcher, claim_kept
 
-__all__ = ["MeshTraversalProof"]
+__all__ = ["MeshTraversalProof", "PacketRules", "incoming"]
 
 _TAG_BITS = 8    # the highest of all flits say where they come from, as the mesh's probes expect
 _COUNT_BITS = 8  # of packets of one stream that are under way
@@ -52,9 +53,9 @@ class _Way:
     streams : list of int
         The streams that use it, by the numbers of their sources.
     unit : RouterInput or None
-        The FIFO at its end; None if it leaves the network.
+        The FIFO at its end; None if it leaves the network, or the part of it.
     output : RouterOutput or None
-        What sends into it; None if it comes from an interface.
+        What sends into it; None if it comes from an interface, or from a router elsewhere.
     guard : PacketGuard or None
         What is between the interface and the FIFO.
     places : list of _Place
@@ -64,6 +65,8 @@ class _Way:
         number 0, whose the packet before was.
     enters, entering : Signal
         The same of the flit that comes in next.
+    ready : Value
+        Of a channel that ends at no FIFO: its flit is taken.
     taken, stored : Signal
         The number of the flit that the FIFO takes next, and of the one that is next in its store.
     """
@@ -73,15 +76,15 @@ class _Way:
         shape, routers = mesh.shape, mesh.routers
         name = f"from_{shape.tiles.index(channel.tile)}_" + (
             "in" if channel.into else channel.port.name.lower())
-        here = routers[channel.tile]
+        here = routers.get(channel.tile)
+        there = routers.get(shape.neighbour(channel.tile, channel.port))
         self.unit = self.output = self.guard = None
         if channel.into:
             self.unit, self.guard = here.inputs[Port.LOCAL], here.guard
         else:
-            self.output = here.outputs[channel.port]
-            there = shape.neighbour(channel.tile, channel.port)
-            if there is not None:
-                self.unit = routers[there].inputs[channel.port.opposite]
+            self.output = here and here.outputs[channel.port]
+            self.unit = there and there.inputs[channel.port.opposite]
+        self.ready = Const(1)
         held = 0 if self.unit is None else self.unit.depth + len(self.unit.stages)
         self.looks = [] if self.unit is None else [
             self.unit.memory.read_port(domain="comb") for _ in range(self.unit.depth - 1)]
@@ -99,50 +102,59 @@ class _Way:
         return self.places[:-1] if self.output is not None else self.places
 
 
-class MeshTraversalProof(Watcher):
-    """A pattern's packets, all of as many flits, each through its routers within its bound.
+class PacketRules(Watcher):
+    """What routers may hold while a pattern's packets, all of as many flits, go through them.
 
-    Assumes the environment of the bound: senders of the pattern, each of which begins packets when
-    it likes, and receivers that are always ready. Invariants say what FIFOs, outputs and arbiters
-    may hold: whole packets, one after the other and without gaps, on their routes. Lemmas say, of
-    the packet that is followed, that its header is in none of the FIFOs for longer than the
-    bound's share of that hop (`golden.noc.bounds.traversal_heads`), whose sum the bound is.
+    Assumes that packets come by the links that lead into these routers, each whenever it likes, one
+    after the other, without gaps in them, of streams that use that link; and that what leaves the
+    network, or goes to a FIFO in which no flit ever stops, is taken. Invariants say what FIFOs,
+    outputs and arbiters may hold: whole packets, one after the other and without gaps, on their
+    routes. Of links that lead out of these routers they say what is assumed of those that lead in.
 
     It adds read ports to the stores, to look at all their words.
 
     Parameters
     ----------
-    target : Mesh
-        The mesh itself; not elaborated yet.
+    target : Mesh or MeshPart
+        The routers; not elaborated yet.
     number, hot, flits : int
         Number of the pattern (`golden.noc.patterns.pattern`), of a hotspot's tile, and flits of
         every packet; 2 at least.
-    source : int
-        Number of the tile whose packets are followed.
+    ends : list of (Tile, Port)
+        By its sinks and sources: which links these are.
     """
 
-    def __init__(self, target, *, number, flits, source, hot=0):
+    def __init__(self, target, *, number, flits, hot, ends):
         super().__init__(target)
         shape = target.shape
         self._flits, self._width, self._xy = flits, target.width, target.routing == "xy"
-        self._tiles, self._routers = shape.tiles, target.routers
+        self._shape, self._routers, self._ends = shape, target.routers, ends
         self._routes = {shape.tiles.index(begin): xy_route(shape, begin, end) for begin, end
                         in pattern(shape, number, divmod(hot, shape.columns)).items()}
         self._paths = {stream: channels(route) for stream, route in self._routes.items()}
         users: dict[Channel, list[int]] = {}
+        self._sources: dict[Channel, set[Channel]] = {}  # by channel: those before it
         for stream, path in self._paths.items():
             for channel in path:
                 users.setdefault(channel, []).append(stream)
+            for before, channel in pairwise(path):
+                self._sources.setdefault(channel, set()).add(before)
         self._ways = {channel: _Way(target, channel, streams, flits)
-                      for channel, streams in users.items()}
-        self._sent = {stream: Signal(range(flits), name=f"sent_{stream}")
-                      for stream in self._routes}
-        self._source = source
+                      for channel, streams in users.items()
+                      if {channel.tile, shape.neighbour(channel.tile, channel.port)}
+                      & self._routers.keys()}
         router = next(iter(target.routers.values()))
         self._delta = router.delta
-        self._heads = traversal_heads(
+        self._shares = {stream: traversal_heads(
             rows=shape.rows, columns=shape.columns, delta=router.delta, depth=router.depth,
-            flits=flits, pattern=number, hot=hot, source=source)
+            flits=flits, pattern=number, hot=hot, source=stream) for stream in self._routes}
+        leading_in = {channel: n for n, end in enumerate(ends)
+                      if (channel := incoming(shape, *end)) in self._ways}
+        # by link into these routers: flits of the packet in progress that are in, and whose it is
+        self._sent = {channel: Signal(range(flits), name=f"sent_{n}")
+                      for channel, n in leading_in.items()}
+        self._begun = {channel: Signal(len(users[channel]), name=f"begun_{n}")
+                       for channel, n in leading_in.items()}
 
     def elaborate(self, platform):
         m = Module()
@@ -158,23 +170,37 @@ class MeshTraversalProof(Watcher):
         return m
 
     def _surroundings(self, m):
-        for n, sink in enumerate(self.sinks):
-            if n not in self._sent:
-                m.d.sync += Assume(~sink.valid, f"tile {n} sends")
+        for n, ((tile, port), sink) in enumerate(zip(self._ends, self.sinks, strict=True)):
+            link = f"tile {n}" if port is Port.LOCAL else f"link {n}"
+            channel = incoming(self._shape, tile, port)
+            if channel not in self._ways:
+                m.d.sync += Assume(~sink.valid, f"{link} sends")
                 continue
-            sent, flit = self._sent[n], sink.payload
+            way, flit = self._ways[channel], sink.payload
+            sent, begun = self._sent[channel], self._begun[channel]
+            whose = self._whose(flit, way, 0)
             with m.If(sink.valid & sink.ready):
-                m.d.sync += sent.eq(self._after(sent))
-            claim_kept(m, f"tile {n}", sink, stays)
+                m.d.sync += [sent.eq(self._after(sent)), begun.eq(Mux(flit.last, 0, whose))]
+            claim_kept(m, link, sink, stays)
             m.d.sync += [
-                owes(sink.valid | (sent == 0), f"tile {n}: a pause within a packet"),
+                owes(sink.valid | (sent == 0), f"{link}: a pause within a packet"),
                 owes(~sink.valid | ((flit.first == (sent == 0))
                                     & (flit.last == (sent == self._flits - 1))),
-                     f"tile {n}: a packet of another size"),
-                owes(~sink.valid | self._whose(flit, self._ways[self._paths[n][0]], 0).any(),
-                     f"tile {n}: a packet to elsewhere")]
-        m.d.sync += Assume(Cat(source.ready for source in self.sources).all(),
-                           "a receiver is not ready")
+                     f"{link}: a packet of another size"),
+                owes(~sink.valid | Mux(sent == 0, whose.any(), whose == begun),
+                     f"{link}: a packet to elsewhere")]
+        for n, ((tile, port), source) in enumerate(zip(self._ends, self.sources, strict=True)):
+            channel = Channel(tile, port)
+            if channel not in self._ways:
+                continue
+            self._ways[channel].ready = source.ready
+            if port is Port.LOCAL:
+                m.d.sync += Assume(source.ready, f"receiver {n} is not ready")
+            else:
+                claim_kept(m, f"link {n}", source, Assert)
+                if self._never_stops(channel):
+                    m.d.sync += Assume(source.ready,
+                                       f"link {n}: a FIFO in which no flit stops is not ready")
 
     def _after(self, number):
         """The number of the flit after that number, in its packet or the next."""
@@ -226,17 +252,19 @@ class MeshTraversalProof(Watcher):
         m.d.comb += [way.stored.eq(numbers[len(entries)]), way.taken.eq(numbers[len(way.fifo)]),
                      way.enters.eq(number), way.entering.eq(packet)]
         head = way.places[0]
-        with m.If(head.there if way.unit is None else way.unit.leaves):
+        with m.If(head.there & way.ready if way.unit is None else way.unit.leaves):
             m.d.sync += [way.next.eq(self._after(way.next)), way.packet.eq(head.whose)]
         m.d.sync += [
             _invariant(way.next < self._flits, "flits are counted", way),
             _invariant((way.next == 0) | (way.packet.any() & _one_at_most(way.packet)),
                        "one packet leaves", way),
             _invariant((way.next == 0) | head.there, "no gap at the head", way)]
-        if way.guard is not None:
-            stream, = way.streams
+        if way.channel in self._sent:
             m.d.sync += [
-                _invariant(self._sent[stream] == number, "the sender counts", way),
+                _invariant(self._sent[way.channel] == number, "the sender counts", way),
+                _invariant((number == 0) | (self._begun[way.channel] == packet), "its packet", way)]
+        if way.guard is not None:
+            m.d.sync += [
                 _invariant(way.guard.inside == (number != 0), "the guard is inside", way),
                 _invariant(way.guard.count == number, "the guard counts", way),
                 _invariant(~way.guard.dropping, "the guard drops nothing", way)]
@@ -262,9 +290,11 @@ class MeshTraversalProof(Watcher):
             _invariant(unit.fresh == (way.stored == 0), "a header is next", way),
             _invariant(~unit.losing, "nothing gets lost", way),
             _invariant((way.taken == 0) | unit.sink.valid, "no gap", way)]
-        if self._never_stops(way):
-            m.d.sync += _invariant((inside < self._delta) | ((inside == self._delta) & unit.leaves),
-                                   "flits never stop", way)
+        if self._never_stops(way.channel):
+            m.d.sync += [
+                _invariant((inside < self._delta) | ((inside == self._delta) & unit.leaves),
+                           "flits never stop", way),
+                _invariant(unit.sink.ready, "it is ready", way)]
 
     def _before(self, way):
         """By place among the inputs of a channel's output: the way from there, and who comes."""
@@ -278,12 +308,14 @@ class MeshTraversalProof(Watcher):
                 before[entrance - (entrance > way.channel.port)] = other, mask
         return before
 
-    def _never_stops(self, way):
-        """No other packets join those of a FIFO after it."""
-        onward = [self._ways[channel] for channel in self._onward(way)]
-        return all(len(self._before(following)) == 1
-                   and (following.unit is None or self._never_stops(following))
-                   for following in onward)
+    def _after_fifo(self, channel):
+        """The channels after a FIFO: none where it leaves the network."""
+        return {after for after, before in self._sources.items() if channel in before}
+
+    def _never_stops(self, channel):
+        """No other packets join those of a FIFO after it, if there is one."""
+        return all(len(self._sources[following]) == 1 and self._never_stops(following)
+                   for following in self._after_fifo(channel))
 
     def _output(self, m, way):
         """The output has the packet that goes into its channel, or none."""
@@ -331,7 +363,33 @@ class MeshTraversalProof(Watcher):
                         & ~output.arbiter.served.any(),
                         f"invariant: nothing leaves by output {port} of {tile}")
 
-    # Lemmas
+
+class MeshTraversalProof(PacketRules):
+    """A pattern's packets, all of as many flits, each through its routers within its bound.
+
+    Assumes the environment of the bound: senders of the pattern, each of which begins packets when
+    it likes, and receivers that are always ready. Invariants say what FIFOs, outputs and arbiters
+    may hold: whole packets, one after the other and without gaps, on their routes. Lemmas say, of
+    the packet that is followed, that its header is in none of the FIFOs for longer than the
+    bound's share of that hop (`golden.noc.bounds.traversal_heads`), whose sum the bound is.
+
+    It adds read ports to the stores, to look at all their words.
+
+    Parameters
+    ----------
+    target : Mesh
+        The mesh itself; not elaborated yet.
+    number, hot, flits : int
+        Number of the pattern (`golden.noc.patterns.pattern`), of a hotspot's tile, and flits of
+        every packet; 2 at least.
+    source : int
+        Number of the tile whose packets are followed.
+    """
+
+    def __init__(self, target, *, number, flits, source, hot=0):
+        super().__init__(target, number=number, flits=flits, hot=hot,
+                         ends=[(tile, Port.LOCAL) for tile in target.shape.tiles])
+        self._source, self._heads = source, self._shares[source]
 
     def explain(self, m, probes):
         """The age of the followed packet's header, hop by hop.
@@ -354,7 +412,7 @@ class MeshTraversalProof(Watcher):
                 headers[hop].append(here)
                 ends = upto
         m.d.sync += [
-            Assert(counter.level == ends + (self._sent[self._source] != 0),
+            Assert(counter.level == ends + (self._sent[path[0]] != 0),
                    "invariant: packets under way are counted"),
             Assert(~counter.busy | (counter.ahead < counter.level),
                    "invariant: the followed packet is under way")]
@@ -376,6 +434,12 @@ class MeshTraversalProof(Watcher):
             Assert(~delivers | (counter.before <= before + spent),
                    "invariant: the age is at most the sum of the hops, at the end"),
             spent.eq(Mux(counter.chosen | Cat(leaves).any(), 1, spent + 1))]
+
+
+def incoming(shape, tile, port):
+    """The channel that ends at an input of a router."""
+    return (Channel(tile, port, into=True) if port is Port.LOCAL else
+            Channel(shape.neighbour(tile, port), port.opposite))
 
 
 def _invariant(fact, says, way):
