@@ -38,8 +38,8 @@ PREDICTS = re.compile(r"(^|_)(bounds?|budget|models?|part|timing|wcet)$")
 LATENCY = re.compile(r"(^|_)(CYCLES?|DELAYS?|LATENCY|LATENCIES|STAGES?|TIMES?)$", re.IGNORECASE)
 OF_OTHERS = {"AXIInterface"}  # in docstrings: LiteX's
 SECTION = re.compile(r"^[A-Z][a-z]+\n-{3,}\n", re.MULTILINE)  # of a docstring: its entries
-# an entry that others follow, and whose text ends with a comma or a conjunction
-RUN_ON = re.compile(r"^(\S.*)\n(?: +.*\n)*? +(?:.*,|.*\b(?:and|or|but))\n(?=\S)", re.MULTILINE)
+# an entry that others follow, and whose text ends with a comma, a colon or a conjunction
+RUN_ON = re.compile(r"^(\S.*)\n(?: +.*\n)*? +(?:.*[,:;]|.*\b(?:and|or|but))\n(?=\S)", re.MULTILINE)
 # Errors of this code, and no caller's: what cannot be, and what a derived class has to define.
 OF_OURSELVES = {"AssertionError", "NotImplementedError"}
 # How long a DRAM device needs is no prediction: a controller must keep to it, whatever it is.

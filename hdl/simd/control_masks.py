@@ -42,11 +42,11 @@ class ControlMasks(wiring.Component):
     warp : In(bits of a warp's number), read_rows : Out(4 times lanes)
         Each of its masks, of any warp.
     token : In(TokenLayout)
-        In the last stage of the pipeline,
+        In the last stage of the pipeline.
     commits : In(1)
-        and it commits,
+        The token commits.
     stops : In(1)
-        unless it stops the kernel, or another one begins.
+        It does not, since it stops the kernel, or another one begins.
     chosen : In(lanes)
         Lanes that its predicate marks.
     active : Out(items) times 2
@@ -58,13 +58,13 @@ class ControlMasks(wiring.Component):
     changed : Out(1), mask : Out(2), after : Out(lanes)
         The token changes a row of a mask.
     settles : Out(1)
-        A mask was changed in the cycle before, of all warps:
+        A mask was changed in the cycle before, of all warps; one of the next three may follow.
     over : Out(1)
-        no lane is left, and no entry: the work-group ends;
+        With ``settles``: no lane is left, and no entry; the work-group ends.
     again : Out(1)
-        no lane is left: the top entry has to be popped;
+        With ``settles``: no lane is left; the top entry has to be popped.
     jumps : Out(1), resume : Out(11)
-        lanes are left, and go on there.
+        With ``settles``: lanes are left, and go on at ``resume``.
     """
 
     def __init__(self, *, machine):

@@ -49,11 +49,12 @@ class OperandStages(wiring.Component):
     tokens : In(TokenLayout) times stages + 1
         Of each stage of the pipeline, the one that issues first, the one that commits last.
     slot : In(1)
-        The slot that computes; and of its work-group
+        The slot that computes.
     x, y : In(20), sd : In(3 times 32)
-        the place in the grid, the three special scalars that an instruction writes,
+        Of its work-group, the place in the grid and the three special scalars that an instruction
+        writes.
     mask_rows : In(4 times lanes)
-        and each mask's row of the token whose second operand is there.
+        Of its work-group, each mask's row of the token whose second operand is there.
     grid : In(GridLayout)
         Of the kernel.
     buffer_query : Out(BufferQuery)

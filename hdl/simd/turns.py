@@ -29,11 +29,11 @@ class Turns(wiring.Component):
     over : In(1)
         The work-group that computes has ended.
     access : In(1)
-        It leaves with an access,
+        The work-group leaves with an access.
     scratchpad : In(1)
-        to its scratchpad,
+        The access is to its scratchpad.
     last : In(1)
-        the last thing that it does.
+        The access is the last thing that it does.
     wrong : In(1)
         It commits an instruction that stops the kernel.
     slot : Out(1), running : Out(1)

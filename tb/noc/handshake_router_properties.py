@@ -20,11 +20,19 @@ __all__ = ["HandshakeFairProof", "HandshakeKeptProof", "ShmacRouterCheck"]
 _BITS = 20  # of a count of packets
 
 
+def _stays(m, router):
+    """Assume that the router stays where it is."""
+    past, place = Signal(), Cat(router.connected, router.position)
+    before = Signal.like(place)
+    m.d.sync += [past.eq(1), before.eq(place)]
+    m.d.sync += fixed(~past | (before == place), "the router's place changes")
+
+
 class ShmacRouterCheck(Watcher):
     """Bound checker of a router: reads every port of its target, drives none.
 
     An offer stays until it is acknowledged, and no more packets come out than went in. Assumes the
-    same of what is offered to it.
+    same of what is offered to it, and that the router stays where it is.
 
     Parameters
     ----------
@@ -34,6 +42,7 @@ class ShmacRouterCheck(Watcher):
 
     def elaborate(self, platform):
         m = Module()
+        _stays(m, self)
         for ports, claim, what in ((self.sinks, stays, "input"),
                                    (self.sources, Assert, "output")):
             for n, port in enumerate(ports):
@@ -43,14 +52,6 @@ class ShmacRouterCheck(Watcher):
                      came.eq(came + sum(port.valid & port.ready for port in self.sources))]
         m.d.sync += Assert(came <= went, "more packets out than in")
         return m
-
-
-def _stays(m, router):
-    """Assume that the router stays where it is."""
-    past, place = Signal(), Cat(router.connected, router.position)
-    before = Signal.like(place)
-    m.d.sync += [past.eq(1), before.eq(place)]
-    m.d.sync += fixed(~past | (before == place), "the router's place changes")
 
 
 class HandshakeKeptProof(Watcher):
