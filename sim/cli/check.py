@@ -42,7 +42,8 @@ def check(
     clock: Annotated[list[str] | None, typer.Option(
         metavar="SIGNAL", help="The clock (~clk: its falling edge); the default is the outermost "
         "signal called clk or the like; every-step: each step of time is a cycle. In a .csv file "
-        "the default is that each line is a cycle; 'every 10 ns': a line lasts until the next.")
+        "the default is that each line is a cycle; 'every 10 ns' ('every 10', where times have "
+        "no unit): a line lasts until the next.")
     ] = None,
     reset: Annotated[str, typer.Option(
         metavar="EXPR", help="True in cycles of reset, which end all requests under way.")] = "",

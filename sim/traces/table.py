@@ -27,7 +27,7 @@ RADIXES = {"hex": 4, "dec": 0, "bin": 1, "oct": 3, "signed": 0}
 _ROWS = 1 << 16  # in a chunk
 _WIDEST = 1 << 16  # bits of a value
 _APART = 1.5  # the longest time between lines that are cycles, over the shortest
-_EVERY = re.compile(r"every\s*(\d+(?:\.\d+)?(?:/\d+)?)\s*(s|ms|us|ns|ps)", re.ASCII)
+_EVERY = re.compile(r"every\s*(\d+(?:\.\d+)?(?:/\d+)?)\s*(s|ms|us|ns|ps)?", re.ASCII)
 _UNITS = {"s": -12, "ms": -9, "us": -6, "µs": -6, "ns": -3, "ps": 0}  # in picoseconds: 10 ** -this
 _TIME = re.compile(r"time\s*[\[(]\s*(s|ms|us|µs|ns|ps)\s*[\])]", re.IGNORECASE)
 _SIGROK_TIME = {"seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns",
@@ -88,9 +88,10 @@ class Table(Trace):
     """A CSV file: the first line names the signals, and each further line is a cycle.
 
     Where a clock is named, a line is a moment instead, and a cycle ends where the clock's column
-    becomes 1; with ``every 10 ns`` in place of a clock, what a line says lasts until the next, in
-    so many cycles of that length. A column ``time`` says when; where it has a unit, lines that are
-    cycles must be equally far apart. What is empty or has an x or z is unknown.
+    becomes 1; with ``every 10 ns`` in place of a clock (``every 10`` where times have no unit),
+    what a line says lasts until the next, in so many cycles of that length. A column ``time`` says
+    when; lines that are cycles must be equally far apart in it. What is empty or has an x or z is
+    unknown.
 
     Parameters
     ----------
@@ -264,12 +265,15 @@ class Table(Trace):
     def _period(self, clock: str) -> Fraction | None:
         """How long a cycle is, of ``every 10 ns`` in place of a clock. Raises `UserError`."""
         found = _EVERY.fullmatch(clock)
-        if not found:
+        if not found or clock in self.widths:
             return None
-        if not self.unit:
-            raise UserError(f"--clock '{clock}' needs times with a unit, which {self.path} has not")
+        if self._moment is None:
+            raise UserError(f"--clock '{clock}' needs a column time, which {self.path} has not")
+        if bool(found[2]) != bool(self.unit):
+            raise UserError(f"--clock '{clock}': times in {self.path} have " + (
+                "a unit: 'every 10 ns'" if self.unit else "no unit: 'every 10'"))
         number, _, parts = found[1].partition("/")
-        factor, divisor = scale_of(found[2], self.unit)
+        factor, divisor = scale_of(found[2], self.unit) if self.unit else (1, 1)
         if not int(parts or 1) or not (period := Fraction(number) * factor / divisor):
             raise UserError(f"--clock '{clock}': a cycle must be longer than 0")
         return period / int(parts or 1)
@@ -373,14 +377,15 @@ class Table(Trace):
                 if isinstance(sample, int) and sample <= window:
                     place = f"line {line}: another window of the capture begins"
                 window = sample if isinstance(sample, int) else window
-            if latest is not None and self.unit and not stops:
+            if latest is not None and self._moment is not None and not stops:
                 least, most = min(least, time - latest), max(most, time - latest)
                 if most > _APART * least:
                     raise UserError(
                         f"cannot read the trace {self.path}: line {line}: its lines are "
                         f"{self.said(least)} to {self.said(most)} apart, and so no cycles: name "
                         "the clock with --clock SIGNAL, or how long a sample is, as in --clock "
-                        "'every 10 ns'; with --clock-stops each line is a cycle nevertheless")
+                        f"'every 10{' ns' * bool(self.unit)}'; with --clock-stops each line is a "
+                        "cycle nevertheless")
             latest = time
             yield time, row, 1, place
 

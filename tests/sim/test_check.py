@@ -209,7 +209,7 @@ def test_a_hang_counts_whatever_ends_it(call, tmp_path, more, ends):
     assert (found["verdict"], found["worst"], done.returncode) == ("violated", 20, 1)
 
 
-TABLE = "time,req.valid,ready,id\n5,0,0,x\n6,1,0,0x3\n7,1,1,3\n9,0,0,\n12,1,1,0b11\n"
+TABLE = "time,req.valid,ready,id\n5,0,0,x\n6,1,0,0x3\n7,1,1,3\n8,0,0,\n9,1,1,0b11\n"
 
 
 @pytest.mark.unit

@@ -133,7 +133,7 @@ def test_changes_are_no_cycles(call, tmp_path):
     ("every 7 ns", "line 3 is 10,000 ps after the one before, which is no whole number of cycles"),
     ("every 100 ns", "line 3 is 10,000 ps after the one before"),
     ("every 0 ns", "a cycle must be longer than 0"), ("every 1/0 ns", "must be longer than 0"),
-    ("every 3", "no signal 'every 3'")])
+    ("every 3", "--clock 'every 3': times in log.csv have a unit: 'every 10 ns'")])
 def test_a_sample_that_is_none(call, tmp_path, clock, says):
     (tmp_path / "log.csv").write_text(CHANGES)
     done = call("check", "log.csv", *WORDS, "--clock", clock)
@@ -141,7 +141,39 @@ def test_a_sample_that_is_none(call, tmp_path, clock, says):
     assert says in done.stderr
     (tmp_path / "log.csv").write_text("time,req,ack,len\n0,1,1,1\n")
     done = call("check", "log.csv", *WORDS, "--clock", "every 10 ns")
-    assert "needs times with a unit, which log.csv has not" in done.stderr
+    assert "--clock 'every 10 ns': times in log.csv have no unit: 'every 10'" in done.stderr
+    (tmp_path / "log.csv").write_text("req,ack,len\n1,1,1\n")
+    done = call("check", "log.csv", *WORDS, "--clock", clock)
+    assert done.returncode == 2
+    assert f"--clock '{clock}' needs a column time, which log.csv has not" in done.stderr
+
+
+WITHOUT_UNIT = "time,req,ack,len\n0,0,0,3\n10,1,0,3\n30,1,1,3\n40,0,0,3\n60,0,0,3\n"
+
+
+def test_changes_at_times_without_a_unit(call, tmp_path):
+    """Two lines are one request of three samples."""
+    (tmp_path / "log.csv").write_text(WITHOUT_UNIT)
+    for words in ((), ("--clock", "every-step")):
+        done = call("check", "log.csv", *WORDS, *words)
+        assert done.returncode == 2
+        assert ("line 4: its lines are 10 to 20 apart, and so no cycles: name the clock with "
+                "--clock SIGNAL, or how long a sample is, as in --clock 'every 10'; "
+                ) in done.stderr
+        found = json.loads(call("check", "log.csv", *WORDS, *words, "--clock-stops").stdout)
+        assert found["histogram"] == [[2, 1]]
+    for clock in ("every 10", "every 20/2"):
+        found = json.loads(call("check", "log.csv", *WORDS, "--clock", clock).stdout)
+        assert (found["verdict"], found["histogram"], found["cycles"]) == ("exact", [[3, 1]], 7)
+    (tmp_path / "log.csv").write_text("time,req,ack,len\n3,0,0,2\n5,1,0,2\n7,1,1,2\n")
+    found = json.loads(call("check", "log.csv", *WORDS).stdout)
+    assert (found["verdict"], found["histogram"]) == ("exact", [[2, 1]])
+
+
+def test_a_column_called_as_a_period(call, tmp_path):
+    (tmp_path / "log.csv").write_text("every 2,req,ack,len\n0,1,1,1\n1,1,1,1\n")
+    found = json.loads(call("check", "log.csv", *WORDS, "--clock", "every 2").stdout)
+    assert (found["clock"], found["verdict"]) == ("every 2", "exact")
 
 
 def test_a_column_whose_name_is_no_word(call, tmp_path):
