@@ -295,6 +295,14 @@ class Table(Trace):
             raise UserError(f"{self.path}: line {line}: time goes back from {latest:,} to {time:,}")
         return time
 
+    def _last_digit(self, row: list[str]) -> int:
+        """What the last digit of a row's time is worth, as `_time` has it; 0 of a plain 0."""
+        assert self._moment is not None
+        at, unit = self._moment
+        time = Decimal(row[at].strip()) if unit else Decimal(1)
+        exponent = int(time.as_tuple().exponent) - _UNITS.get(unit, 0)
+        return int(10 ** max(0, exponent)) if time else 0
+
     def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
         names = [name for name in dict.fromkeys(names) if name]
         period = self._period(clock)
@@ -390,18 +398,29 @@ class Table(Trace):
             yield time, row, 1, place
 
     def _lasting(self, period: Fraction) -> Iterator[tuple[int, list[str], int, str]]:
-        """Each line, and how many cycles of this length it lasts."""
+        """Each line, and how many cycles of this length it lasts.
+
+        Cycles are counted from the first line, so that a period that is slightly off adds up; by
+        the time of a long line alone, another number of cycles would fit.
+        """
         held: tuple[int, list[str]] | None = None
+        first = coarse = before = 0
         for line, time, row in self._moments():
-            if held is not None:
-                many = round((time - held[0]) / period)
-                if not many or abs(time - held[0] - many * period) > period / 4:
+            if held is None:
+                first, coarse = time, self._last_digit(row)
+            else:
+                digit = max(coarse, self._last_digit(row))  # both times are rounded so
+                within = digit if 2 * digit < period else period / 4
+                count = round((time - first) / period)
+                if count == before or abs(time - first - count * period) > within:
                     raise UserError(
                         f"cannot read the trace {self.path}: line {line} is "
-                        f"{self.said(time - held[0])} after the one before, which is no whole "
-                        f"number of cycles of {self.said(round(period))} (1/24 us is one of 24 "
-                        "MHz)")
-                yield *held, many, ""
+                        f"{self.said(time - first)} after the first, which is no whole number of "
+                        f"cycles of {self.said(round(period))} to within {self.said(int(within))}, "
+                        "or is that of the line before: a cycle is longer or shorter (one of 24 "
+                        "MHz is 1/24 us), or times are rounded too much")
+                yield *held, count - before, ""
+                before = count
             held = time, row
         if held is not None:
             yield *held, 1, ""

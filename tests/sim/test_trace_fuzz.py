@@ -302,7 +302,7 @@ def test_blocks_that_are_not_as_expected_are_left_to_the_library(tmp_path, cut):
 def test_broken_traces(tmp_path, suffix, rounds):
     head, *rows = TABLE.splitlines()
     cells = [row.partition(",") for row in rows]  # the time is the first
-    later = int(cells[-1][0]) + 1
+    later = int(cells[-1][0]) + 1 - int(cells[0][0])
     table = "\n".join([head.replace("req.", ""), *(
         f"{int(time) + later * round_},{rest}" for round_ in range(3)
         for time, _, rest in cells)]).encode()

@@ -1,5 +1,6 @@
 """What logic analysers export, each as its program writes it, and how their numbers are read."""
 
+import collections
 import itertools
 import json
 import random
@@ -130,8 +131,8 @@ def test_changes_are_no_cycles(call, tmp_path):
 
 
 @pytest.mark.parametrize(("clock", "says"), [
-    ("every 7 ns", "line 3 is 10,000 ps after the one before, which is no whole number of cycles"),
-    ("every 100 ns", "line 3 is 10,000 ps after the one before"),
+    ("every 7 ns", "line 3 is 10,000 ps after the first, which is no whole number of cycles of 7,"),
+    ("every 100 ns", "line 3 is 10,000 ps after the first"),
     ("every 0 ns", "a cycle must be longer than 0"), ("every 1/0 ns", "must be longer than 0"),
     ("every 3", "--clock 'every 3': times in log.csv have a unit: 'every 10 ns'")])
 def test_a_sample_that_is_none(call, tmp_path, clock, says):
@@ -215,6 +216,68 @@ def test_changes_say_what_samples_say(call, tmp_path, monkeypatch, seed):
     assert found["samples"][:2] == found["changes"][:2]
     assert max(abs(a - b) for a, b in zip(found["samples"][2], found["changes"][2], strict=True)
                ) <= 1000
+
+
+def changes_at(samples, rate, digits=9, start=0):
+    """A line for each of these samples, as times in seconds with so many digits."""
+    return "Time [s],req,ack,len\n" + "".join(
+        f"{start + n / rate:.{digits}f},{k % 2},{k % 2},1\n"
+        for k, n in enumerate(samples))
+
+
+@pytest.mark.parametrize(("clock", "says"), [
+    ("every 42 ns", "line 3 is 41,292,000 ps after the first"),  # of 991 samples, by one line 983
+    ("every 41 ns", "line 3 is 41,292,000 ps after the first"),
+    ("every 41.6 ns", "after the first, which is no whole number of cycles of 41,600 ps"),
+    ("every 41.667 ns", "after the first, which is no whole number of cycles of 41,667 ps"),
+    ("every 1/24 us", "")])
+def test_a_period_that_is_slightly_off(call, tmp_path, clock, says):
+    """At 24 MHz, with lines 990 to 997 samples apart: each alone may pass for whole cycles of a
+    period a little longer, by chance."""
+    samples = list(itertools.accumulate([0, *(990 + (1 + 5 * n) % 8 for n in range(40))]))
+    (tmp_path / "log.csv").write_text(changes_at(samples, 24e6))
+    done = call("check", "log.csv", "--start", "rose(req)", "--end", "fell(req)", "--bound", "998",
+                "--clock", clock, "--json")
+    assert says in done.stderr
+    assert done.returncode == (2 if says else 0)
+    if not says:
+        lasted = collections.Counter(samples[n + 1] - samples[n] + 1 for n in range(1, 40, 2))
+        found = json.loads(done.stdout)
+        assert found["cycles"] == samples[-1] + 1
+        assert found["histogram"] == sorted(map(list, lasted.items()))
+
+
+@pytest.mark.parametrize(("rate", "digits"), [
+    (24e6, 9), (24e6, 12), (25e6, 9), (16e6, 9), (12.5e6, 8), (100e6, 8), (3e6, 7), (1e6, 6)])
+def test_samples_are_counted_as_they_are(tmp_path, rate, digits):
+    """Also far from the first line, and where the capture began before 0."""
+    chance = random.Random(f"count {rate} {digits}")
+    clock = f"every 1/{rate / 1e6:g} us" if rate % 1e6 == 0 else "every 80 ns"
+    for start in (0, -12345 / rate, 0.4 / rate):
+        samples = list(itertools.accumulate([0, *(chance.randrange(1, 9000) for _ in range(200))]))
+        (tmp_path / "log.csv").write_text(changes_at(samples, rate, digits, start))
+        values = np.concatenate([chunk.lanes["req"].values for chunk in Table(
+            tmp_path / "log.csv").chunks(clock, ["req"])])
+        assert len(values) == samples[-1] + 1
+        assert (np.flatnonzero(np.diff(values)) + 1).tolist() == samples[1:]
+
+
+@pytest.mark.parametrize("rows", ["-1e-08 0 1e-08 3e-08 1.2e-07", "-0.00000001 0 .00000003 .1"])
+def test_times_of_differently_many_digits(tmp_path, rows):
+    """Digilent's are; each is exact."""
+    (tmp_path / "log.csv").write_text("Time (s),a\n" + "".join(f"{t},1\n" for t in rows.split()))
+    chunks = list(Table(tmp_path / "log.csv").chunks("every 10 ns", ["a"]))
+    first, last = float(rows.split()[0]), float(rows.split()[-1])
+    assert sum(map(len, chunks)) == round((last - first) / 1e-8) + 1
+
+
+def test_times_that_are_too_coarse_for_a_period(call, tmp_path):
+    """1.25 ns in whole ns: 1, 2 and 3 are 1, 2 and 3 samples."""
+    (tmp_path / "log.csv").write_text("Time [ns],req,ack,len\n" + "".join(
+        f"{int(1.25 * n)},1,1,1\n" for n in range(9)))
+    done = call("check", "log.csv", *WORDS, "--clock", "every 1.25 ns")
+    assert done.returncode == 2
+    assert "line 4 is 2,000 ps after the first, which is no whole number of cycles" in done.stderr
 
 
 @pytest.mark.parametrize(("radix", "says"), [
