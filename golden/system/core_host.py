@@ -7,10 +7,10 @@ START, and later reads STATUS in a loop of LW and instructions without an access
 **A job.** Let the store of START begin in cycle s. Its request is on offer in s + 1, and taken by
 the registers within ``write`` cycles, so at s + ``write`` at the latest; the strobe is in the next
 cycle, the tile is idle ``job`` cycles from there, and STATUS shows it in the cycle after that. Each
-round of the loop has one read of STATUS, and takes ``poll`` cycles at most. A round that is not the
-last one had its read taken before STATUS showed the end, and has itself ended less than ``poll``
-later. So the last round begins at s + polled at the latest, with
-polled = write + 1 + job + 1 + poll, or it is the only one.
+round of the loop reads STATUS of this tile once, ends the loop by what it has read itself, and
+takes ``poll`` cycles at most. A round that is not the last one had its read taken before STATUS
+showed the end, and has itself ended less than ``poll`` later. So the last round begins at s +
+polled at the latest, with polled = write + 1 + job + 1 + poll, or it is the only one.
 
 **The program.** An instruction takes as long as its class and its waits say, so that what is
 outside of these loops, and one round of each, takes what the analysis of the program says for loops
