@@ -191,7 +191,7 @@ def check(trace: Trace, wanted: Check) -> Checked:
         tally.add(seen)
     problems = run.problems()
     if not run.cycles:
-        problems.append(f"the clock {run.clock} never rises" if run.clock else "it has no cycle")
+        problems.append(trace.nothing(run.clock))
     finding = tally.finding(problems)
     return Checked(finding, run.clock, run.cycles, trace.changes,
                    sum(probe.cut_off for probe in run.probes), problems, sorted(run.names),

@@ -15,7 +15,7 @@ import numpy as np
 from cyclebound.golden.user_files import lines_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.shape import shown
-from cyclebound.sim.traces.trace import EVERY_STEP, Gaps, Trace
+from cyclebound.sim.traces.trace import EVERY, EVERY_STEP, Gaps, Trace
 from cyclebound.tb.sampled import Chunk, Lane, column
 from cyclebound.tb.time_units import scale_of
 
@@ -27,7 +27,6 @@ RADIXES = {"hex": 4, "dec": 0, "bin": 1, "oct": 3, "signed": 0}
 _ROWS = 1 << 16  # in a chunk
 _WIDEST = 1 << 16  # bits of a value
 _APART = 1.5  # the longest time between lines that are cycles, over the shortest
-_EVERY = re.compile(r"every\s*(\d+(?:\.\d+)?(?:/\d+)?)\s*(s|ms|us|ns|ps)?", re.ASCII)
 _UNITS = {"s": -12, "ms": -9, "us": -6, "µs": -6, "ns": -3, "ps": 0}  # in picoseconds: 10 ** -this
 _TIME = re.compile(r"time\s*[\[(]\s*(s|ms|us|µs|ns|ps)\s*[\])]", re.IGNORECASE)
 _SIGROK_TIME = {"seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns",
@@ -262,9 +261,13 @@ class Table(Trace):
                             "how long a sample is, as in --clock 'every 10 ns'")
         return super().clock(named) if named else ""
 
+    def nothing(self, clock: str) -> str:
+        return super().nothing(clock) if clock in self.widths or clock[:1] == "~" else (
+            "it has no lines")
+
     def _period(self, clock: str) -> Fraction | None:
         """How long a cycle is, of ``every 10 ns`` in place of a clock. Raises `UserError`."""
-        found = _EVERY.fullmatch(clock)
+        found = EVERY.fullmatch(clock)
         if not found or clock in self.widths:
             return None
         if self._moment is None:

@@ -33,10 +33,12 @@ from cyclebound.tb.time_units import EXPONENTS
 
 _Values = np.ndarray | Sequence[int | str | None]
 
-__all__ = ["EVERY_STEP", "Gaps", "Trace", "Waveform"]
+__all__ = ["EVERY", "EVERY_STEP", "Gaps", "Trace", "Waveform"]
 
 EVERY_STEP = "every-step"
 """In place of a clock: each step of time is a cycle, each line of a CSV file."""
+EVERY = re.compile(r"every\s*(\d+(?:\.\d+)?(?:/\d+)?)\s*(s|ms|us|ns|ps)?", re.ASCII)
+"""In place of a clock of a CSV file: how long a cycle is."""
 
 _PATIENCE = 120.0  # seconds in which a reader has to make some progress
 _WIDEST = 1 << 16  # bits of a signal that an expression reads
@@ -79,6 +81,10 @@ class Trace(ABC):
         number, _, name = self.unit.partition(" ")
         return f"{time * int(number):,} {name}" if name else f"{time:,}"
 
+    def nothing(self, clock: str) -> str:
+        """Why it has no cycle."""
+        return f"the clock {clock} never rises" if clock else "it has no cycle"
+
     def same(self, names: Sequence[str]) -> bool:
         """Whether all these names are one signal."""
         return len(names) == 1
@@ -87,6 +93,10 @@ class Trace(ABC):
         """The full name of the clock: as it is named, or the outermost that is called like one."""
         if named[:1] in ("~", "!") and named[1:]:  # its negative edge
             return f"~{self.find_name(named[1:].strip())}"
+        if EVERY.fullmatch(named) and named not in self.widths:
+            raise UserError(f"--clock '{named}' is for CSV files, in which a line lasts until the "
+                            f"next, and {self.path} is none: name the clock with --clock, or "
+                            f"--clock {EVERY_STEP} if each step of time is a cycle")
         if named:
             return named if named == EVERY_STEP else self.find_name(named)
         clocks = sorted((name for name in self.widths if _steps(name)[-1].lower() in CLOCKS),

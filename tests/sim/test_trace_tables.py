@@ -171,6 +171,28 @@ def test_changes_at_times_without_a_unit(call, tmp_path):
     assert (found["verdict"], found["histogram"]) == ("exact", [[2, 1]])
 
 
+@pytest.mark.parametrize(("text", "words", "says"), [
+    ("Time [s],req,ack,len\n", ("--clock", "every 10 ns"), "it has no lines"),
+    ("time,req,ack,len\n", ("--clock", "every 10"), "it has no lines"),
+    ("req,ack,len\n", (), "it has no lines"),
+    ("clk,req,ack,len\n", ("--clock", "clk"), "the clock clk never rises"),
+    ("clk,req,ack,len\n", ("--clock", "~clk"), "the clock ~clk never rises")])
+def test_a_table_without_lines(call, tmp_path, text, words, says):
+    (tmp_path / "log.csv").write_text(text)
+    done = call("check", "log.csv", *WORDS, *words)
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["problems"] == [says]
+
+
+def test_a_period_is_for_tables(call, tmp_path):
+    (tmp_path / "a.vcd").write_text(
+        "$timescale 1ns $end\n$var wire 1 ! req $end\n$enddefinitions $end\n#0\n0!\n#9\n1!\n")
+    done = call("check", "a.vcd", *WORDS, "--clock", "every 10 ns")
+    assert done.returncode == 2
+    assert ("--clock 'every 10 ns' is for CSV files, in which a line lasts until the next, and "
+            "a.vcd is none: name the clock with --clock, or --clock every-step") in done.stderr
+
+
 def test_a_column_called_as_a_period(call, tmp_path):
     (tmp_path / "log.csv").write_text("every 2,req,ack,len\n0,1,1,1\n1,1,1,1\n")
     found = json.loads(call("check", "log.csv", *WORDS, "--clock", "every 2").stdout)
