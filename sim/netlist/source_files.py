@@ -29,10 +29,17 @@ _NAME = re.compile(r"(?!/)(?:(?:^|/)(?!\.\.?(?:/|$))[\w.+-]+)+", re.ASCII)
 _MACRO = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|(?:^|(?<=\s))(?://|#)[^\n]*',
                       re.DOTALL | re.MULTILINE)
-_REMARK = re.compile(r'("(?:[^"\\\n]|\\.)*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_REMARK = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _DEFINES = re.compile(
     r"\b(?:module|package|interface|primitive)\s+(?:automatic\s+|static\s+)?(\w+)")
-_WORD = re.compile(r"\b[A-Za-z_][\w$]*")
+_BETWEEN = re.compile(r"`(?:ifn?def|elsif)\s+\w+|`(?:else|endif)\b"
+                      r"|\b(?:begin|end\w*|fork|join\w*)\s*:\s*\w+")
+"""What may stand before a statement or within it, and names no module: directives and labels."""
+_USES = re.compile(
+    r"(?<![\w$.`\\])([A-Za-z_]\w*)(?=\s*(?:::|\#"  # of a package, or with parameters
+    r"|\s(?!(?:and|assert|case[xz]?|for|foreach|if|iff|inside|n?or|repeat|while|xn?or|nand)\b)"
+    r"(?:\\\S+\s|[A-Za-z_][\w$]*)\s*(?:\[[^][]*\]\s*)*\())")
+"""A name in the place of an instance's module, or before ``::``."""
 _REFERS = re.compile(r'`include\s*["<]([^">\n]+)[">]|\$readmem[bh]\s*\(\s*"([^"\n]+)"')
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|\((\w+)\)|(\w+))")
 # what other tools' lists say of how to run, and nothing about the hardware
@@ -228,26 +235,27 @@ def _add(options: Options, words: Sequence[str], where: str) -> None:
 
 
 def _modules(texts: Mapping[Path, str], places: Sequence[Path]) -> dict[Path, str]:
-    """The files of library folders that these texts name, or that those name, and which no text
-    defines: the deepest first. Each is called as what it defines, a module or a package."""
+    """The files of library folders of which these texts have instances, or those of them, and
+    which no text defines: the deepest first. Each is called as what it defines, a module or a
+    package."""
     library: dict[str, Path] = {}
     for folder in places:
         for path in sorted(folder.iterdir()):
             if path.suffix in VERILOG:
                 library.setdefault(path.stem, path)
-    known = [_plain(text) for path, text in texts.items() if path.suffix in VERILOG]
+    known = [_code(text) for path, text in texts.items() if path.suffix in VERILOG]
     defined = {name for text in known for name in _DEFINES.findall(text)}
     found: dict[Path, str] = {}
     while known:
-        named = {name for text in known for name in _WORD.findall(text)} & library.keys() - defined
+        named = {name for text in known for name in _USES.findall(text)} & library.keys() - defined
         new = {library[name]: _read(library[name]) for name in sorted(named)}
-        known, defined, found = [*map(_plain, new.values())], defined | named, {**new, **found}
+        known, defined, found = [*map(_code, new.values())], defined | named, {**new, **found}
     return found
 
 
-def _plain(text: str) -> str:
-    """A source without its comments."""
-    return _REMARK.sub(lambda match: match[1] or " ", text)
+def _code(text: str) -> str:
+    """A source without comments, texts, labels and directives for parts of it."""
+    return _BETWEEN.sub(" ", _REMARK.sub(" ", text))
 
 
 def _referred(path: Path, text: str, folders: Sequence[Path]) -> Iterator[tuple[Path, Path]]:

@@ -116,6 +116,46 @@ def test_library_folders(folder):
         "top.sv", "one_step.v", "two_step.sv", "three_step.v", "sizes.sv"}
 
 
+INSTANCES = [
+    "{} u (y);", "{} u(.y(y));", "{}\n  u\n  (.y);", "{} #(8) u (y);", "{}#(.W(8))u(y);",
+    "{} #8 u (y);", "{} \\u[0].x (y);", "{} u [3:0] (y);", "wire a; {} u [1:0][2:0](y);",
+    "generate if (1) begin : g {} u (y); end else {} v (y); endgenerate",
+    "case (1) 0: {} u (y); endcase", "begin : data {} u (y); end : data",
+    "(* keep = \"x\" *) {} u (y);", "`ifdef X\n{}\n`endif u (y);",
+    "`define CELL(n) {} n (y);", "import {}::*;", "import a::b, {}::c;", "wire [{}::W:0] a;",
+    "always @* if (a) b = c; {} u (y);", "or (a, b, c); {} u (y);", "{} /* the */ u // one\n(y);"]
+OTHERS = [
+    "wire {};", "input {},", "wire {} = x;", "assign {} = a ({});", "{} <= #1 y;", "x.{} u (y);",
+    "a u (.{}(y));", "a #(.{}(8)) u (y);", "a {} (y);", "begin : {} if (a) b = c; end",
+    "begin : b end : {} for (i = 0; i < 3; i = i + 1) ;", "endmodule : {}\nassert (1);",
+    "always @(posedge {} or negedge b) ;", "always @(posedge {} or (b)) ;", "`{} u (y);",
+    "if ({}) b (c);", "case ({}) (a): b = 1; endcase", "{}[3] = a;", "{}(y);", "// {} u (y);",
+    "/* {} u (y); */", 'initial $display("{} u (y)");', "begin : {} nand (a, b); end", "\\{} (y);",
+    "`ifdef {}\nx u (y);\n`endif", "x = {} ? a : b (c);"]
+
+
+@pytest.mark.parametrize("text", INSTANCES)
+def test_instances_in_a_library_folder(folder, text):
+    write(folder, {"x.f": "top.sv -y lib", "top.sv": text.replace("{}", "cell_2"),
+                   "lib/cell_2.v": ""})
+    assert "lib/cell_2.v" in gather(("x.f",), "x")
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_what_is_no_instance(folder, text):
+    """A file of a signal's name may be broken, or something else."""
+    write(folder, {"x.f": "top.sv -y lib", "top.sv": text.replace("{}", "data"),
+                   "lib/data.v": "module data("})
+    assert set(gather(("x.f",), "x")) == {"top.sv"}
+
+
+def test_a_signal_called_as_a_file(folder):
+    write(folder, {"x.f": "top.v -y lib", "lib/data.v": "module data(",
+                   "top.v": "module top(output [7:0] y); wire [7:0] data = 8'd9;"
+                            " assign y = data; endmodule\n"})
+    assert "8'00001001" in to_rtlil(VerilogModule(("x.f",), "top")(), name="top")
+
+
 def test_a_library_folder_for_verilog(folder):
     write(folder, {"all.f": "both.v -y lib", "both.v": BOTH, "lib/a_step.v": STEP.format("a", 5),
                    "lib/b_step.v": STEP.format("b", 17)})
