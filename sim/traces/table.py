@@ -26,6 +26,7 @@ RADIXES = {"hex": 4, "dec": 0, "bin": 1, "oct": 3, "signed": 0}
 
 _ROWS = 1 << 16  # in a chunk
 _WIDEST = 1 << 16  # bits of a value
+_LONGEST = 10**8  # cycles of lines that last several: each is looked at, and that takes a minute
 _APART = 1.5  # the longest time between lines that are cycles, over the shortest
 _UNITS = {"s": -12, "ms": -9, "us": -6, "µs": -6, "ns": -3, "ps": 0}  # in picoseconds: 10 ** -this
 _TIME = re.compile(r"time\s*[\[(]\s*(s|ms|us|µs|ns|ps)\s*[\])]", re.IGNORECASE)
@@ -396,7 +397,8 @@ class Table(Trace):
                         f"{self.said(least)} to {self.said(most)} apart, and so no cycles: name "
                         "the clock with --clock SIGNAL, or how long a sample is, as in --clock "
                         f"'every 10{' ns' * bool(self.unit)}'; with --clock-stops each line is a "
-                        "cycle nevertheless")
+                        "cycle nevertheless, as where only the times are rounded (1.25 ns is 1 or "
+                        "2 in whole ns)")
             latest = time
             yield time, row, 1, place
 
@@ -422,6 +424,11 @@ class Table(Trace):
                         f"cycles of {self.said(round(period))} to within {self.said(int(within))}, "
                         "or is that of the line before: a cycle is longer or shorter (one of 24 "
                         "MHz is 1/24 us), or times are rounded too much")
+                if count >= _LONGEST:
+                    raise UserError(
+                        f"cannot read the trace {self.path}: line {line} is {count:,} cycles of "
+                        f"{self.said(round(period))} after the first, and at most {_LONGEST:,} are "
+                        "read; cut the table, or record a clock and name it with --clock")
                 yield *held, count - before, ""
                 before = count
             held = time, row
@@ -439,7 +446,9 @@ def _table_errors(path: Path) -> Iterator[None]:
 
 def _rounded(numbers: np.ndarray, period: Fraction) -> np.ndarray:
     """So many periods, to the nearest whole number."""
-    twice = 2 * numbers.astype(object) * period.numerator + period.denominator
+    if int(numbers.max(initial=0)) * 2 * period.numerator + period.denominator >= 1 << 63:
+        numbers = numbers.astype(object)
+    twice = 2 * numbers * period.numerator + period.denominator
     return (twice // (2 * period.denominator)).astype(np.int64)
 
 

@@ -3,12 +3,15 @@
 import collections
 import itertools
 import json
+import math
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from cyclebound.sim.traces.table import Table, _number
+from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.traces.table import Table, _number, _rounded
 
 pytestmark = pytest.mark.unit
 
@@ -191,6 +194,45 @@ def test_a_period_is_for_tables(call, tmp_path):
     assert done.returncode == 2
     assert ("--clock 'every 10 ns' is for CSV files, in which a line lasts until the next, and "
             "a.vcd is none: name the clock with --clock, or --clock every-step") in done.stderr
+
+
+def test_too_many_cycles(call, tmp_path, monkeypatch):
+    text = "Time [s],req,ack,len\n0,0,0,2\n1e-8,1,0,2\n2e-8,1,1,2\n3e-8,0,0,2\n"
+    (tmp_path / "log.csv").write_text(f"{text}1.00000001,0,0,2\n")
+    done = call("check", "log.csv", *WORDS, "--clock", "every 10 ns")
+    assert done.returncode == 2
+    assert ("line 6 is 100,000,001 cycles of 10,000 ps after the first, and at most 100,000,000 "
+            "are read; cut the table") in done.stderr
+    monkeypatch.setattr("cyclebound.sim.traces.table._LONGEST", 7)
+    for last, many in ((6, 7), (7, None)):
+        (tmp_path / "log.csv").write_text(f"{text}{last}e-8,0,0,2\n")
+        table = Table(tmp_path / "log.csv")
+        if many:
+            assert sum(map(len, table.chunks("every 10 ns", ["req"]))) == many
+        else:
+            with pytest.raises(UserError, match="line 6 is 7 cycles of 10,000 ps after"):
+                list(table.chunks("every 10 ns", ["req"]))
+
+
+@pytest.mark.parametrize("period", [Fraction(10**6, 24), Fraction(1 << 46, 3), Fraction(7),
+                                    Fraction((1 << 62) - 1, 1 << 20), Fraction(1, 3)])
+def test_periods_are_rounded(period):
+    numbers = np.array([0, 1, 2, 3, 999, 65535])
+    assert _rounded(numbers, period).tolist() == [
+        math.floor(many * period + Fraction(1, 2)) for many in numbers.tolist()]
+
+
+def test_times_that_are_rounded(call, tmp_path):
+    """Each line is a sample of 1.25 ns."""
+    (tmp_path / "log.csv").write_text("Time [ns],req,ack,len\n" + "".join(
+        f"{int(1.25 * n)},1,{n % 2},2\n" for n in range(10)))
+    done = call("check", "log.csv", *WORDS, "--clock", "every-step")
+    assert done.returncode == 2
+    assert "1,000 ps to 2,000 ps apart, and so no cycles" in done.stderr
+    assert "as where only the times are rounded (1.25 ns is 1 or 2 in whole ns)" in done.stderr
+    found = json.loads(call("check", "log.csv", *WORDS, "--clock", "every-step", "--clock-stops"
+                            ).stdout)
+    assert (found["verdict"], found["histogram"]) == ("exact", [[2, 5]])
 
 
 def test_a_column_called_as_a_period(call, tmp_path):
