@@ -269,6 +269,27 @@ def test_what_is_not_supported_is_refused_by_its_node(name, tmp_path):
         load_model(path)
 
 
+@pytest.mark.parametrize(("read", "outputs", "says"), [
+    (("t0", "t1"), ["t2"], "node qlinearconv_2 (QLinearConv): no node reads its result, 't2'"),
+    (("t0", "t1"), [""], "node qlinearconv_2 (QLinearConv): it must have an output"),
+    (("t0", "t1"), [], "node qlinearconv_2 (QLinearConv): it must have an output"),
+    (("t0", "t2"), ["t2"], "node qlinearconv_1 (QLinearConv): no node reads its result, 't1'")])
+def test_of_convolutions_made_together_each_is_read(tmp_path, read, outputs, says):
+    maker = Maker((1, 4, 6, 6))
+    for _ in range(3):
+        maker.tensor, maker.scale = "x", 1.0
+        maker.conv(4, 4, (1, 1), strides=[2, 2])
+    maker.nodes[2].output[:] = outputs
+    scale = maker.constant(maker.scale, np.float32)
+    zero = maker.constant(3, np.int8)
+    maker.nodes.append(helper.make_node(
+        "QLinearAdd", [read[0], scale, zero, read[1], scale, zero, scale, zero], ["sum"],
+        name="sum", domain="com.microsoft"))
+    maker.tensor = "sum"
+    with pytest.raises(UserError, match=f"^{re.escape(says)}"):
+        load_model(maker.save(tmp_path / "wrong.onnx"))
+
+
 def test_constants_that_are_not_supported(tmp_path):
     def refused(message, **changes):
         maker = Maker((1, 4, 6, 6)).conv(4, 4)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cyclebound.golden.user_files import bytes_in, parsing
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.families.systolic.models import Model, fits
-from cyclebound.sim.families.systolic.onnx_chain import Chain, Node
+from cyclebound.sim.families.systolic.onnx_chain import Chain, Node, check_result
 from cyclebound.sim.families.systolic.onnx_host import FIRST, LAST, Host
 from cyclebound.sim.families.systolic.onnx_nodes import HANDLERS, PARTS
 from cyclebound.sim.families.systolic.onnx_qdq import CHOICES, STANDARD, SUMS, TABLES, folded
@@ -210,12 +210,9 @@ def _follows(node: Node, later: Sequence[Node], chain: Chain, output: str, *,
         raise node.refuse(f"it must read {chain.tensor!r}, and no other node, for layers to "
                           f"follow each other; it reads {reads!r}, and {chain.tensor!r} is "
                           f"read by {', '.join(readers) or 'none'}")
-    if not node.outputs or not node.outputs[0]:
-        raise node.refuse("it must have an output")
     if output in kept:
         raise node.refuse(f"it reads the output {output!r}, which must be the last")
-    if branches and later and not any(node.outputs[0] in other.inputs for other in later):
-        raise node.refuse(f"no node reads its result, {node.outputs[0]!r}")
+    check_result(node, later if branches else ())
     if branches:
         chain.turn(node.inputs[places[0]], later)
 

@@ -21,7 +21,7 @@ from cyclebound.golden.systolic.post_processing import Scale
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.families.systolic.models import fixed_point
 
-__all__ = ["VENDOR", "Chain", "ConvolutionSizes", "Node", "by"]
+__all__ = ["VENDOR", "Chain", "ConvolutionSizes", "Node", "by", "check_result"]
 
 Tensor = NDArray[np.generic]
 VENDOR = "com.microsoft"
@@ -96,6 +96,14 @@ class Held:
     high: int = 127
 
 
+def check_result(node: Node, later: Sequence[Node]) -> None:
+    """Raise for a node without a result, or with one that none of those after it reads."""
+    if not node.outputs or not node.outputs[0]:
+        raise node.refuse("it must have an output")
+    if later and not any(node.outputs[0] in other.inputs for other in later):
+        raise node.refuse(f"no node reads its result, {node.outputs[0]!r}")
+
+
 @dataclass
 class Chain:
     """The layers read so far, and the tensor that the next of them reads.
@@ -128,13 +136,15 @@ class Chain:
 
     def turn(self, tensor: str, later: Sequence[Node]) -> None:
         """The next node reads ``tensor``, and ``later`` come after it."""
-        self.later = [node for node in later if node.outputs[0] not in self.done]
+        self.later = [node for node in later if self.done.isdisjoint(node.outputs[:1])]
         self.needed = frozenset(name for node in self.later for name in node.inputs)
         at = self.at(tensor)
         self.tensor, self.shape, self.offset = tensor, at.shape, at.offset
 
     def together(self, nodes: Sequence[Node]) -> None:
-        """The next layer makes what these make, too."""
+        """The next layer makes what these make, too. Raise unless something reads each's result."""
+        for node in nodes:
+            check_result(node, self.later)
         self.done |= {node.outputs[0] for node in nodes}
         self.turn(self.tensor, self.later)
 
