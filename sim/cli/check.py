@@ -72,7 +72,7 @@ def check(
         "words ends with the fourth.")] = "1",
     over: Annotated[list[str] | None, typer.Option(
         metavar="LETTER=N", help="N probes, with LETTER from 0 to N - 1 in all expressions: "
-        "--over r=4 --start 'req[r]'. N is a number, or a signal of N bits.")] = None,
+        "--over r=4 --start 'req\\[r]'. N is a number, or a signal of N bits.")] = None,
     ticks: Annotated[str, typer.Option(
         metavar="EXPR", help="Count only the cycles in which this is true.")] = "",
     in_turn: Annotated[bool, typer.Option(

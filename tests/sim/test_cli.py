@@ -9,7 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import Console
+from rich.markup import render
 from rich.table import Table
 
 from cyclebound.sim.base.print_table import LEAST_COLUMNS, print_table
@@ -235,6 +237,44 @@ def test_help_keeps_examples_lists_and_brackets():
 
 def test_help_shows_brackets(call):
     assert "any(port[p].valid for p in 4)" in call("check", "--help").stdout
+    assert "for kernel.sas a table [kernel], or" in unboxed(
+        call("simd", "scoreboard", "--help").stdout)
+
+
+def unboxed(shown):
+    """What a table of help says, on one line."""
+    return " ".join(re.sub(r"[|│]", " ", shown).split())
+
+
+def helps():
+    """Each text of help, of all commands and of their arguments and options, by their words."""
+    add_commands(list(cli.GROUPS))
+
+    def walk(command, words):
+        yield words, command.help
+        for parameter in command.params:
+            yield [*words, parameter.name], getattr(parameter, "help", None)
+        for name, below in getattr(command, "commands", {}).items():
+            yield from walk(below, [*words, name])
+
+    return [(words, text) for words, text in walk(typer.main.get_command(cli.app), []) if text]
+
+
+def swallowed(text):
+    """What rich takes for markup: each ``[word]`` that no backslash precedes."""
+    return render(text).spans
+
+
+def test_no_help_swallows_brackets():
+    found = helps()
+    assert len(found) > 500
+    assert {words[0] for words, _ in found if words} >= set(COMMANDS)
+    assert [words for words, text in found if swallowed(text)] == []
+
+
+def test_a_swallowed_bracket_is_found():
+    assert swallowed("a table [kernel] with")
+    assert not swallowed(r"a table \[kernel] with [X, Y] and [0]")
 
 
 def test_list(call):

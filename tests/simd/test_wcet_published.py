@@ -123,6 +123,7 @@ REFUSED = {
                "the start: either ldglin in line 9 or ldglin in line 11 may come next"),
     "masked": ("cpush.if a\ncmask p0\nldglin v0, 0\ncpop\na:\nstglin v0, 2\nexit",
                "either ldglin in line 10 or stglin in line 13 may come next"),
+    "no access": ("exit", "the start: the last access is not a store"),
     "no store": ("ldglin v0, 0\nexit", "line 8, instruction 0: the last access is not a store"),
     "compute last": ("ldglin v0, 0\nstglin v0, 2\nrcp v0, v0\nexit",
                      "line 9, instruction 1: the last access is not a store"),

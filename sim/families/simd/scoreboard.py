@@ -5,8 +5,8 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
 
 import jinja2
 import numpy as np
@@ -60,9 +60,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A kernel's file; its ``grid`` is x, y and width (0: the widest), None where nothing says it;
-    ``expect``: files with what is to be in buffers afterwards."""
+    """A kernel's file, and its ``name``, the path below the folder; its ``grid`` is x, y and width
+    (0: the widest), None where nothing says it; ``expect``: files with what is to be in buffers
+    afterwards."""
 
+    name: str
     path: Path
     grid: tuple[int, int, int] | None
     expect: tuple[tuple[int, Path], ...]
@@ -77,22 +79,43 @@ def listed(folder: Path, grids: Path | None, setting: Setting) -> list[_Asked]:
     paths = sorted(folder.rglob("*.sas"))
     if not paths:
         raise UserError(f"{folder} has no .sas file")
-    said = {} if grids is None else _grids(grids)
-    if unknown := said.keys() - {path.stem for path in paths}:
-        raise UserError(f"{grids}: {folder} has no kernel {min(unknown)}")
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    said = {} if grids is None else _by_kernel(grids, names, folder)
     known = {kernel.file: (kernel.x, kernel.y, kernel.width) for kernel in AUTHORS.values()}
     found = []
-    for path in paths:
-        grid, expect = said.get(path.stem, (None, ()))
+    for name, path in zip(names, paths, strict=True):
+        grid, expect = said.get(name, (None, ()))
         reference = REFERENCES.get(path.stem)
         if grid is None:
             grid = known.get(path.name) or (
                 (reference.x, reference.y, reference.width or 0) if reference else None)
-        found.append(_Asked(path, grid, expect, setting))
+        found.append(_Asked(name, path.absolute(), grid, expect, setting))
     return found
 
 
-def _grids(path: Path) -> dict[str, tuple[tuple[int, int, int], tuple[tuple[int, Path], ...]]]:
+_Table = tuple[tuple[int, int, int], tuple[tuple[int, Path], ...]]
+
+
+def _by_kernel(grids: Path, names: Sequence[str], folder: Path) -> dict[str, _Table]:
+    """The tables of a file by the kernel that each is of. Raises `UserError`."""
+    tables: dict[str, str] = {}
+    found = _grids(grids)
+    for table in found:
+        meant = [name for name in names
+                 if table in (name, name.removesuffix(".sas"), PurePosixPath(name).stem)]
+        if not meant:
+            raise UserError(f"{grids}: {folder} has no kernel {table}")
+        if len(meant) > 1:
+            raise UserError(f"{grids}: [{table}] may be of {' or of '.join(meant)}: name the file, "
+                            f'as ["{meant[0]}"]')
+        if meant[0] in tables:
+            raise UserError(f"{grids}: {meant[0]} has two tables: [{tables[meant[0]]}] and "
+                            f"[{table}]")
+        tables[meant[0]] = table
+    return {name: found[table] for name, table in tables.items()}
+
+
+def _grids(path: Path) -> dict[str, _Table]:
     """A table for each kernel: ``grid``, ``width``, ``expect``. Raises `UserError`."""
     try:
         tables = tomllib.loads(text_in(path))
@@ -108,16 +131,20 @@ def _grids(path: Path) -> dict[str, tuple[tuple[int, int, int], tuple[tuple[int,
                 and fields.keys() <= {"grid", "width", "expect"}):
             raise UserError(f"{path}: [{name}] must have grid = [X, Y], and may have width = W and "
                             'expect = { BUFFER = "FILE" }, and nothing else')
+        buffers = [int(number) for number in expect]
+        if twice := {buffer for buffer in buffers if buffers.count(buffer) > 1}:
+            raise UserError(f"{path}: [{name}] expects two files of buffer {min(twice)}")
         found[name] = ((grid[0], grid[1], width), tuple(
-            (int(number), path.parent / file) for number, file in expect.items()))
+            (buffer, path.parent.absolute() / file)
+            for buffer, file in zip(buffers, expect.values(), strict=True)))
     return found
 
 
 # -- one kernel ------------------------------------------------------------------------------------
 
 def _row(asked: _Asked) -> dict:
-    """What becomes of a kernel. ``said``: why there is no more of it."""
-    row: dict = {"kernel": asked.path.stem, "grid": asked.grid, "assembled": False, "said": ""}
+    """What becomes of a kernel. ``said``: why there is no more of it; empty: it was scored."""
+    row: dict = {"kernel": asked.name, "grid": asked.grid, "assembled": False, "said": ""}
     try:
         program = assemble_file(asked.path)
         row["assembled"] = True
@@ -167,8 +194,12 @@ def _measured(row: dict, program: Program, grid: Grid, asked: _Asked) -> None:
         if policy in row["bound"]:
             row["tightness"][policy] = ran.timed.cycles / row["bound"][policy]
         if number == 0 and asked.expect:
-            row["results"] = {buffer: _compared(memory, buffer, path)
-                              for buffer, path in asked.expect}
+            row["results"] = {}
+            for buffer, path in asked.expect:
+                try:
+                    row["results"][buffer] = _compared(memory, buffer, path)
+                except UserError as error:  # the others are compared all the same
+                    row["said"] = str(error)
     if setting.rtl:
         row["rtl"] = _on_rtl(program, grid, first, setting)
 
@@ -178,10 +209,13 @@ def _copied(memory: Memory) -> Memory:
 
 
 def _compared(memory: Memory, buffer: int, path: Path) -> dict:
-    """A buffer against a file: words that differ, and by how much at most, as floats."""
+    """A buffer against a file: words that differ, and by how much at most, as floats. Raises
+    `UserError`."""
     if buffer not in memory:
         raise UserError(f"{path}: the kernel has no buffer {buffer}")
     wanted = read_words(path)
+    if not len(wanted):
+        raise UserError(f"{path} has no words, with which nothing is compared")
     if len(wanted) > memory[buffer].size:
         raise UserError(f"{path} has {len(wanted)} words, and buffer {buffer} "
                         f"{memory[buffer].size}")
@@ -225,7 +259,8 @@ def contradicted(row: Mapping) -> list[str]:
 # -- all of them -----------------------------------------------------------------------------------
 
 def _key(asked: _Asked) -> str:
-    """What a row depends on: kernel, files, setting, and the sources of this project."""
+    """What a row depends on: kernel, files, buffers that are compared, setting, and the sources of
+    this project."""
     from cyclebound.sim.build.sources import closure  # with blocks, which take a while to load
 
     text, read = asked.path.read_bytes(), [path for _, path in asked.expect]
@@ -234,34 +269,47 @@ def _key(asked: _Asked) -> str:
                  for buffer in assemble_file(asked.path).buffers.values() if buffer.form != "n"]
     files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns)
              for path in read if path.is_file()]
-    said = json.dumps([asdict(asked.setting), asked.grid, files, closure(*_CODE)])
+    expect = [(buffer, str(path)) for buffer, path in asked.expect]
+    said = json.dumps([asked.name, str(asked.path.resolve()), asked.grid, expect, files,
+                       asdict(asked.setting), closure(*_CODE)])
     return hashlib.sha256(text + said.encode()).hexdigest()
 
 
 def scoreboard(kernels: Sequence[_Asked], output: Path, *, workers: int, scheduler: str | None,
                tell: Callable[[str, int, int], None]) -> list[dict]:
     """Rows of all kernels, in order. Those that ``output`` has from before, of the same sources and
-    files, are taken from there. Raises `UserError`."""
+    files, are taken from there; what could not be scored is not kept: the cause may be gone. Raises
+    `UserError`."""
     kept = output / "rows"
     try:
         kept.mkdir(parents=True, exist_ok=True)
         keys = {asked: _key(asked) for asked in kernels}
     except OSError as error:
         raise UserError(f"cannot use {error.filename or output}: {error.strerror}") from None
-    rows: dict[_Asked, dict] = {}
-    for asked in kernels:
-        path = kept / f"{keys[asked]}.json"
-        if path.exists():
-            rows[asked] = json.loads(path.read_text())
+    rows = {asked: row for asked in kernels
+            if (row := _kept(kept / f"{keys[asked]}.json", asked.name)) is not None}
     with pool_of(workers, scheduler) as pool:
-        futures = {pool.submit(_row, replace(asked, path=asked.path.resolve())): asked
-                   for asked in kernels if asked not in rows}
+        futures = {pool.submit(_row, asked): asked for asked in kernels if asked not in rows}
         for asked, row in completed(futures, "kernels", tell):
             rows[asked] = row
+            if row["said"]:
+                continue
             new = kept / f"{keys[asked]}.new"
-            new.write_text(json.dumps(row))
-            new.rename(new.with_suffix(".json"))
+            try:
+                new.write_text(json.dumps(row))
+                new.replace(new.with_suffix(".json"))
+            except OSError as error:
+                raise UserError(f"cannot write {new}: {error.strerror}") from None
     return [rows[asked] for asked in kernels]
+
+
+def _kept(path: Path, name: str) -> dict | None:
+    """A row from before; None if there is none, or what is there is no row (a disk was full)."""
+    try:
+        row = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return row if isinstance(row, dict) and row.get("kernel") == name and "said" in row else None
 
 
 _PAGE = """<!doctype html>

@@ -191,10 +191,9 @@ class Unrolled:
             return ""
         block = flow.blocks[node[0]]
         if not nexts:
-            store = flow.program.instructions[block.last]
-            then = flow.program.instructions[block.last + 1]
-            if not (store.name.startswith("stg") and then.name == "exit"
-                    and then.operand("A") is None):
+            store, *then = flow.program.instructions[block.last:block.last + 2]
+            if not (store.name.startswith("stg") and then and then[0].name == "exit"
+                    and then[0].operand("A") is None):
                 return (f"{place}: the last access is not a store to DRAM with an exit after it, "
                         "and what is computed after it does not count")
             return ""
