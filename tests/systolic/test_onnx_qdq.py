@@ -394,6 +394,53 @@ def search(seeds, path):
     return differ
 
 
+@pytest.mark.parametrize(("kind", "zero", "low"), [
+    (np.int8, -128, None), (np.uint8, 0, None), (np.int8, 0, "0 and 127"),
+    (np.int8, -127, "-127 and 127"), (np.uint8, 128, "128 and 255")])
+def test_a_relu_on_one_of_two_branches_that_halve(tmp_path, kind, zero, low):
+    """It limits both, unless its zero point is the least value."""
+    rng, nodes, constants = np.random.default_rng(1), [], {}
+
+    def constant(value, dtype):
+        constants[f"c{len(constants)}"] = np.asarray(value, dtype)
+        return f"c{len(constants) - 1}"
+
+    def quantised(tensor, point):
+        scale, point = constant(0.0625, np.float32), constant(point, kind)
+        nodes.append(helper.make_node("QuantizeLinear", [tensor, scale, point], [f"{tensor}_q"]))
+        nodes.append(helper.make_node("DequantizeLinear", [f"{tensor}_q", scale, point],
+                                      [f"{tensor}_d"]))
+        return f"{tensor}_d"
+
+    def conv(read, name, kernel, stride):
+        weights = constant(rng.integers(-50, 50, (2, 2, kernel, kernel)), np.int8)
+        nodes.append(helper.make_node("DequantizeLinear", [
+            weights, constant(1 / 128, np.float32)], [f"{name}_w"]))
+        nodes.append(helper.make_node("Conv", [read, f"{name}_w"], [name], name=name,
+                                      strides=[stride] * 2, pads=[kernel // 2] * 4))
+        return name
+
+    middle = 0 if kind is np.int8 else 128
+    x = quantised("x", middle)
+    nodes.append(helper.make_node("Relu", [conv(x, "a", 3, 2)], ["relu"], name="relu"))
+    b = quantised(conv(quantised("relu", zero), "b", 3, 1), middle)
+    nodes.append(helper.make_node("Add", [b, quantised(conv(x, "c", 1, 2), middle)], ["sum"]))
+    made = quantised("sum", middle)
+    path = tmp_path / "halves.onnx"
+    onnx.save(helper.make_model(helper.make_graph(
+        nodes, "halves", [helper.make_tensor_value_info("x", 1, [1, 2, 6, 6])],
+        [helper.make_tensor_value_info(made, 1, None)],
+        [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]),
+        opset_imports=[helper.make_opsetid("", 21)]), path)
+    values = rng.integers(-100, 100, (1, 2, 6, 6)).astype(np.float32) / 16
+    if low:
+        with pytest.raises(UserError, match=f"its limits, {low}, would be those of 'c_q', too"):
+            run_model(path, values, device=Device(2))
+    else:
+        done = run_model(path, values, device=Device(2))
+        assert np.array_equal(done.result, expected(onnx.load(path), values))
+
+
 def test_pairs_are_the_standards_but_for_halves(tmp_path):
     assert search(range(300), tmp_path / "drawn.onnx") == []
 
