@@ -4,6 +4,7 @@ fact that counts too little is found."""
 import dataclasses
 import json
 import random
+import re
 from collections import Counter
 from functools import partial
 
@@ -15,13 +16,14 @@ from cyclebound.golden.simd import functional
 from cyclebound.golden.simd.accelerator import CycleModel, Policy
 from cyclebound.golden.simd.machine import MACHINES, Grid, as_built
 from cyclebound.golden.simd.memory_timing import DramTimeline
-from cyclebound.golden.simd.program import Flow
+from cyclebound.golden.simd.program import Branches, Flow
 from cyclebound.golden.simd.work_group import memory_of
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.families.simd.run import run_kernel
 from cyclebound.tools.simd import random_kernels
 from cyclebound.tools.simd.assembler import AssemblyError, assemble
 from cyclebound.tools.simd.disassembler import source
+from cyclebound.tools.simd.wcet import flow_facts
 from cyclebound.tools.simd.wcet.analysis import Analysis
 from cyclebound.tools.simd.wcet.graph import WcetError
 from cyclebound.tools.simd.wcet.known_places import BranchesByPlace
@@ -126,6 +128,24 @@ def test_ratios_and_numbers():
     assert twice == free  # b may still be taken each time
     assert bound(kernel("#flow b <= 0", "#flow a <= 0")) < 0.3 * never
     assert bound(kernel("#flow a <= 0", "#flow b <= a")) < 0.3 * never
+
+
+@pytest.mark.parametrize(("facts", "lines"), [
+    (("5 <= a",), "line 7: #flow 5 <= a"), (("1 <= a", "5 <= a"), "line 8: #flow 5 <= a")])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_facts_that_no_route_keeps_have_no_bound(policy, facts, lines):
+    """The bound was less than 0."""
+    flows = "".join(f"#flow {fact}\n" for fact in facts)
+    with pytest.raises(WcetError, match=rf"^k: no route keeps the flow facts of {lines}$"):
+        bound(assemble(HEAD + flows + "a:\nstglin v0, 1\nexit\n", "k.sas"), policy)
+
+
+@pytest.mark.parametrize("flows", [("a <= 0", "b <= 5", "5 <= a"),
+                                   ("a + b <= 3", "b <= 5", "4 <= a")])
+def test_facts_that_contradict_each_other_have_no_bound(flows):
+    lines = f"line 7: #flow {flows[0]}; line 9: #flow {flows[2]}"
+    with pytest.raises(WcetError, match=re.escape(lines) + "$"):
+        bound(kernel(*(f"#flow {flow}" for flow in flows)))
 
 
 def test_a_fact_that_says_nothing_changes_no_bound():
@@ -346,6 +366,210 @@ def test_a_branch_that_is_a_way_back_itself_is_no_pattern():
                   for words in ("", "#bound branchcycle 1 1\n"))
     assert bound(half) == bound(free)
     assert Analysis(half, Grid(192, 1, BUILT), PART).unused == [15]
+
+
+# -- annotations in loops that a grid never comes back in ------------------------------------------
+
+LOAD = "ldglin.vec4 v0, 1\n"
+# Its back edge is never taken: a run counts stays of the annotated branch for each entry, and the
+# analysis finds no loop, in which the branch would have a pattern.
+NO_LOOP = HEAD + f"""sldg s8, 0, 4
+smov s5, 0
+head:
+#bound branchcycle 1 1
+sicj.nz out, s8
+{LOAD * 6}sicj.nz head, s5
+out:
+stglin v0, 1
+exit
+"""
+IN_ROUNDS = HEAD + f"""sldg s8, 0, 4
+smov s5, 0
+smov s0, 0
+head:
+mul v0, v0, v0
+inner:
+#bound branchcycle 1 1
+sicj.nz out, s8
+{LOAD * 3}sicj.nz inner, s5
+out:
+siadd s0, s0, 1
+sisub s2, s0, 16
+sicj.l head, s2
+stglin v0, 1
+exit
+"""
+# The branch leaves the loop around it as well, of which it is not said how often it comes back.
+OUT_OF_BOTH = IN_ROUNDS.replace("1 1\nsicj.nz out, s8", "1 2\nsicj.nz out, s9").replace(
+    "out:\n", "").replace("s0, 16\n", "s0, s8\n").replace("sicj.l head, s2\n",
+                                                        "{}sicj.l head, s2\nout:\n")
+# It comes back on a greater grid. The pattern never leaves the loop: a run has nothing to check.
+ONE_TILE = HEAD + f"""sldg s8, 0, 4
+smov s5, sc.dim_x
+sisub s5, s5, 192
+head:
+#bound branchcycle 0 1
+sicj.nz out, s8
+{LOAD}sicj.g head, s5
+j end
+out:
+{LOAD * 6}end:
+stglin v0, 1
+exit
+"""
+
+
+@pytest.mark.parametrize(("text", "words", "line"), [
+    (NO_LOOP, 0, 11), (IN_ROUNDS, 0, 14), (OUT_OF_BOTH.format("#bound branchcycle 15 1\n"),
+                                           (16, 0, 0, 0), 14), (ONE_TILE, 1, 12)])
+def test_an_annotation_of_a_loop_that_the_grid_does_not_make_is_unused(text, words, line):
+    """Their runs took 4.0, 1.5, 4.4 and 2.6 times the bound that rested on the annotation."""
+    program = assemble(text, "k.sas")
+    memory = memory_of(program)
+    memory[0].flat[:4] = words
+    took = measured(program, Policy.ACCESS, memory)
+    run_kernel(program, Grid(192, 1, BUILT), memory)  # which contradicts nothing
+    analysis = Analysis(program, Grid(192, 1, BUILT), PART, "reset")
+    assert 0.85 < took / analysis.wcet(Policy.ACCESS).cycles <= 1
+    assert analysis.unused == [line]
+
+
+def test_a_branch_out_of_two_loops_is_no_bound_of_the_outer_one():
+    with pytest.raises(WcetError, match=r"line 11, .*no bound: .*or leaves another loop first$"):
+        bound(assemble(OUT_OF_BOTH.format(""), "k.sas"))
+
+
+def looped_kernel(seed):
+    """Loops one within the other, some with a back edge that is known, and branches by data out of
+    them or past a part of them."""
+    rng = random.Random(f"loops {seed}")
+    lines, labels = ["sldg s8, 0, 4", "smov s5, 0", "smov s6, sc.dim_x", "sisub s6, s6, 192"], \
+        iter(range(100))
+    sides = (LOAD.strip(), "ldglin v0, 1", "stglin v1, 1", "ldsplin v4, 0", "mul v8, v8, v9")
+
+    def tested(counters):
+        """A register with a word of data, or some bits of a counter that data choose."""
+        word = f"s{rng.randint(8, 11)}"
+        if counters and rng.random() < 0.6:
+            lines.append(f"sand s20, {rng.choice(counters)}, {word}")
+            return "s20"
+        return word
+
+    def branch(label, counters):
+        register = tested(counters)
+        lines.append(f"sicj.{rng.choice(('nz', 'ez'))} {label}, {register}")
+
+    def part(depth, counters, exits):
+        lines.extend(rng.choice(sides) for _ in range(rng.randint(0, 2)))
+        number = next(labels)
+        kind = rng.choice(("none", "none", "known", "loop", "if")) if depth < 3 else "if"
+        head, out = f"h{number}", f"o{number}"
+        if kind == "if":
+            branch(out, counters)
+            lines.extend(rng.choice(sides) for _ in range(rng.randint(0, 3)))
+            if depth < 2:
+                part(depth + 1, counters, exits)
+            lines.append(f"{out}:")
+            return
+        inner, leaves = counters, [*exits, out]
+        if kind == "loop":
+            counter = f"s{depth}"
+            inner = [*counters, counter]
+            lines.append(f"smov {counter}, {rng.randint(2, 4)}")
+            if rng.random() < 0.2:  # as data say
+                lines.append(f"sand {counter}, s{rng.randint(8, 11)}, 3")
+                lines.append(f"siadd {counter}, {counter}, 1")
+        lines.append(f"{head}:")
+        if kind == "loop":
+            lines.append(f"sisub {counter}, {counter}, 1")
+            if rng.random() < 0.3:
+                lines.append(f"sicj.l {out}, {counter}")
+        if rng.random() < 0.7:
+            branch(rng.choice(leaves), inner)
+        for _ in range(rng.randint(1, 2)):
+            part(depth + 1, inner, leaves)
+        if kind == "loop" and rng.random() < 0.3:
+            lines.append(f"sicj.l {out}, {counter}")
+            branch(head, inner)  # a `continue`
+        if kind == "none":
+            lines.append(f"sicj.g {head}, {rng.choice(('s5', 's6'))}")
+        elif kind == "known":
+            lines.append(f"sicj.ez {out}, s5")
+            lines.append(f"j {head}")
+        else:
+            lines.append(f"sicj.g {head}, {counter}")
+        lines.extend(rng.choice(sides) for _ in range(rng.randint(0, 1)))
+        lines.append(f"{out}:")
+
+    for _ in range(rng.randint(1, 2)):
+        part(0, [], [])
+    return assemble(HEAD + "\n".join([*lines, "stglin v8, 1", "exit", ""]), "k.sas")
+
+
+def kept_patterns(seed, program, memory):
+    """Patterns of branches that this run keeps, as far as it is checked, each by itself."""
+    rng = random.Random(f"kept {seed}")
+    traces, found = [], {}
+    functional.run(program, Grid(64, 1, BUILT), {number: words.copy() for number, words in
+                                                 memory.items()}, traced=traces.append)
+    for place, instruction in enumerate(program.instructions):
+        if instruction.name != "sicj" or rng.random() < 0.3:
+            continue
+        said = [(0, 1), (1, 0), (1, 1), (1, 2), (2, 1), (3, 1), (1, 3), (5, 1), (1, 5)]
+        rng.shuffle(said)
+        for taken, not_taken in said:
+            pattern = Branches(taken, not_taken, rng.randrange(taken + not_taken))
+            try:
+                check = Annotations(dataclasses.replace(program, branches={place: pattern})).check
+                for trace in traces:
+                    check(trace)
+            except WcetError:
+                continue
+            found[place] = pattern
+            break
+    return found
+
+
+def looped(seed):
+    """What runs took of bounds with all of these patterns; how many of them the bounds use."""
+    plain, rng = looped_kernel(seed), random.Random(f"words {seed}")
+    memory = memory_of(plain)
+    memory[0].flat[:4] = [rng.choice((0, 0, 1, 2, 3, 7, 0xFFFF)) for _ in range(4)]
+    program = dataclasses.replace(plain, branches=kept_patterns(seed, plain, memory))
+    grid, found = Grid(rng.choice((64, 192)), 1, BUILT), []
+    try:
+        analysis = Analysis(program, grid, PART, "reset")
+        bounds = {policy: analysis.wcet(policy).cycles for policy in POLICIES}
+    except WcetError:
+        return [], 0
+    for policy, most in bounds.items():
+        took = CycleModel(program, grid, {number: words.copy() for number, words in memory.items()},
+                          policy=policy, part=PART, timeline=DramTimeline(PART)).run(
+            keep=False, most=400_000, traced=Annotations(program).check).cycles
+        found.append(took / most)
+        assert found[-1] <= 1, (seed, policy)
+    return found, len(analysis.promises)
+
+
+def test_no_kernel_with_known_back_edges_exceeds_its_bound():
+    ran = list(map(looped, (*range(1, 10), *range(11, 16), 22, 53)))
+    assert sum(len(found) for found, _ in ran) > 24
+    assert sum(used for _, used in ran) > 15
+
+
+@pytest.mark.thorough
+def test_many_kernels_with_known_back_edges():
+    ran = list(map(looped, range(1000, 1300)))
+    assert sum(used for _, used in ran) > 400
+
+
+def test_patterns_told_on_what_is_left_of_the_graph_are_caught_by_the_search(monkeypatch):
+    """A planted error: the analysis takes each annotation for a pattern."""
+    monkeypatch.setattr(flow_facts, "annotations_of", lambda graph: {
+        node: graph.program.branches[node.at] for node in graph.after
+        if node.at in graph.program.branches})
+    with pytest.raises(AssertionError, match=r"^\(\d+, <Policy"):
+        list(map(looped, range(11, 60)))
 
 
 # -- branches by a work-group's place --------------------------------------------------------------

@@ -6,6 +6,7 @@ for any content of the kernel's buffers, as long as annotated loops keep their a
 Ref: Sim-D, sections 4 and 5; docs/simd_wcet.md.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -180,6 +181,11 @@ class Analysis:
             return known[prices]
 
         prices = (0,) * len(self.program.flows)
+        # facts that contradict each other, such as two of which each is paid with the other
+        high, every = 4 * cycles(prices), range(len(prices))
+        for dear in [*itertools.combinations(every, 1), *itertools.combinations(every, 2),
+                     tuple(every)]:
+            cycles(tuple(high * (place in dear) for place in every))
         for _ in range(min(len(prices), _SWEEPS)):
             for place in range(len(prices)):
                 def at(price: int, place: int = place, others: tuple[int, ...] = prices) -> int:
@@ -373,12 +379,20 @@ class Analysis:
             # of short kernels, whose work-groups hardly overlap, what holds for any policy is less:
             # it rounds up to an edge of a clock once for each access
             self._chained[policy] = min(chained, self.serial, key=lambda found: found.cycles)
+            self._check_kept(self._chained[policy].cycles)
         return self._chained[policy]
 
     @property
     def _unpriced(self) -> bool:
         """Whether prices of flow facts are still to be found."""
         return self._prices is None and bool(self.program.flows)
+
+    def _check_kept(self, cycles: int) -> None:
+        """Raise `WcetError` for a bound below 0: no run keeps the facts that have a price."""
+        if cycles < 0:
+            facts = "; ".join(f"line {flow.line}: {flow.text}" for price, flow in zip(
+                self._prices or (), self.program.flows, strict=True) if price)
+            raise WcetError(f"{self.program.name}: no route keeps the flow facts of {facts}")
 
     @cached_property
     def _scratchpad_as_compute(self) -> "Analysis":
@@ -411,6 +425,7 @@ class Analysis:
         (docs/simd_wcet.md)."""
         if self._unpriced:
             return self.priced(self._cheapest).serial
+        self._check_kept(min(route.cost for route in self.routes.values()))
         bare = self.load + sum(count * (self.routes[kind].cost + 1)
                                for kind, count in self.counts.items())
         clocks, more, part = self.clocks, STARTS[self.start], self.part

@@ -7,7 +7,8 @@ rounds that follow each other have. A run that shows another pattern is an error
 (`observed`).
 
 Where a `sicj` tests the same known number each time, one outcome is no part of the graph; neither
-is it where a branch that no loop has around it, and which runs once at most, has a pattern.
+is it where a branch that no loop has around it, and which runs once at most, has a pattern. What is
+a pattern is told on the whole graph (`annotations`), as the check of a run does.
 
 Ref: Sim-D, section 5.4.
 """
@@ -19,9 +20,10 @@ from dataclasses import dataclass
 from cyclebound.golden.simd import arithmetic
 from cyclebound.golden.simd.machine import Grid
 from cyclebound.golden.simd.program import Branches
+from cyclebound.tools.simd.wcet.annotations import annotations_of
 from cyclebound.tools.simd.wcet.graph import Edge, How, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
-from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, parts_of
+from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of
 from cyclebound.tools.simd.wcet.scalars import ScalarValues
 
 __all__ = ["FlowFact", "facts_of", "most_in", "without_known_branches"]
@@ -80,12 +82,10 @@ def _of_branch(loops: BoundedLoops, node: Node) -> Iterator[FlowFact]:
         known = list(itertools.islice(loops.outcomes(loop, node), rounds))
         if len(known) == rounds:
             counted = {taken: known.count(taken) for taken in (True, False)}
-    pattern = graph.program.branches.get(node.at)
-    # the pattern goes on from one place of an instruction to another; of two branches to one label,
-    # the first may be what leaves an inner loop (`observed` takes it as that)
-    if pattern is not None and sum(other.at == node.at for other in graph.after) == 1 \
-            and sum(each.header == loop.header for each in loops.loops) == 1 \
-            and not any(sum(map(part.leaves, edges)) == 1 for part in parts_of(graph, loop)):
+    pattern = annotations_of(graph).get(node)
+    # the pattern goes on from one place of an instruction to another
+    if isinstance(pattern, Branches) and sum(other.at == node.at for other in graph.after) == 1 \
+            and sum(each.header == loop.header for each in loops.loops) == 1:
         annotated = {taken: most_in(pattern, taken, rounds) for taken in (True, False)}
     for edge in edges:
         taken = edge.how is How.TAKEN
@@ -118,8 +118,8 @@ def without_known_branches(graph: RouteGraph, grid: Grid | None) -> RouteGraph:
         if isinstance(value, int):
             taken = arithmetic.CONDITIONS[graph.instruction(node).sub](
                 value ^ 0x8000_0000, 0x8000_0000)
-        pattern = graph.program.branches.get(node.at)
-        if pattern is not None and node.at not in looped \
+        pattern = annotations_of(graph).get(node)
+        if isinstance(pattern, Branches) and node.at not in looped \
                 and sum(other.at == node.at for other in graph.after) == 1:
             promised = pattern.start < pattern.taken
         if taken is not None and promised is not None and taken != promised:

@@ -120,6 +120,8 @@ class RouteGraph:
         The edges that leave each node, in the order in which nodes were found.
     before : dict
         The edges that reach each node; those to the end under None.
+    whole : RouteGraph
+        The graph of all routes, if this is a part of one.
 
     Raises
     ------
@@ -128,7 +130,7 @@ class RouteGraph:
     """
 
     def __init__(self, program: Program) -> None:
-        self.program = program
+        self.program, self.whole = program, self
         self.start = Node(0, ())
         self.after: dict[Node, list[Edge]] = {}
         self.before: dict[Node | None, list[Edge]] = {self.start: [], None: []}

@@ -7,7 +7,8 @@ bound is
   instructions that run once in each round: these are carried out until the loop is left. If nothing
   else leaves the loop, the number is exact, and the same in all work-groups;
 - or *annotated*, by ``#bound branchcycle T N``: no more stays in a row than the pattern has. A run
-  that shows more is an error in the annotation (`observed`).
+  that shows more is an error in the annotation (`observed`). One of a branch that leaves another
+  loop on the whole graph is not used (`annotations`).
 
 Ref: Sim-D, section 5.4.
 """
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from cyclebound.golden.simd import arithmetic
 from cyclebound.golden.simd.isa import Kind, Timing
 from cyclebound.golden.simd.machine import Grid
+from cyclebound.tools.simd.wcet.annotations import Stays, annotations_of
 from cyclebound.tools.simd.wcet.graph import How, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, nested, parts_of
 from cyclebound.tools.simd.wcet.scalars import Register, ScalarValues, Value, written_scalars
@@ -144,12 +146,8 @@ class BoundedLoops:
     def _of_branch(self, loop: Loop, node: Node, leaves_taken: bool) -> LoopBound | None:
         program = self.graph.program
         inferred = self._inferred(loop, node, leaves_taken)
-        pattern = program.branches.get(node.at)
-        annotated = None
-        if pattern is not None:
-            stays, leaves = ((pattern.not_taken, pattern.taken) if leaves_taken
-                             else (pattern.taken, pattern.not_taken))
-            annotated = stays if leaves else None
+        said = annotations_of(self.graph).get(node)
+        annotated = said.most if isinstance(said, Stays) and said.bounds(loop) else None
         only = not any(loop.leaves(edge) for member in loop.body if member != node
                        for edge in self.graph.after[member])
         if inferred is not None and annotated is not None and only and inferred > annotated:
@@ -318,8 +316,8 @@ class BoundedLoops:
             places = " or ".join(program.where(index).partition(": ")[2] for index in branches)
             said = f"put #bound branchcycle T N before the sicj at {places}"
             if any(index in program.branches for index in branches):
-                said = (f"the annotated sicj at {places} is not passed in every round, or never "
-                        "leaves")
+                said = (f"the annotated sicj at {places} is not passed in every round, never "
+                        "leaves, or leaves another loop first")
         else:
             said = "no sicj leaves it"
         return WcetError(f"{program.where(loop.header.at)}: the loop that begins here, and "

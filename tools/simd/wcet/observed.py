@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from cyclebound.golden.simd.isa import SCALAR_SPECIAL, Kind
 from cyclebound.golden.simd.program import Branches, Program
 from cyclebound.golden.simd.work_group import INJECTED, TAKEN, Code, Function, WorkGroup
+from cyclebound.tools.simd.wcet.annotations import Stays, annotations_of
 from cyclebound.tools.simd.wcet.graph import Edge, How, Node, RouteGraph, WcetError
 from cyclebound.tools.simd.wcet.loop_bounds import BoundedLoops
-from cyclebound.tools.simd.wcet.loops import Dominators, Loop, loops_of, nested, parts_of
+from cyclebound.tools.simd.wcet.loops import Loop
 
 __all__ = ["Annotations", "check_rounds", "checked_code", "edges_of"]
 
@@ -97,7 +98,7 @@ def checked_code(program: Program) -> Code:
 class Annotations:
     """``#bound branchcycle`` and ``#flow``, and runs that contradict them.
 
-    Other loops of the kernel need no bound. An annotation that never leaves its loop says nothing.
+    Other loops of the kernel need no bound. What annotations say is `annotations_of`.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ class Annotations:
     Raises
     ------
     WcetError
-        For a kernel whose routes or loops cannot be told (`RouteGraph`, `loops_of`), with line.
+        For a kernel whose routes cannot be told (`RouteGraph`), with line.
     """
 
     def __init__(self, program: Program) -> None:
@@ -116,30 +117,18 @@ class Annotations:
         self._stays: dict[Edge, tuple[Loop, int]] = {}  # edges that stay, and how often at most
         self._entries: dict[Edge, list[Loop]] = {}
         self._patterns: dict[int, Branches] = {}  # of branches that leave no loop, by instruction
-        loops = loops_of(graph, Dominators(graph))
-        # two branches to one label are two loops, the one within the other
-        loops += nested([part for loop in loops for part in parts_of(graph, loop)])
+        for node, said in annotations_of(graph).items():
+            if isinstance(said, Stays):
+                self._stays[said.edge] = said.loop, said.most
+            else:
+                self._patterns[node.at] = said
+        loops = {loop for loop, _ in self._stays.values()}
         for node, edges in graph.after.items():
             self._steps[node] = {(edge.target.at, edge.how is How.TAKEN, edge.injected): edge
                                  for edge in edges if edge.target is not None}
             for edge in edges:
                 self._entries[edge] = [loop for loop in loops if edge.target == loop.header
                                        and node not in loop.body]
-            if node.at in program.branches:
-                self._annotated(node, edges, loops)
-
-    def _annotated(self, node: Node, edges: Sequence[Edge], loops: Sequence[Loop]) -> None:
-        pattern = self._graph.program.branches[node.at]
-        for loop in loops:  # the innermost first
-            leaving = [loop.leaves(edge) for edge in edges]
-            if sum(leaving) == 1:
-                stays = edges[leaving.index(False)]
-                times = ((pattern.taken, pattern.not_taken) if stays.how is How.TAKEN
-                         else (pattern.not_taken, pattern.taken))
-                if times[1]:
-                    self._stays[stays] = loop, times[0]
-                return
-        self._patterns[node.at] = pattern
 
     @property
     def any(self) -> bool:
