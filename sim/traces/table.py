@@ -4,7 +4,7 @@ import contextlib
 import csv
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -299,13 +299,36 @@ class Table(Trace):
             raise UserError(f"{self.path}: line {line}: time goes back from {latest:,} to {time:,}")
         return time
 
-    def _last_digit(self, row: list[str]) -> int:
-        """What the last digit of a row's time is worth, as `_time` has it; 0 of a plain 0."""
+    def _said_time(self, row: list[str]) -> Decimal:
+        """When a row is, with the digits that it says; 0 for what is no time."""
         assert self._moment is not None
         at, unit = self._moment
-        time = Decimal(row[at].strip()) if unit else Decimal(1)
-        exponent = int(time.as_tuple().exponent) - _UNITS.get(unit, 0)
-        return int(10 ** max(0, exponent)) if time else 0
+        with contextlib.suppress(InvalidOperation):
+            if unit and (time := Decimal(row[at].strip())).is_finite():
+                return time
+        return Decimal(0)
+
+    def _rounding(self) -> Callable[[list[str]], int]:
+        """To how much the time of a row is rounded, as `_time` has it; 0 of a plain 0.
+
+        The programs write so many digits after the point, or so many in all, and some leave out
+        zeros at the end.
+        """
+        assert self._moment is not None
+        unit = self._moment[1]
+        finest, many = 18, 1
+        for _, row in self._rows(self.path):
+            if time := self._said_time(row):
+                finest = min(finest, int(time.as_tuple().exponent))
+                many = max(many, len(time.as_tuple().digits))
+
+        def step(row: list[str]) -> int:
+            if not (time := self._said_time(row)):
+                return 0 if unit else 1
+            exponent = min(int(time.as_tuple().exponent), max(finest, time.adjusted() - many + 1))
+            return int(10 ** max(0, exponent - _UNITS[unit]))
+
+        return step
 
     def chunks(self, clock: str, names: Iterable[str], *, stops: bool = False) -> Iterator[Chunk]:
         names = [name for name in dict.fromkeys(names) if name]
@@ -410,18 +433,24 @@ class Table(Trace):
         """
         held: tuple[int, list[str]] | None = None
         first = coarse = before = 0
+        rounded = self._rounding()
         for line, time, row in self._moments():
             if held is None:
-                first, coarse = time, self._last_digit(row)
+                first, coarse = time, rounded(row)
             else:
-                digit = max(coarse, self._last_digit(row))  # both times are rounded so
-                within = digit if 2 * digit < period else period / 4
+                step = max(coarse, rounded(row))
+                if 2 * step >= period and period % step:
+                    raise UserError(
+                        f"cannot read the trace {self.path}: line {line}: times in steps of "
+                        f"{self.said(step)} are rounded too much to tell cycles of "
+                        f"{self.said(round(period))}")
+                within = step if 2 * step < period else 0  # all are rounded alike
                 count = round((time - first) / period)
                 if count == before or abs(time - first - count * period) > within:
                     raise UserError(
                         f"cannot read the trace {self.path}: line {line} is "
                         f"{self.said(time - first)} after the first, which is no whole number of "
-                        f"cycles of {self.said(round(period))} to within {self.said(int(within))}, "
+                        f"cycles of {self.said(round(period))} to within {self.said(within)}, "
                         "or is that of the line before: a cycle is longer or shorter (one of 24 "
                         "MHz is 1/24 us), or times are rounded too much")
                 if count >= _LONGEST:

@@ -326,9 +326,10 @@ def test_samples_are_counted_as_they_are(tmp_path, rate, digits):
         assert (np.flatnonzero(np.diff(values)) + 1).tolist() == samples[1:]
 
 
-@pytest.mark.parametrize("rows", ["-1e-08 0 1e-08 3e-08 1.2e-07", "-0.00000001 0 .00000003 .1"])
+@pytest.mark.parametrize("rows", ["-1e-08 0 1e-08 3e-08 1.2e-07",
+                                  "-0.00000001 0 .00000003 .1 .10000002"])
 def test_times_of_differently_many_digits(tmp_path, rows):
-    """Digilent's are; each is exact."""
+    """Zeros at the end are left out; each is exact."""
     (tmp_path / "log.csv").write_text("Time (s),a\n" + "".join(f"{t},1\n" for t in rows.split()))
     chunks = list(Table(tmp_path / "log.csv").chunks("every 10 ns", ["a"]))
     first, last = float(rows.split()[0]), float(rows.split()[-1])
@@ -336,12 +337,32 @@ def test_times_of_differently_many_digits(tmp_path, rows):
 
 
 def test_times_that_are_too_coarse_for_a_period(call, tmp_path):
-    """1.25 ns in whole ns: 1, 2 and 3 are 1, 2 and 3 samples."""
+    """1.25 ns in whole ns: 1, 2 and 3 are 1, 2 and 3 samples. Where a sample is a whole number of
+    steps, each time is rounded alike."""
     (tmp_path / "log.csv").write_text("Time [ns],req,ack,len\n" + "".join(
         f"{int(1.25 * n)},1,1,1\n" for n in range(9)))
     done = call("check", "log.csv", *WORDS, "--clock", "every 1.25 ns")
     assert done.returncode == 2
-    assert "line 4 is 2,000 ps after the first, which is no whole number of cycles" in done.stderr
+    assert ("log.csv: line 3: times in steps of 1,000 ps are rounded too much to tell cycles of "
+            "1,250 ps") in done.stderr
+    samples = [0, 17, 61, 89]
+    (tmp_path / "log.csv").write_text(changes_at(samples, 4e6, digits=6))
+    done = call("check", "log.csv", *WORDS, "--clock", "every 250 ns")
+    assert done.returncode == 2
+    assert "in steps of 1,000,000 ps are rounded too much to tell cycles of" in done.stderr
+    (tmp_path / "log.csv").write_text(changes_at(samples, 1e6, digits=6, start=0.3e-6))
+    chunks = Table(tmp_path / "log.csv").chunks("every 1 us", ["req"])
+    assert sum(map(len, chunks)) == 90
+
+
+def test_times_of_a_number_of_digits_that_counts_from_the_first(call, tmp_path):
+    """With six digits, times later in a capture at 24 MHz are too coarse."""
+    for samples, fits in (([1, 100, 900, 5000], True), ([1, 100, 900, 5000, 2400013], False)):
+        (tmp_path / "log.csv").write_text("Time (s),req,ack,len\n" + "".join(
+            f"{n / 24e6:g},1,1,1\n" for n in samples))
+        done = call("check", "log.csv", *WORDS, "--clock", "every 1/24 us")
+        assert done.returncode == (0 if fits else 2), done.stderr
+        assert fits or "line 6: times in steps of 1,000,000 ps are rounded" in done.stderr
 
 
 @pytest.mark.parametrize(("radix", "says"), [
