@@ -281,6 +281,17 @@ def test_results_are_compared_as_words(tmp_path):
         "words": 3, "differ": 1, "error": 0.25}
 
 
+@pytest.mark.parametrize(("had", "wanted"), [(np.nan, 1), (1, np.nan), (np.inf, 1), (1, np.inf)])
+def test_a_difference_that_is_no_number_is_none_in_json(tmp_path, had, wanted):
+    np.save(tmp_path / "a.npy", np.array([2, wanted], np.float32))
+    memory = {0: np.array([[2, had]], np.float32).view(np.uint32)}
+    found = scoreboard._compared(memory, 0, tmp_path / "a.npy")
+    assert json.loads(json.dumps(found, allow_nan=False)) == {
+        "words": 2, "differ": 1, "error": None}
+    assert contradicted({"results": {"0": found}}) == [
+        "buffer 0: 1 of 2 words differ, some of them no finite floats"]
+
+
 @pytest.mark.parametrize(("text", "says"), [
     ("[double]\ngrid = [64]\n", r"[double] must have grid = [X, Y], and may have"),
     ("[double]\ngrid = [64, 2]\nsize = 3\n", r"[double] must have grid = [X, Y], and may have"),

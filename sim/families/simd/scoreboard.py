@@ -209,8 +209,8 @@ def _copied(memory: Memory) -> Memory:
 
 
 def _compared(memory: Memory, buffer: int, path: Path) -> dict:
-    """A buffer against a file: words that differ, and by how much at most, as floats. Raises
-    `UserError`."""
+    """A buffer against a file: words that differ, and by how much at most, as floats; None if one
+    of them is no finite float. Raises `UserError`."""
     if buffer not in memory:
         raise UserError(f"{path}: the kernel has no buffer {buffer}")
     wanted = read_words(path)
@@ -224,8 +224,9 @@ def _compared(memory: Memory, buffer: int, path: Path) -> dict:
     with np.errstate(all="ignore"):
         one, other = (words[differ].view(np.float32).astype(float) for words in (had, wanted))
         error = np.abs(one - other) / np.maximum(np.abs(other), np.finfo(np.float32).tiny)
+    most = float(np.max(error, initial=0.0))
     return {"words": len(wanted), "differ": int(differ.sum()),
-            "error": float(np.max(error, initial=0.0))}
+            "error": most if np.isfinite(most) else None}
 
 
 def _on_rtl(program: Program, grid: Grid, first: Memory, setting: Setting) -> dict:
@@ -248,8 +249,9 @@ def contradicted(row: Mapping) -> list[str]:
     """What of a row must not be: a bound exceeded, a wrong result, an RTL that is not its model."""
     found = [f"{policy}: {row['cycles'][policy]:,} cycles, over the bound"
              for policy, ratio in row.get("tightness", {}).items() if ratio > 1]
-    found += [f"buffer {buffer}: {result['differ']} of {result['words']} words differ, by up to "
-              f"{result['error']:.2g} of their value"
+    found += [f"buffer {buffer}: {result['differ']} of {result['words']} words differ, " + (
+                  "some of them no finite floats" if result["error"] is None else
+                  f"by up to {result['error']:.2g} of their value")
               for buffer, result in row.get("results", {}).items() if result["differ"]]
     if "rtl" in row and not row["rtl"]["equal"]:
         found.append("the RTL is not as the cycle model")
