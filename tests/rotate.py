@@ -5,7 +5,8 @@ and ten the tests of some seconds.
     .venv/bin/python tests/rotate.py --list        # which part is how old
 
 Which part it is follows from the number of commits alone: nothing is kept on a machine. The exit
-status is 1 if anything fails. What has not finished in time is named, and no failure.
+status is 1 if anything fails. What has not finished in time, or has not begun, is named, and no
+failure.
 """
 
 import argparse
@@ -21,8 +22,8 @@ __all__ = ["PARTS", "ages", "part_of", "run", "steps"]
 
 ROOT = Path(__file__).parents[1]
 PARTS = 100
-_SECONDS = 480.0  # for all steps of a part, on two cores: with all else of CI 20 minutes
-_TESTS = 0.6  # of them for the tests; what they leave is the regression's
+_SECONDS = 480.0  # for all steps of a part until the last has ended; CI says what it has left
+_TESTS = 0.6  # of it for the tests; what they leave is the regression's
 _TENTHS, _SOME = 10, 10  # what takes less CPU-s comes on each tenth commit
 _GRACE = 60.0  # seconds in which a step that is interrupted has to end
 
@@ -80,7 +81,9 @@ def _git(*words: str) -> str:
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="run nothing")
-    parser.add_argument("--seconds", type=float, default=_SECONDS)
+    parser.add_argument("--seconds", type=float, default=_SECONDS, metavar="S",
+                        help="until all has ended, what is interrupted included (default: "
+                             f"{_SECONDS:g})")
     options = parser.parse_args(words)
     if _git("rev-parse", "--is-shallow-repository") == "true":
         part = part_of(int(_git("rev-parse", "HEAD"), 16))
@@ -97,13 +100,17 @@ def main(words: Sequence[str] | None = None) -> int:
             print(f"  {other:3}/{PARTS}: {when}, {ago} commits ago")
     if options.list:
         return 0
-    end, failed = time.monotonic() + options.seconds, False
+    running = options.seconds - _GRACE  # whatever is interrupted has ended in time
+    end, failed = time.monotonic() + running, False
     todo = steps(part)
     for number, (name, command) in enumerate(todo.items(), 1):
-        print(f"\n{name}: {' '.join(command)}", flush=True)
         begin = time.monotonic()
-        limit = end - begin - options.seconds * (1 - _TESTS) * (number < len(todo))
-        status = run(command, max(limit, 1))
+        limit = end - begin - running * (1 - _TESTS) * (number < len(todo))
+        if limit < 1:
+            print(f"\n{name}: not begun, no time was left", flush=True)
+            continue
+        print(f"\n{name}: {' '.join(command)}", flush=True)
+        status = run(command, limit)
         took = time.monotonic() - begin
         said = ("passed" if status == 0 else f"FAILED with status {status}" if status is not None
                 else f"not finished in {limit:.0f} s, and interrupted")

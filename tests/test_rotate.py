@@ -54,7 +54,8 @@ def test_a_part_that_fails_is_a_failure(programs, status, says, monkeypatch, cap
     git = {"rev-parse": "false", "rev-list": "1407", "log": "\n".join(["abc of today"] * PARTS)}
     monkeypatch.setitem(main.__globals__, "steps", _steps_that(*programs))
     monkeypatch.setitem(main.__globals__, "_git", lambda word, *_: git[word])
-    assert main(["--seconds", "4"]) == status
+    monkeypatch.setitem(main.__globals__, "_GRACE", 1.0)
+    assert main(["--seconds", "5"]) == status
     said = capfd.readouterr().out
     assert "Part 8 of 100, by the number of commits, 1407." in said
     assert "    9/100: abc of today, 99 commits ago" in said
@@ -77,8 +78,27 @@ def test_what_does_not_end_is_killed_with_its_children(tmp_path, monkeypatch):
     assert not (tmp_path / "alive").exists()
 
 
-def test_ci_runs_it():
+def test_all_has_ended_in_time_when_nothing_can_be_interrupted(monkeypatch, capfd):
+    deaf = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)"
+    monkeypatch.setitem(main.__globals__, "steps", _steps_that(deaf, deaf, deaf))
+    monkeypatch.setitem(main.__globals__, "_git", lambda *words: (
+        "true" if "--is-shallow-repository" in words else "ff"))
+    monkeypatch.setitem(main.__globals__, "_GRACE", 2.5)
+    began = time.monotonic()
+    assert main(["--seconds", "6.5"]) == 0
+    assert time.monotonic() - began < 7.5
+    said = capfd.readouterr().out
+    assert "step 0: not finished in 2 s, and interrupted" in said
+    assert "step 1: not begun, no time was left" in said
+    assert "step 2: not begun, no time was left" in said
+
+
+@pytest.mark.parametrize(("passed", "seconds"), [(0, 1200), (865, 335), (1079, 121), (1080, 120),
+                                                 (1500, 120)])
+def test_ci_runs_it_in_what_is_left_of_20_minutes(passed, seconds):
     text = (Path(__file__).parents[1] / ".ci" / "run").read_text()
-    assert ".venv/bin/python tests/rotate.py" in text
-    assert subprocess.run(["bash", "-n", Path(__file__).parents[1] / ".ci" / "run"]
-                          ).returncode == 0
+    assert subprocess.run(["bash", "-n"], input=text, text=True).returncode == 0
+    last = text[text.index("\nleft="):]
+    ran = subprocess.run(["bash", "-euc", f'step() {{ echo "${{@:2}}"; }}; SECONDS={passed}{last}'],
+                         capture_output=True, text=True, check=True).stdout
+    assert ran.split() == [".venv/bin/python", "tests/rotate.py", "--seconds", str(seconds)]
