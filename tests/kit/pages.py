@@ -89,7 +89,8 @@ def results(level: str = "quick") -> dict[tuple[str, str, str], dict[str, str]]:
     """
     quick, full = Page("results.md").text.split("\n## The full level\n")
     lines = {"quick": quick, "full": full}[level].splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith("| block |"))
+    start = next(number for number, line in enumerate(lines)
+                 if line.startswith("| block | configuration |"))
     names = _cells(lines[start])
     found = {}
     for line in lines[start + 2:]:
