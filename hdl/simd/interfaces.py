@@ -207,7 +207,11 @@ class PassedLayout(data.StructLayout):
 
 
 class HeldLayout(data.StructLayout):
-    """The answer: of each enabled word that some active item has, the `mem_data` of the lowest."""
+    """Words that were asked for, and which of them there are.
+
+    Of registers, those of active items; of a snoop, of each enabled word that some active item has,
+    the `mem_data` of the lowest.
+    """
 
     def __init__(self, *, machine):
         words = machine.words_moved

@@ -23,7 +23,7 @@ from cyclebound.golden.simd.machine import SCRATCHPAD_WORDS
 from cyclebound.hdl.interfaces import Strobe
 from cyclebound.hdl.parameters import check_power_of_two
 
-__all__ = ["Scratchpad", "ScratchpadTileLayout"]
+__all__ = ["Scratchpad", "ScratchpadTileLayout", "TargetedWords"]
 
 _ADDRESS_BITS = ceil_log2(SCRATCHPAD_WORDS)
 _COUNT_BITS = ceil_log2(SCRATCHPAD_WORDS + 1)
@@ -45,7 +45,7 @@ class ScratchpadTileLayout(data.Struct):
     write: 1
 
 
-class _Words(data.StructLayout):
+class TargetedWords(data.StructLayout):
     """Words with their targets; those that are enabled."""
 
     def __init__(self, words):
@@ -102,10 +102,12 @@ class Scratchpad(wiring.Component):
         self.line, self.phase = Signal(_COUNT_BITS), Signal(_COUNT_BITS)  # of lane 0
         super().__init__({
             "tile": In(data.Layout.cast(ScratchpadTileLayout)), "prepare": In(1), "go": In(1),
-            "done": Out(1), "deliver": Out(Strobe(_Words(bus))), "ask": Out(Strobe(_Words(bus))),
+            "done": Out(1),
+            "deliver": Out(Strobe(TargetedWords(bus))), "ask": Out(Strobe(TargetedWords(bus))),
             "answer": In(data.StructLayout({
                 "enable": bus, "words": data.ArrayLayout(unsigned(WORD_BITS), bus)})),
-            "store": In(Strobe(_Words(BEAT_WORDS))), "fetch": In(Strobe(_Words(BEAT_WORDS))),
+            "store": In(Strobe(TargetedWords(BEAT_WORDS))),
+            "fetch": In(Strobe(TargetedWords(BEAT_WORDS))),
             "fetched": Out(data.ArrayLayout(unsigned(WORD_BITS), BEAT_WORDS)),
         })
 
@@ -231,13 +233,13 @@ class Scratchpad(wiring.Component):
         """A bank for each word of the bus."""
         bus, tile, shift = self.bus, self.tile, ceil_log2(self.bus)
         reads, writes = serve & ~tile.write, serve & tile.write
-        asked = Signal(_Words(bus))
+        asked = Signal(TargetedWords(bus))
         m.d.comb += [asked.enable.eq(enable),
                      *(field.eq(target) for field, target in
                        zip(asked.targets, targets, strict=True)),
                      self.ask.valid.eq(writes), self.ask.payload.eq(asked)]
         first, written = Signal(_ADDRESS_BITS), Signal()  # of the words one cycle ago
-        kept = Signal(_Words(bus))
+        kept = Signal(TargetedWords(bus))
         m.d.sync += [first.eq(start), written.eq(writes), self.deliver.valid.eq(reads),
                      kept.eq(asked)]
 

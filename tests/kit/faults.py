@@ -4,9 +4,12 @@ A test that a checker fires plants the fault that the checker is there for, and 
 assertion in force, so that no other can fire in its place.
 """
 
+import ast
 import importlib
 import inspect
+import sys
 import types
+from unittest import mock
 
 from amaranth.hdl import Assert, Assume, Const, Module, Signal
 from amaranth.lib import wiring
@@ -104,16 +107,37 @@ def replace_once(source, old, new):
     return source.replace(old, new)
 
 
-def edited(module, *edits):
+def edited(module, *edits, part=None):
     """A module made from the source of ``module``, or of its name, with each (old, new) replaced.
 
-    `ValueError` unless each old text occurs once: a fault must not be lost when the RTL moves on.
+    ``part``: another module's source is edited, and ``module`` made from the result, together with
+    all modules of the same package by which it imports that part.
+
+    `ValueError` unless each old text occurs once, and ``module`` imports ``part``: a fault must not
+    be lost when the RTL moves on.
     """
     if isinstance(module, str):
         module = importlib.import_module(module)
-    source = inspect.getsource(module)
-    for old, new in edits:
-        source = replace_once(source, old, new)
-    made = types.ModuleType(f"{module.__name__}_edited")
-    exec(compile(source, f"<{module.__name__}, edited>", "exec"), made.__dict__)
-    return made
+    made = {}
+    if not _make(module, part or module.__name__, edits, made):
+        raise ValueError(f"{module.__name__} does not import {part}")
+    return made[module.__name__]
+
+
+def _make(module, part, edits, made):
+    """Whether ``module`` is or imports ``part``; if so, it is ``made`` anew, by its name."""
+    name, source = module.__name__, inspect.getsource(module)
+    if name == part:
+        for old, new in edits:
+            source = replace_once(source, old, new)
+    elif name not in made:
+        reach = [_make(sys.modules[node.module], part, edits, made)
+                 for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)
+                 and (node.module or "").startswith(f"{part.rpartition('.')[0]}.")]
+        if not any(reach):
+            return False
+    if name not in made:
+        made[name] = types.ModuleType(f"{name}_edited")
+        with mock.patch.dict(sys.modules, made):
+            exec(compile(source, f"<{name}, edited>", "exec"), made[name].__dict__)
+    return True

@@ -9,7 +9,7 @@ from kit.faults import edited
 __all__ = ["refuted"]
 
 
-def refuted(block, name, *edits, instance=0, status="failed"):
+def refuted(block, name, *edits, part=None, instance=0, status="failed"):
     """What the proof of a property says of a block with these edits in its source.
 
     Parameters
@@ -21,6 +21,8 @@ def refuted(block, name, *edits, instance=0, status="failed"):
     edits : tuples (old, new)
         Text of the module of the block's component.
         Without any it is as it is, where the fault is in a part of it.
+    part : str or None
+        The module to edit instead, one that the component's imports.
     instance : int
         Which of the property's.
     status : str
@@ -29,7 +31,7 @@ def refuted(block, name, *edits, instance=0, status="failed"):
     block = catalogue.load().find(block)
     claim, = (claim for claim in block.properties if claim.name == name)
     if edits:
-        made = edited(block.component.__module__, *edits)
+        made = edited(block.component.__module__, *edits, part=part)
         block = dataclasses.replace(block, component=getattr(made, block.component.__name__))
     proof = prove(block, claim, claim.instances[instance])
     assert proof.status == status, proof.detail

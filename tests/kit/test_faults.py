@@ -1,5 +1,7 @@
 """The test kit's own tests: a fault is planted where it is said, and one assertion is left."""
 
+import importlib
+import sys
 import types
 
 import pytest
@@ -100,3 +102,13 @@ def test_source_is_edited_in_one_place():
         with pytest.raises(ValueError, match=rf"^the text to edit must occur once, not {count} "
                                              r"times: 'b'$"):
             replace_once(text, "b", "c")
+
+
+def test_source_of_a_part_is_edited_with_what_imports_it():
+    unit, part = (f"cyclebound.hdl.simd.{name}" for name in ("transfer_unit", "register_address"))
+    made = edited(unit, ('"item_bit", ', ""), part=part)
+    assert made.SlotTransfer is not importlib.import_module(unit).SlotTransfer
+    assert made.DramRequester is importlib.import_module(unit).DramRequester
+    assert sys.modules[part].__all__ == ["bank_rows", "item_bit", "word_place"]
+    with pytest.raises(ValueError, match=f"^{part} does not import {unit}$"):
+        edited(part, part=unit)

@@ -46,6 +46,8 @@ class Mutant:
         The bound checker stops the regression, too, and no later than the golden model does.
     configuration : str or None
         In which its testbench has to find it; None: the first.
+    part : str or None
+        The module below ``hdl`` to edit, if it is not that of the block.
     """
 
     block: str
@@ -55,6 +57,7 @@ class Mutant:
     says: str = ""
     watched: bool = False
     configuration: str | None = None
+    part: str | None = None
 
     def __str__(self) -> str:
         return f"{self.block}: {self.name}"
@@ -63,7 +66,8 @@ class Mutant:
 def component_of(block: Block, mutant: Mutant | None) -> Make:
     """The block's component from a fresh module, with the mutant's fault in it if there is one."""
     try:
-        made = edited(block.component.__module__, *[(mutant.old, mutant.new)] if mutant else [])
+        made = edited(block.component.__module__, *[(mutant.old, mutant.new)] if mutant else [],
+                      part=f"cyclebound.hdl.{mutant.part}" if mutant and mutant.part else None)
     except ValueError as error:
         raise ValueError(f"mutant {mutant}: {error}") from None
     return getattr(made, block.component.__name__)
