@@ -132,16 +132,17 @@ class Im2colOrderProof(Im2colCheck):
 
     def __init__(self, target):
         super().__init__(target, places=False)
-        self._target = target
+        self._loops = target.loops
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        target, now, number = self._target, self.now, self.number
-        m.d.sync += Assert(target._busy == self.walking, "invariant: it walks")
-        facts = [(target._now == now, "the command")]
-        for name, left in target._left.items():
+        loops, now, number = self._loops, self.now, self.number
+        m.d.sync += Assert(loops.busy == self.walking, "invariant: it walks")
+        facts = [(loops.current == now, "the command")]
+        for name, _ in loops.remaining.shape():
+            left = loops.remaining[name]
             facts.append(((left != 0) & (number[name] + left == now[name]), name))
-        run = target._left_of_run
+        run = loops.run_left
         facts.append(((run != 0) & (number["tile"] * self.size + run == now.run), "the run"))
         m.d.sync += [Assert(~self.walking | fact, f"invariant: {says}") for fact, says in facts]
         return m

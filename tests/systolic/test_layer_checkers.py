@@ -71,9 +71,10 @@ def test_im2col_checker_names_a_command_without_words():
 class Endless(Im2col):
     """No word is marked as a command's last."""
 
-    def _word(self, m, move):
-        super()._word(m, move)
+    def elaborate(self, platform):
+        m = super().elaborate(platform)
         m.d.sync += self.words.payload.final.eq(0)
+        return m
 
 
 @pytest.mark.proof

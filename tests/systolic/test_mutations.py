@@ -5,7 +5,7 @@ from ..sim.mutants import Mutant
 
 MUTANTS = (
     Mutant("systolic.im2col", "padding on the right read as pixels",
-           "(self._room > i)", "(self._room >= i)"),
+           "(loops.elements_left > i)", "(loops.elements_left >= i)"),
     Mutant("systolic.post_processing", "halves rounded down",
            "shifted[1:].as_signed() + shifted[0])", "shifted[1:].as_signed())"),
     Mutant("systolic.max_pooling", "windows remember the image above",
