@@ -24,6 +24,7 @@ from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.simd.authors import FullSize, full_size
 from cyclebound.sim.families.simd.files import load_memory, load_program, write_results
 from cyclebound.sim.families.simd.options import (
+    DataRoot,
     GridText,
     KernelFile,
     KernelsFolder,
@@ -197,6 +198,7 @@ def run(
         "--data", "-d", metavar="BUFFER=FILE", help="A buffer's content: .npy, .csv or .txt "
         "(floats), or raw 32-bit words. Once for each buffer; others have what .data names, or "
         "zeros.")] = None,
+    data_root: DataRoot = None,
     sizes: Sizes = None,
     policy: Annotated[str, typer.Option(
         "--policy", "-p", metavar="POLICY", help="What may run at the same time: unconstrained, "
@@ -247,7 +249,7 @@ def run(
         raise UserError("--chart shows when each phase runs, which only --model cycle and --model "
                         "rtl know")
     program = load_program(kernel)
-    source = Path(kernel).parent if kernel.endswith(".sas") else None
+    source = data_root or (Path(kernel).parent if kernel.endswith(".sas") else None)
     try:
         if sizes:
             program = program.with_sizes(sizes_of(sizes))

@@ -12,7 +12,7 @@ from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.machine import machine_named
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.cli.base import AsJson, Workers, progress_bars
-from cyclebound.sim.families.simd.options import MachineName, PartName, policy_named
+from cyclebound.sim.families.simd.options import DataRoot, MachineName, PartName, policy_named
 from cyclebound.sim.families.simd.published import markdown
 from cyclebound.sim.families.simd.scoreboard import (
     Setting,
@@ -41,6 +41,7 @@ def score(
     policies: Annotated[list[str] | None, typer.Option(
         "--policy", "-p", metavar="POLICY", help="Once for each; the default is access and "
         "compute.")] = None,
+    data_root: DataRoot = None,
     machine: MachineName = "paper",
     part: PartName = "ddr4-3200aa-x16",
     measured: Annotated[bool, typer.Option(
@@ -71,7 +72,8 @@ def score(
         part_named(part)
     except ValueError as error:
         raise UserError(str(error)) from None
-    setting = Setting(chosen, machine, part, measured, rtl)
+    setting = Setting(chosen, machine, part, measured, rtl, None if data_root is None
+                      else str(data_root.resolve()))
     kernels = listed(folder, grids, setting)
     with progress_bars() as tell:
         rows = scoreboard(kernels, output, workers=workers or os.cpu_count() or 1,

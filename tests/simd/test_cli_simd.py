@@ -113,14 +113,33 @@ def test_kernels_and_data_in_two_folders_of_a_project(call, tmp_path):
     said = call("simd", "run", "project/src/kernels/k.sas", "--grid", "8", "--machine", "small")
     assert said.returncode == 0
     assert said.stderr.endswith("in.txt has 9 words, of which buffer 0 has the first 8\n")
-    (data / "in.txt").write_text("1,,2\n")
+    (data / "in.txt").write_text("1,,2\nthree")
     said = call("simd", "run", "project/src/kernels/k.sas", "--grid", "8", "--machine", "small")
     assert said.returncode == 2
-    assert said.stderr.endswith("in.txt, line 1: '' is no number\n")
+    assert said.stderr.endswith("in.txt, line 2: 'three' is no number\n")
     (data / "in.txt").unlink()
     said = call("simd", "run", "project/src/kernels/k.sas", "--grid", "8", "--machine", "small")
     assert said.returncode == 2
     assert "cannot read project/src/kernels/data/k/in.txt: No such file" in said.stderr
+
+
+def test_data_below_another_folder_in_files_of_any_name(call, tmp_path):
+    """As Sim-D's simulator reads them: a field without a number is none, blanks part numbers."""
+    (tmp_path / "k.sas").write_text(
+        '.data\n0 0x0 8 1 d "deep/in.dat"\n1 0x100 8 1\n.text\nldglin v0, 0\nstglin v0, 1\nexit\n')
+    (tmp_path / "mine/deep").mkdir(parents=True)
+    words = ["simd", "run", "k.sas", "--grid", "8", "--machine", "small", "-o", "out"]
+    (tmp_path / "mine/deep/in.dat").write_text(" 1 -2, ,3\n\n,4,,\t5")
+    said = call(*words, "--data-root", "mine")
+    assert said.returncode == 0, said.stderr
+    assert said.stderr.endswith("deep/in.dat, line 1: fields without a number are left out\n")
+    assert np.load(tmp_path / "out/buffer-1.npy").tolist() == [[1, -2, 3, 4, 5, 0, 0, 0]]
+    (tmp_path / "mine/deep/in.dat").write_text("1,2,\n3, ")
+    assert not call(*words, "--data-root", "mine").stderr
+    assert call(*words).returncode == 2
+    said = call(*words, "--data-root", "theirs")
+    assert said.returncode == 2
+    assert "theirs" in said.stderr
 
 
 def test_a_sub_operation_that_there_is_not_is_refused_by_line(call, tmp_path):

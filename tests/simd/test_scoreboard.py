@@ -102,6 +102,18 @@ def test_what_was_scored_is_not_scored_again(call, folder, tmp_path, monkeypatch
         "access"]
 
 
+def test_data_of_another_folder(call, folder, tmp_path):
+    words = ["simd", "scoreboard", str(folder), *SMALL, "--grids", str(folder / "grids.toml"),
+             "--json", "-p", "access"]
+    before = rows_of(call(*words))["double.sas"]["results"]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/in.csv").write_text("1,\n" * 128)
+    after = rows_of(call(*words, "--data-root", "other"))["double.sas"]["results"]
+    assert before != after
+    (folder / "in.csv").unlink()
+    assert rows_of(call(*words, "--data-root", "other"))["double.sas"]["results"] == after
+
+
 def test_a_row_that_was_cut_short_is_made_again(call, folder, tmp_path):
     words = ["simd", "scoreboard", str(folder), "--bounds", *SMALL, "--grids",
              str(folder / "grids.toml"), "--json"]

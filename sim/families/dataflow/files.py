@@ -1,6 +1,7 @@
 """Kernels and arrays from a user's files."""
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from cyclebound.tools.dataflow.c_kernel import c_kernels
 
 __all__ = ["C_FILES", "load_kernel", "read_array"]
 
-
 C_FILES = (".c", ".cl", ".cu")
+_BLANK = re.compile(r"(^|,)\s*,")  # a field without a number
 _C_TEXT = 1 << 20  # bytes of a kernel's file
 
 
@@ -77,24 +78,28 @@ def _named(path: Path, kernels: dict[str, Kernel], own: dict[str, Kernel], name:
     return next(iter(own.values()))
 
 
-def read_array(path: str | Path, *, floats: bool) -> np.ndarray:
+def read_array(path: str | Path, *, floats: bool, decimals: bool = False) -> np.ndarray:
     """An array from a file: .npy, or .csv or .txt with numbers between commas and line ends, which
-    are rounded to single precision if they are floats; a line may end in a comma. Raises
-    `UserError`."""
+    are rounded to single precision if they are floats; a line may end in a comma. ``decimals``: a
+    file of any name with numbers between commas, blanks and line ends; a field without a number is
+    none, with a note, as in the files of Sim-D's simulator. Raises `UserError`."""
     path = Path(path)
     try:
-        if path.suffix == ".npy":
+        if path.suffix == ".npy" and not decimals:
             return array_in(path)
-        if path.suffix not in (".csv", ".txt"):
+        if path.suffix not in (".csv", ".txt") and not decimals:
             raise UserError(f"{path} must be an .npy, a .csv or a .txt file")
         lines = text_in(path).splitlines()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:
         raise UserError(f"cannot read {path}: {error}") from None
+    if decimals and (found := next((place for place, line in enumerate(lines, 1)
+                                    if _BLANK.search(line)), None)):
+        print(f"{path}, line {found}: fields without a number are left out", file=sys.stderr)
     numbers = []
     for place, line in enumerate(lines, 1):
-        *cells, last = line.split(",")
+        *cells, last = line.replace(",", " ").split() or [""] if decimals else line.split(",")
         for cell in (*cells, last) if last.strip() else cells:
             try:
                 numbers.append(float(cell) if floats else int(cell))

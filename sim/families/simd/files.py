@@ -52,13 +52,12 @@ def _path(kernel: str) -> Path:
 def read_words(path: Path, form: str = "") -> np.ndarray:
     """The 32-bit words of a file, in one line.
 
-    ``.npy``: floats, rounded to single precision, or integers of 32 bits; ``.csv`` and ``.txt``
-    (form ``d``): floats; anything else (form ``f``): raw words, the lowest byte first. Raises
-    `UserError`.
+    ``.npy``: floats, rounded to single precision, or integers of 32 bits; ``.csv`` and ``.txt``:
+    floats; anything else: raw words, the lowest byte first. A form that ``.data`` names says it
+    whatever the file's name: ``d`` floats, ``f`` raw words. Raises `UserError`.
     """
-    form = form or {".npy": "n", ".csv": "d", ".txt": "d"}.get(path.suffix, "f")
-    if form in ("d", "n"):
-        return _words_of(read_array(path, floats=True), path)
+    if form == "d" or (not form and path.suffix in (".npy", ".csv", ".txt")):
+        return _words_of(read_array(path, floats=True, decimals=form == "d"), path)
     try:
         content = bytes_in(path, _WORDS)
     except OSError as error:
@@ -88,8 +87,9 @@ def load_memory(program: Program, given: Mapping[int, Path], source: Path | None
     """The content of a program's buffers: given files, else those that ``.data`` names, else zeros.
 
     A file may be shorter than its buffer, which then ends in zeros, and a given one not longer.
-    ``source`` is the kernel's folder: what ``.data`` names is there, or below the nearest folder
-    above it that has it, as where kernels and data are two folders of one project; of what is
+    ``source`` is the kernel's folder, or the user's choice: what ``.data`` names is there, or below
+    the nearest folder above it that has it, as where kernels and data are two folders of one
+    project; of what is
     longer than its buffer, the beginning is taken, with a note. Raises `UserError`.
     """
     memory = memory_of(program)

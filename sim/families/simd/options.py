@@ -12,8 +12,9 @@ from cyclebound.golden.simd.scheduler import Policy
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.tools.simd.wcet.timings import TIMINGS
 
-__all__ = ["GridText", "KernelFile", "KernelsFolder", "MachineName", "MostWords", "PartName",
-           "Sizes", "Timing", "Width", "numbered", "policy_named", "sizes_of", "timed_grid"]
+__all__ = ["DataRoot", "GridText", "KernelFile", "KernelsFolder", "MachineName", "MostWords",
+           "PartName", "Sizes", "Timing", "Width", "numbered", "policy_named", "sizes_of",
+           "timed_grid"]
 
 KernelFile = Annotated[str, typer.Argument(
     metavar="KERNEL", help="A .sas file, or the name of a kernel that is installed "
@@ -22,6 +23,10 @@ KernelFile = Annotated[str, typer.Argument(
 KernelsFolder = Annotated[Path | None, typer.Option(
     "--kernels", metavar="DIR", help="The folder with the .sas files of Sim-D's authors, in a copy "
     "of their sources (github.com/RSpliet/Sim-D: src/kernels): take theirs instead of ours.")]
+
+DataRoot = Annotated[Path | None, typer.Option(
+    "--data-root", metavar="DIR", exists=True, file_okay=False, help="Where the files are that "
+    ".data names; the default is the kernel's folder. Those above it are looked through, too.")]
 
 GridText = Annotated[str | None, typer.Option(
     "--grid", "-g", metavar="X[,Y]", help="Items; an installed kernel has a grid of its own.")]

@@ -49,6 +49,8 @@ class Setting:
         Kernels are run on the cycle model of the machine as it is built, which the bounds are of.
     rtl : bool
         And on the RTL, under the first policy.
+    data_root : str or None
+        Where the files are that ``.data`` names; None: in the kernel's folder.
     """
 
     policies: tuple[str, ...]
@@ -56,6 +58,7 @@ class Setting:
     part: str
     measured: bool = True
     rtl: bool = False
+    data_root: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,11 @@ class _Asked:
     grid: tuple[int, int, int] | None
     expect: tuple[tuple[int, Path], ...]
     setting: Setting
+
+    @property
+    def data_root(self) -> Path:
+        """Where the files are that ``.data`` names."""
+        return Path(self.setting.data_root or self.path.parent)
 
 
 def listed(folder: Path, grids: Path | None, setting: Setting) -> list[_Asked]:
@@ -183,7 +191,7 @@ def _bounded(row: dict, program: Program, grid: Grid, setting: Setting) -> None:
 
 
 def _measured(row: dict, program: Program, grid: Grid, asked: _Asked) -> None:
-    setting, first = asked.setting, load_memory(program, {}, asked.path.parent)
+    setting, first = asked.setting, load_memory(program, {}, asked.data_root)
     row["cycles"], row["tightness"] = {}, {}
     for number, policy in enumerate(setting.policies):
         memory = _copied(first)
@@ -267,7 +275,7 @@ def _key(asked: _Asked) -> str:
 
     text, read = asked.path.read_bytes(), [path for _, path in asked.expect]
     with contextlib.suppress(AssemblyError):
-        read += [data_file(asked.path.parent, buffer.source)
+        read += [data_file(asked.data_root, buffer.source)
                  for buffer in assemble_file(asked.path).buffers.values() if buffer.form != "n"]
     files = [(str(path), path.stat().st_size, path.stat().st_mtime_ns)
              for path in read if path.is_file()]
