@@ -43,11 +43,12 @@ BLOCKS = (
                                    "longest": 6, "ports": 5}),
             "xy": Configuration({"width": 16, "depth": 4, "delta": 3, "routing": "xy",
                                  "longest": 6, "ports": 5}),
-            "three": Configuration({"width": 16, "depth": 3, "delta": 2, "routing": "source",
-                                    "longest": 3, "ports": 3}),
+            # four ports: two headers may wait for an output while it sends a third one's packet
+            "four": Configuration({"width": 16, "depth": 3, "delta": 2, "routing": "source",
+                                   "longest": 3, "ports": 4}),
         },
         testbenches=(Testbench(
-            "cycle", "cyclebound.tb.noc.wormhole_router", quick=("three",),
+            "cycle", "cyclebound.tb.noc.wormhole_router", quick=("four",),
             least={"width": 14, "ports": 3}),),  # it tags flits in bits 8 to 13
         bounds=(
             BoundBinding("alone", bounds.t_noc, probe=_through()),

@@ -1,13 +1,14 @@
 """Flits on the packed buses, and senders that keep to the rules of streams."""
 
+import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
 from cyclebound.golden.noc.wormhole_router import Flit
 from cyclebound.tb.bus import Bus, Field
 
-__all__ = ["FlitPort", "Sender"]
+__all__ = ["FlitPort", "Sender", "surges"]
 
 Item = TypeVar("Item")
 
@@ -53,3 +54,17 @@ class Sender(Generic[Item]):
     @property
     def done(self) -> bool:
         return self.offer is None and not self.waiting
+
+
+def surges(rng: random.Random, senders: int) -> Iterator[list[bool]]:
+    """Which senders may begin an offer, cycle by cycle: many at once, then none for some cycles.
+
+    So several begin in one cycle, at an output that is busy as well as at an idle one, whose
+    arbiter has to remember its last turn.
+    """
+    while True:
+        load = rng.choice((0.3, 0.6, 1.0))
+        for _ in range(rng.randint(1, 4)):
+            yield [rng.random() < load for _ in range(senders)]
+        for _ in range(rng.choice((0, 1, 3, 9))):
+            yield [False] * senders

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from cyclebound.golden.noc.packet import CODE_BITS, COORDINATE_BITS
 from cyclebound.golden.noc.wormhole_router import Flit, RouterModel, packet
 from cyclebound.tb.bench import Bench, interrupted, testbench
-from cyclebound.tb.noc.flits import FlitPort, Sender
+from cyclebound.tb.noc.flits import FlitPort, Sender, surges
 
 PLACE = (1, 2)     # of the router, for XY routing: there is something on every side
 _TAG, _TAG_BITS = 8, 3  # where each flit says by which input it came, on its way out
@@ -205,19 +205,19 @@ async def crowds(bench: Bench) -> None:
             if entrance != output:
                 for _ in range(12):
                     sender.waiting.extend(tester.packet(entrance, output, rng.choice((1, 1, 2, 3))))
+        coming = surges(rng, tester.ports)
         while not all(sender.done for sender in tester.senders):
-            load = 0.05 if rng.random() < 0.5 else 0.6
-            await tester.cycle([rng.random() < 0.8 for _ in tester.senders],
-                               [rng.random() < load for _ in tester.senders])
+            await tester.cycle([rng.random() < 0.8 for _ in tester.senders], next(coming))
         await tester.finish()
 
 
 @testbench
 async def malformed_packets(bench: Bench) -> None:
     """At the edge of a mesh: outputs that lead nowhere, and anything at all from the local sender;
-    what is well-formed still comes through."""
+    what is well-formed still comes through. Flits of a packet come with pauses, or without."""
+    rng = bench.rng
     seen = {"misrouted": 0, "overlong": 0, "misplaced": 0}
-    for flow in (1.0, 0.5):
+    for flow, load in ((1.0, 0.6), (0.5, 1.0)):
         for gone in range(1, 1 << bench.parameters["ports"], 5):
             tester = WormholeRouterTester(bench, connected=~gone)
             await bench.reset()
@@ -234,7 +234,8 @@ async def malformed_packets(bench: Bench) -> None:
             if outputs:
                 local.extend(tester.packet(tester.ports - 1, outputs[0], 3))
             while not all(sender.done for sender in tester.senders):
-                await tester.cycle([bench.rng.random() < flow for _ in range(tester.ports)])
+                await tester.cycle([rng.random() < flow for _ in range(tester.ports)],
+                                   [rng.random() < load for _ in range(tester.ports)])
             await tester.finish()
             seen["misrouted"] += tester.model.misrouted
             seen["overlong"] += tester.model.sender.overlong
