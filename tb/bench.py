@@ -102,6 +102,9 @@ class Bench:
         self._stops: list[dict[str, int]] = []  # the probes' ticks at each, and at the end
         self._shift = 0  # from a cycle's number here to the one that probes print
         self._idle = _RESET_CYCLES
+        self._noise = random.Random(f"idle/{self.seed}/{name}")  # not `rng`: tests stay as they are
+        self._valids = 0  # of input streams whose payload is random while there is no offer
+        self._unoffered: dict[int, int] = {}  # their payloads' bits, by which of them are valid
         self._start = 0
         self._end: int | None = None
         self._counted: int | None = None
@@ -221,10 +224,34 @@ class Bench:
 
     async def step(self, inputs: int = 0) -> int:
         """One cycle: drive ``inputs`` throughout it, and return the outputs seen at its end."""
+        if self._valids:
+            inputs |= self._idle_payloads(inputs & self._valids)
         self._in.value = inputs
         await self._edge  # registers still show what they held before this edge
         self.cycle += 1
         return int(self._out.value)
+
+    def scramble_idle(self) -> None:
+        """Have `step` drive random payloads on input streams while their ``valid`` is 0.
+
+        A testbench that drives 0 there does not notice a block that takes a payload for an offer.
+        """
+        self._valids = self.inputs.mask(
+            f"{stream}.valid" for stream in self._streams() if f"{stream}.ready" in
+            self.outputs.fields)
+
+    def _streams(self) -> list[str]:
+        """The input streams' names."""
+        return [name.removesuffix(".payload") for name in self.inputs.fields
+                if name.endswith(".payload")]
+
+    def _idle_payloads(self, valids: int) -> int:
+        """Random bits for the payloads of the streams that are not valid."""
+        if valids not in self._unoffered:
+            self._unoffered[valids] = self.inputs.mask(
+                f"{stream}.payload" for stream in self._streams()
+                if self._valids & ~valids & self.inputs[f"{stream}.valid"].mask)
+        return self._noise.getrandbits(self.inputs.width) & self._unoffered[valids]
 
     async def play(self, inputs: Sequence[int]) -> list[int]:
         """A cycle for each of ``inputs``, as `step` makes them, and the outputs seen at its end;

@@ -78,4 +78,4 @@ async def others_wait_for_a_winner_that_stalls(bench: Bench) -> None:
         await _serve(bench, model, await _cycle(bench, model, pending | late, False))
 
 
-reset_in_mid_run = interrupted(random_requests_and_stalls)
+reset_in_mid_run = interrupted(random_requests_and_stalls, brief=True)

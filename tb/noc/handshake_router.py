@@ -15,6 +15,7 @@ from cyclebound.golden.noc.shmac_packet import (
     ShmacPort,
 )
 from cyclebound.tb.bench import Bench, interrupted, testbench
+from cyclebound.tb.noc.flits import surges
 from cyclebound.tb.noc.router_tester import RouterTester, beside, places
 
 PLACE: Tile = (1, 2)  # of the router: there is something on every side
@@ -189,10 +190,9 @@ async def to_one_output(tester_of: Callable[..., HandshakeRouterTester], bench: 
         for entrance, sender in zip(ShmacPort, tester.senders, strict=True):
             if entrance != output:
                 sender.waiting.extend(packet_to(entrance, output, rng) for _ in range(12))
+        coming = surges(rng, len(ShmacPort))
         while not all(sender.done for sender in tester.senders):
-            load = 0.05 if rng.random() < 0.5 else 0.6
-            await tester.cycle([rng.random() < 0.8 for _ in ShmacPort],
-                               [rng.random() < load for _ in ShmacPort])
+            await tester.cycle([rng.random() < 0.8 for _ in ShmacPort], next(coming))
         await tester.finish()
         assert tester.model.malformed == tester.model.unroutable == 0
 
@@ -232,4 +232,4 @@ async def anywhere(bench: Bench) -> None:
     await at_places(HandshakeRouterTester, bench)
 
 
-reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)
+reset_in_mid_run = interrupted(random_traffic, last=300, brief=True, then=every_way_alone)

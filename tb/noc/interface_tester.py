@@ -39,6 +39,7 @@ class InterfaceTester:
 
     def __init__(self, bench: Bench, window: Window) -> None:
         self.bench, p = bench, bench.parameters
+        bench.scramble_idle()
         self.payload, self.width, self.window = p["payload"], p["width"], window
         self.sender = SenderModel(payload=self.payload, width=self.width, window=window)
         self.receiver = ReceiverModel(payload=self.payload, width=self.width)

@@ -190,4 +190,5 @@ async def refused_transactions(bench: Bench) -> None:
         assert len(tester.ended) == 7 - refused
 
 
-reset_in_mid_run = interrupted(random_traffic, last=300, then=received_without_a_pause)
+reset_in_mid_run = interrupted(random_traffic, last=300, brief=True,
+                               then=received_without_a_pause)

@@ -46,4 +46,4 @@ async def anywhere(bench: Bench) -> None:
     await at_places(PipelinedTester, bench)
 
 
-reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)
+reset_in_mid_run = interrupted(random_traffic, last=300, brief=True, then=every_way_alone)

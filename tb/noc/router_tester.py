@@ -53,6 +53,7 @@ class RouterTester(Generic[Packet]):
     def __init__(self, bench: Bench, model: Any, *, ports: int, constant: Mapping[str, int],
                  counters: Sequence[str]) -> None:
         self.bench, self.model, self.ports = bench, model, ports
+        bench.scramble_idle()
         self.senders: list[Sender[Packet]] = [Sender() for _ in range(ports)]
         i, o = bench.inputs, bench.outputs
         self._sinks = [PacketPort(i, o, f"sinks.{n}") for n in range(ports)]

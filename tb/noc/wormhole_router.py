@@ -18,6 +18,7 @@ class WormholeRouterTester:
 
     def __init__(self, bench: Bench, *, connected: int = -1) -> None:
         self.bench = bench
+        bench.scramble_idle()
         p = bench.parameters
         self.ports, self.delta, self.longest = p["ports"], p["delta"], p["longest"]
         self.width, self.routing = p["width"], p["routing"]
@@ -243,4 +244,4 @@ async def malformed_packets(bench: Bench) -> None:
     assert all(seen.values()), f"not all kinds of nonsense were dropped: {seen}"
 
 
-reset_in_mid_run = interrupted(all_contend)
+reset_in_mid_run = interrupted(all_contend, brief=True)

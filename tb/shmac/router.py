@@ -141,4 +141,4 @@ async def anywhere(bench: Bench) -> None:
         await tester.finish()
 
 
-reset_in_mid_run = interrupted(random_traffic, last=300, then=every_way_alone)
+reset_in_mid_run = interrupted(random_traffic, last=300, brief=True, then=every_way_alone)

@@ -1,5 +1,9 @@
 """What a testbench compares is counted, by the comparison itself."""
 
+import functools
+import operator
+import random
+
 import numpy as np
 import pytest
 
@@ -50,3 +54,23 @@ def test_a_mismatch_says_where(bench, seen, expected, how):
 def test_comparisons_are_counted_by_nothing_else(bench):
     with pytest.raises(AttributeError):
         bench.compared += 1
+
+
+def test_idle_payloads_are_random_and_offers_stay():
+    fields = [("a.valid", 1), ("a.payload", 40), ("b.valid", 1), ("b.payload", 40), ("mode", 40)]
+    offsets = [sum(width for _, width in fields[:place]) for place in range(len(fields))]
+    bus = Bus({"name": name, "offset": offset, "width": width}
+              for (name, width), offset in zip(fields, offsets, strict=True))
+    made = object.__new__(Bench)
+    outputs = Bus({"name": f"{name}.ready", "offset": place, "width": 1}
+                  for place, name in enumerate("ab"))
+    vars(made).update(inputs=bus, outputs=outputs, _valids=0, _unoffered={},
+                      _noise=random.Random(1))
+    made.scramble_idle()
+    assert made._valids == bus.mask(["a.valid", "b.valid"])
+    for offered, idle in (((), ("a", "b")), (("a",), ("b",)), (("a", "b"), ())):
+        noise = [made._idle_payloads(bus.mask(f"{name}.valid" for name in offered))
+                 for _ in range(20)]
+        everywhere = functools.reduce(operator.or_, noise)
+        assert everywhere == bus.mask(f"{name}.payload" for name in idle)
+        assert len(set(noise)) == (20 if idle else 1)
