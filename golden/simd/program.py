@@ -90,6 +90,9 @@ class Program:
         ``#bound value`` likewise.
     flows : tuple of Flow
         ``#flow``.
+    sources : tuple of int
+        The line of the kernel that a compiler made each instruction of (``#line``), 0 before the
+        first such line; empty for a program that has none.
     """
 
     name: str
@@ -101,6 +104,7 @@ class Program:
     branches: Mapping[int, Branches] = field(default_factory=dict)
     values: Mapping[int, int] = field(default_factory=dict)
     flows: tuple[Flow, ...] = ()
+    sources: tuple[int, ...] = ()
 
     def where(self, index: int) -> str:
         """An instruction's place, for a message."""

@@ -34,6 +34,8 @@ GROUPS = {
              "DRAM requests: their commands and issue delays, from the golden model."),
     "gpu": ("cyclebound.sim.cli.gpu",
             "CUDA kernels: occupancy, worst cases, streams, and layers across resources."),
+    "kernel": ("cyclebound.sim.cli.kernel",
+               "A kernel in Python or C on several machines: results, cycles, bounds."),
     "noc": ("cyclebound.sim.cli.noc",
             "Applications that share local memories, a network and DDR3: allocate them."),
     "shmac": ("cyclebound.sim.cli.shmac",

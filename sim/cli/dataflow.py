@@ -18,7 +18,7 @@ from cyclebound.golden.dataflow.energy import (
     counts_in,
     energy_of,
 )
-from cyclebound.golden.dataflow.kernel import Float, Floats, Kernel
+from cyclebound.golden.dataflow.kernel import Kernel
 from cyclebound.golden.user_files import text_in
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.cli.base import (
@@ -27,8 +27,17 @@ from cyclebound.sim.cli.base import (
     Commands,
     app,
     console,
-    named_values,
     progress_bars,
+)
+from cyclebound.sim.cli.kernel_options import (
+    ArrayFiles,
+    ArrayZeros,
+    KernelName,
+    KernelPath,
+    Settings,
+    Threads,
+    arrays_of,
+    numbers_of,
 )
 from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.dataflow.run import (
@@ -38,7 +47,6 @@ from cyclebound.sim.families.dataflow.run import (
     Timing,
     hardware,
     load_kernel,
-    read_array,
     run_kernel,
 )
 
@@ -48,67 +56,13 @@ dataflow = Commands(no_args_is_help=True, help=GROUPS["dataflow"][1])
 app.add_typer(dataflow, name="dataflow")
 
 
-def _numbers(kernel: Kernel, settings: list[str] | None) -> dict[str, float]:
-    """The values that --set gives."""
-    numbers: dict[str, float] = {}
-    for name, text in named_values("--set", settings).items():
-        if name not in kernel.constants:
-            raise unknown(f"constant of kernel {kernel.name}", name, kernel.constants)
-        floating = kernel.parameters[name] is Float
-        try:
-            numbers[name] = float(text) if floating else int(text, 0)
-        except ValueError:
-            what = "a number" if floating else "a whole number"
-            raise UserError(f"--set {name} takes {what}, not {text!r}") from None
-    for name in kernel.constants:
-        if name not in numbers:
-            raise UserError(f"kernel {kernel.name} needs a value for {name}: --set {name}=VALUE")
-    return numbers
-
-
-def _arrays(kernel: Kernel, data: list[str] | None, zeros: list[str] | None
-            ) -> dict[str, np.ndarray]:
-    """The arrays that --data and --zeros name."""
-    arrays: dict[str, np.ndarray] = {}
-    for option, given in (("--data", data), ("--zeros", zeros)):
-        for setting in given or ():
-            name, equals, text = setting.partition("=")
-            if not equals or not text:
-                raise UserError(f"{option} takes NAME={'FILE' if option == '--data' else 'COUNT'}, "
-                                f"not {setting!r}")
-            if name not in kernel.arrays:
-                raise unknown(f"array of kernel {kernel.name}", name, kernel.arrays)
-            if name in arrays:
-                raise UserError(f"array {name} is given twice")
-            floats = kernel.parameters[name] is Floats
-            if option == "--data":
-                arrays[name] = read_array(text, floats=floats)
-            elif text.isdecimal():
-                arrays[name] = np.zeros(int(text), np.float32 if floats else np.int32)
-            else:
-                raise UserError(f"--zeros {name} takes a number of elements, not {text!r}")
-    for name in kernel.arrays:
-        if name not in arrays:
-            raise UserError(f"kernel {kernel.name} needs array {name}: --data {name}=FILE or "
-                            f"--zeros {name}=COUNT")
-    return {name: arrays[name] for name in kernel.arrays}
-
-
 @dataflow.command()
 def run(
-    file: Annotated[Path, typer.Argument(
-        metavar="KERNEL", help="A Python file with a function that has @kernel before it, or a "
-        "file in C, OpenCL C or CUDA (.c, .cl, .cu).")],
-    data: Annotated[list[str] | None, typer.Option(
-        "--data", "-d", metavar="NAME=FILE", help="An array: .npy, or .csv (numbers between commas "
-        "and line ends). Once for each array.")] = None,
-    zeros: Annotated[list[str] | None, typer.Option(
-        "--zeros", metavar="NAME=COUNT", help="An array of so many zeros, for results.")] = None,
-    settings: Annotated[list[str] | None, typer.Option(
-        "--set", "-s", metavar="NAME=VALUE", help="A constant of the kernel.")] = None,
-    threads: Annotated[int | None, typer.Option(
-        "--threads", "-t", metavar="N", help="Number of threads; the default is the number of "
-        "elements of the first array.")] = None,
+    file: KernelPath,
+    data: ArrayFiles = None,
+    zeros: ArrayZeros = None,
+    settings: Settings = None,
+    threads: Threads = None,
     grid: Annotated[str, typer.Option(
         "--grid", "-g", metavar="GRID", help="A configuration of dataflow.fabric (`cyclebound list "
         "dataflow.fabric`), or rows of units, as in SLLL/SCKL/LLLT.")] = "five_by_five",
@@ -123,8 +77,7 @@ def run(
     on: Annotated[str, typer.Option(
         "--on", metavar="ENGINE", help="interpreter: results only, without timing. golden: the "
         "fabric's model, cycle by cycle. rtl: the hardware, on Verilator.")] = "golden",
-    kernel: Annotated[str | None, typer.Option(
-        "--kernel", "-k", metavar="NAME", help="The kernel, if the file has several.")] = None,
+    kernel: KernelName = None,
     hit: Annotated[int, typer.Option(metavar="CYCLES", help="Latency of a hit.")] = 4,
     miss: Annotated[int, typer.Option(metavar="CYCLES", help="Latency of a miss.")] = 40,
     miss_rate: Annotated[float, typer.Option(
@@ -165,7 +118,7 @@ def run(
         timing = Timing(hit, miss, miss_rate, banks)
     except ValueError as error:
         raise UserError(str(error)) from None
-    arrays, constants = _arrays(program, data, zeros), _numbers(program, settings)
+    arrays, constants = arrays_of(program, data, zeros), numbers_of(program, settings)
     if output is not None:
         try:
             output.mkdir(parents=True, exist_ok=True)

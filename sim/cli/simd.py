@@ -17,11 +17,23 @@ from cyclebound.golden.simd.work_group import Memory
 from cyclebound.golden.user_files import bytes_in
 from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.cli.base import GROUPS, AsJson, Commands, Progress, app, console, progress_bars
+from cyclebound.sim.cli.kernel_options import (
+    ArrayFiles,
+    ArrayZeros,
+    KernelName,
+    KernelPath,
+    Settings,
+    Threads,
+    arrays_of,
+    numbers_of,
+)
 from cyclebound.sim.cli.simd_published import adversary, errata, published, table_5
 from cyclebound.sim.cli.simd_scoreboard import score
 from cyclebound.sim.cli.simd_wcet import tightness, wcet
 from cyclebound.sim.drawing.drawing import FORMATS, write
+from cyclebound.sim.families.dataflow.files import load_kernel
 from cyclebound.sim.families.simd.authors import FullSize, full_size
+from cyclebound.sim.families.simd.compiled import compiled
 from cyclebound.sim.families.simd.files import load_memory, load_program, write_results
 from cyclebound.sim.families.simd.options import (
     DataRoot,
@@ -80,6 +92,37 @@ def asm(
     except OSError as error:
         raise UserError(f"cannot write {output}: {error.strerror}") from None
     print(f"{output}: {len(words)} instructions")
+
+
+@simd.command("compile")
+def compile_kernel(
+    file: KernelPath,
+    output: Annotated[Path, typer.Option(
+        "--output", "-o", metavar="FILE.sas", help="The source in assembly.")],
+    data: ArrayFiles = None,
+    zeros: ArrayZeros = None,
+    settings: Settings = None,
+    threads: Threads = None,
+    kernel: KernelName = None,
+    machine: MachineName = "paper",
+) -> None:
+    """Compile a kernel in Python or C, as `dataflow run` takes it, to assembly.
+
+        cyclebound simd compile saxpy.py --zeros x=65536 --zeros y=65536 --set a=2.5 -o saxpy.sas
+        cyclebound simd wcet saxpy.sas --grid 65536 --listing
+
+    Buffers have the sizes of the arrays; what these hold does not matter. Exit status 2: something
+    in it has no instructions; the message says what, and where.
+    """
+    program = load_kernel(file, kernel)
+    made = compiled(program, arrays_of(program, data, zeros),
+                    constants=numbers_of(program, settings), threads=threads, machine=machine)
+    try:
+        output.write_text(made.text)
+    except OSError as error:
+        raise UserError(f"cannot write {output}: {error.strerror}") from None
+    print(f"{output}: {len(made.program.instructions)} instructions, for --grid {made.grid.x} "
+          f"--width {made.grid.width}")
 
 
 @simd.command()

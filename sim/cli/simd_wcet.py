@@ -12,6 +12,7 @@ import typer
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import Policy, Timed
 from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.golden.user_files import text_in
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.cli.base import AsJson, console
 from cyclebound.sim.cli.simd_published import published
@@ -68,7 +69,11 @@ def wcet(
         "busy (unknown, with eight refreshes owed, as after another kernel).")] = "idle",
     most_words: MostWords = MOST_WORDS,
     listing: Annotated[bool, typer.Option(
-        "--listing", help="The route of the greatest sum, line by line, with cycles.")] = False,
+        "--listing", help="The route of the greatest sum, line by line, with cycles; of a compiled "
+        "kernel (`simd compile`), also what each of its own lines costs.")] = False,
+    source: Annotated[Path | None, typer.Option(
+        "--source", metavar="FILE", help="With --listing: the file that the kernel was compiled "
+        "of, whose lines are then shown.")] = None,
     chart: Annotated[Path | None, typer.Option(
         "--chart", metavar="FILE", help="Draw the worst schedule of the better policy: .svg, .png "
         "or .pdf.")] = None,
@@ -93,12 +98,14 @@ def wcet(
     published`, for Sim-D's authors' machine. Exit status 1: over --fail-over; 2: there is no bound;
     the message says why.
     """
+    if source is not None and not listing:
+        raise UserError("--source shows lines of a kernel's file in the --listing")
     if timing == "published":
         unused = [option for option, given in (
             ("--policy", policies), ("--size", sizes), ("--start", start != "idle"),
             ("--follow", most_words != MOST_WORDS), ("--listing", listing), ("--chart", chart),
-            ("--until", until), ("--trace", trace), ("--fail-over", fail_over is not None))
-            if given]
+            ("--until", until), ("--trace", trace), ("--source", source),
+            ("--fail-over", fail_over is not None)) if given]
         if unused:
             raise UserError(f"--timing published has no {', '.join(unused)}: it prints both "
                             "policies as `simd published` does")
@@ -132,6 +139,7 @@ def wcet(
         _say(analysis, bounds, better, written)
         if listing:
             _list(analysis)
+            _list_sources(analysis, source)
     over = [policy for policy in bounds
             if fail_over is not None and bounds[policy].cycles > fail_over]
     if over:
@@ -208,6 +216,8 @@ def _record(analysis: Analysis, bounds: dict[str, Chained], better: str, timing:
         "lines": [{"line": analysis.program.lines[index], "times": cost.times,
                    "compute": cost.compute, "access": cost.access}
                   for index, cost in sorted(_line_costs(analysis).items())],
+        "sources": [{"line": line, "cycles": cycles}
+                    for line, cycles in sorted(_source_costs(analysis).items())],
         "written": written}
 
 
@@ -266,6 +276,35 @@ def _list(analysis: Analysis) -> None:
         numbers = (f"{cost.times:>9,} {cost.compute:>10,} {cost.access or '':>10}" if cost
                    else f"{'-':>9} {'':>10} {'':>10}")
         print(f"{analysis.program.lines[index]:>5} {numbers}  {text_of(instruction)}")
+
+
+def _list_sources(analysis: Analysis, source: Path | None) -> None:
+    """A line for each line of the file that a kernel was compiled of: what its instructions cost.
+    Raises `UserError` for a file that has no such lines."""
+    costs = _source_costs(analysis)
+    try:
+        texts = text_in(source).splitlines() if source is not None else None
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {source}: {error}") from None
+    if source is not None and not costs:
+        raise UserError(f"{analysis.program.name} does not say of which lines it was compiled")
+    if texts is not None and max(costs) > len(texts):
+        raise UserError(f"{source} has {len(texts)} lines, and {analysis.program.name} was "
+                        f"compiled of line {max(costs)}")
+    if costs:
+        print(f"\n{'source':>6} {'cycles':>10}")
+    for number, cycles in sorted(costs.items()):
+        text = "  " + texts[number - 1] if texts is not None else ""
+        print(f"{number:>6} {cycles:>10,}{text}".rstrip())
+
+
+def _source_costs(analysis: Analysis) -> dict[int, int]:
+    """By line of the file that a kernel was compiled of, its cycles on the worst route."""
+    costs: dict[int, int] = {}
+    for index, cost in _line_costs(analysis).items():
+        if analysis.program.sources and (line := analysis.program.sources[index]):
+            costs[line] = costs.get(line, 0) + cost.compute + cost.access
+    return costs
 
 
 def tightness(

@@ -141,6 +141,7 @@ COMMANDS = {
     "dataflow": [],
     "dram": [],
     "gpu": [],
+    "kernel": [],
     "mutate": ["--configuration", "-n", "--seed", "--testbench", "--at-least", "--json"],
     "noc": [],
     "shmac": [],

@@ -102,7 +102,7 @@ def test_facts_are_read_and_written():
     ("#flow -1 <= a", r"^k\.sas:8:7: flow: a number from 0 to"),
     ("#flow a <= a", r"flow: a fact must count a label, and both sides count the same$"),
     ("#flow 1 <= 2", r"flow: a fact must count a label, and both sides count the same$"),
-    ("#flaw a <= 2", r"bound: an annotation must be #bound or #flow, not '#flaw'$"),
+    ("#flaw a <= 2", r"bound: an annotation must be #bound, #flow or #line, not '#flaw'$"),
 ])
 def test_refuses_facts(text, said):
     with pytest.raises(AssemblyError, match=said):

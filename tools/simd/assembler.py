@@ -135,6 +135,7 @@ class _Line:
     operation: Operation
     sub: str
     operands: list[Operand | _Word | None]  # a word: a label
+    source: int = 0                         # the line that a compiler made it of
 
 
 def assemble_file(path: str | Path) -> Program:
@@ -167,6 +168,7 @@ class _Assembler:
         self._branches: dict[int, Branches] = {}
         self._values: dict[int, int] = {}
         self._flows: list[tuple[int, list[_Word]]] = []
+        self._source_line = 0
         self._section = ".data"
         for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):
             try:
@@ -230,7 +232,8 @@ class _Assembler:
         operation = TABLE[OPCODES[name]]
         position = len(self._lines)
         # What follows is an instruction, even if it is wrong: labels keep their places.
-        line = _Line(number, first, operation, operation.subops[0], [None] * len(operation.slots))
+        line = _Line(number, first, operation, operation.subops[0], [None] * len(operation.slots),
+                     self._source_line)
         self._lines.append(line)
         self._bind(position, line)
         if (point and not sub) or sub not in operation.subops:
@@ -279,8 +282,13 @@ class _Assembler:
         if words[0].text == "#flow":
             self._flows.append((number, words))  # labels may still come
             return
+        if words[0].text == "#line":
+            if len(words) != 2:
+                raise _Refused(words[0], "line", "a line of the source is #line N")
+            self._source_line = self._count(words[1], "line", (1 << 31) - 1, 1)
+            return
         if words[0].text != "#bound":
-            raise _Refused(words[0], "bound", f"an annotation must be #bound or #flow, not "
+            raise _Refused(words[0], "bound", f"an annotation must be #bound, #flow or #line, not "
                            f"{words[0].text!r}")
         kind = words[1].text if len(words) > 1 else ""
         counts = [self._count(word, "bound", (1 << 31) - 1) for word in words[2:]]
@@ -451,7 +459,8 @@ class _Assembler:
         return Program(Path(self._name).stem, tuple(instructions),
                        tuple(line.number for line in self._lines),
                        {label: index for label, (index, _) in self._labels.items()},
-                       buffers, scratchpad, self._branches, self._values, tuple(flows))
+                       buffers, scratchpad, self._branches, self._values, tuple(flows),
+                       tuple(line.source for line in self._lines) if self._source_line else ())
 
     def _resolved(self, line: _Line) -> Instruction:
         operands: list[Operand | None] = []
