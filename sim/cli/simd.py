@@ -105,6 +105,9 @@ def compile_kernel(
     threads: Threads = None,
     kernel: KernelName = None,
     machine: MachineName = "paper",
+    approximate: Annotated[bool, typer.Option(
+        "--approximate", help="Quotients and roots of floats by reciprocals, which are wrong in "
+        "the last places; a root of infinity is no number, one below 0 negative.")] = False,
 ) -> None:
     """Compile a kernel in Python or C, as `dataflow run` takes it, to assembly.
 
@@ -116,7 +119,8 @@ def compile_kernel(
     """
     program = load_kernel(file, kernel)
     made = compiled(program, arrays_of(program, data, zeros),
-                    constants=numbers_of(program, settings), threads=threads, machine=machine)
+                    constants=numbers_of(program, settings), threads=threads, machine=machine,
+                    approximate=approximate)
     try:
         output.write_text(made.text)
     except OSError as error:

@@ -13,6 +13,7 @@ from cyclebound.tools.dataflow.c_kernel import c_kernels
 from cyclebound.tools.dataflow.random_kernels import kernel_of, random_kernel
 from cyclebound.tools.dataflow.segments import compile_segments
 from cyclebound.tools.dataflow.workloads import workload
+from cyclebound.tools.simd.language.against_assembly import measured
 from cyclebound.tools.simd.language.operations import Selection
 
 pytestmark = pytest.mark.unit
@@ -88,7 +89,13 @@ def test_kernels_with_loops(name, constants):
     "k = 0; t = 0; while k < 9; .t += r[k]; .k += 2; a[tid] = t + k",
     "t = 0; s = 1; for k in range(5); .t, s = s, t + s; a[tid] = t - s",
     "a[tid] = r[tid] if r[tid] > 50 else q[r[tid]]",
-    "x[tid] = 2 if tid < 50 and x[tid] > 0 else x[tid]"])
+    "x[tid] = 2 if tid < 50 and x[tid] > 0 else x[tid]",
+    "a[tid] = q[(tid & 7) + 3] + q[r[tid] & 15]", "a[(r[tid] & 7) + 3] = 5",
+    # what is the same in each round, and what is there already
+    "t = 0; for k in range(5); .t += q[tid] + r[r[tid]] * k; a[tid] = t + q[tid]",
+    "t = 0; for k in range(5); .if r[tid] > k; ..break; .t += q[tid]; a[tid] = t + q[tid] + r[0]",
+    "a[tid] = a[tid] + 1; if r[tid] & 1; .a[tid] = a[tid] * q[tid]; a[tid] += q[tid]",
+    "if r[tid] & 1; .a[tid] = 1; .return; else; .a[tid] = 2; .return"])
 def test_constructs(body):
     """On hard numbers, on threads that are no multiple of a work-group's items."""
     assert differing(written(_colons(body)), arrays_of(), 90, n=7) == []
@@ -99,6 +106,31 @@ def _colons(body):
     words = ("if ", "else", "for ", "while ")
     return "; ".join(line + ":" if line.lstrip(".").startswith(words) else line
                      for line in body.split("; "))
+
+
+def test_approximate_quotients_and_roots():
+    kernel = written("x[tid] = (1.0 / y[tid] + x[tid] / y[tid]) * sqrt(y[tid])")
+    rng = np.random.default_rng(1)
+    arrays = arrays_of() | {name: rng.uniform(0, 4, 100).astype(np.float32) for name in "xy"}
+    arrays["y"][7] = 0.5
+    made = compiled(kernel, arrays, constants={"n": 1}, machine="small", approximate=True)
+    _, words = made.run(Policy.ACCESS)
+    x, y = arrays["x"], arrays["y"]
+    assert np.allclose(words["x"].view(np.float32), (1 / y + x / y) * np.sqrt(y), rtol=1e-6)
+
+
+def test_the_same_is_made_once():
+    """A load in a loop that is the same in each round, and one that is there twice."""
+    kernel = written(_colons("t = 0; for k in range(5); .t += q[tid] * k; a[tid] = t + q[tid]"))
+    made = compiled(kernel, arrays_of(), constants={"n": 1}, machine="small")
+    assert [instruction.name for instruction in made.program.instructions].count("ldglin") == 1
+
+
+@pytest.mark.parametrize("name", ["vector_add", "euclid", "adjust_weights", "bfs_kernel2",
+                                  "time_step"])
+def test_no_slower_than_assembly_written_by_hand(name):
+    pair = measured(name, 512)
+    assert pair.compiled <= 1.3 * pair.by_hand
 
 
 @pytest.mark.parametrize("threads", [1, 63, 64, 65, 128, 200])

@@ -79,8 +79,10 @@ class Compiled:
 
 def compiled(kernel: Kernel, arrays: Mapping[str, object], *,
              constants: Mapping[str, float] | None = None, threads: int | None = None,
-             machine: str = "paper", part: str = "ddr4-3200aa-x16") -> Compiled:
-    """Compile a kernel for these arrays; ``threads``: as many as its first array has elements.
+             machine: str = "paper", part: str = "ddr4-3200aa-x16", approximate: bool = False
+             ) -> Compiled:
+    """Compile a kernel for these arrays; ``threads``: as many as its first array has elements;
+    ``approximate``: with quotients and roots by reciprocals.
 
     Raises `UserError` for whatever cannot be compiled, and says what.
     """
@@ -91,7 +93,7 @@ def compiled(kernel: Kernel, arrays: Mapping[str, object], *,
         count = len(next(iter(words.values()))) if threads is None else threads
         sizes = machine_named(machine)
         text = compile_simd(kernel, {name: len(array) for name, array in words.items()}, count,
-                            sizes, **(constants or {}))
+                            sizes, approximate, **(constants or {}))
         program = assemble(text, f"{kernel.name}.sas")
         program.check(sizes)
         grid = Grid(count, 1, as_built(sizes), sizes.items)

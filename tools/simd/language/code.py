@@ -10,7 +10,7 @@ in all of it. Lanes that are off keep their values, so that no interval ends at 
 while another one needs it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cyclebound.golden.simd.machine import SCALARS
@@ -18,6 +18,9 @@ from cyclebound.golden.simd.machine import SCALARS
 __all__ = ["PREDICATES", "Code", "Op", "Register", "RegistersError"]
 
 PREDICATES = 4
+# where the buffer stands among the sources
+_BUFFER = {"ldglin": 0, "ldglin!": 0, "ldgbidx!": 1, "ldgcidx!": 1, "sldg": 0, "sldsp!": 1,
+           "stglin": 1, "stgbidx!": 2, "stgcidx!": 2, "stgidxit!": 2}
 _MIX = {"add": "mad", "iadd": "imad"}  # a sum, and what has the product in it
 _PRODUCTS = {"add": "mul", "iadd": "imul", "add.neg": "mul"}
 
@@ -87,8 +90,13 @@ class Code:
 
     # -- fewer instructions ------------------------------------------------------------------------
 
-    def improve(self) -> None:
-        """Leave out what is not needed, and join what one instruction can do."""
+    def improve(self, *, again: bool = True) -> None:
+        """Leave out what is not needed, and join what one instruction can do. ``again``: what is
+        made twice, or in each round of a loop alike, is made once; that takes registers."""
+        if again:
+            self._drop_unread()
+            self._hoist()
+            self._share()
         before = None
         while before != len(self.ops):
             before = len(self.ops)
@@ -123,6 +131,67 @@ class Code:
                 del self.ops[place:place + 4]
             else:
                 place += 1
+
+    def _pure(self) -> Callable[[Op], bool]:
+        """What tells whether an instruction makes the same of the same sources, whenever it runs:
+        no memory that this kernel stores to is read, and no register has a second value."""
+        writes, _ = self._uses()
+        stored = {op.sources[_BUFFER[op.name]] for op in self.ops if op.name.startswith("stg")}
+
+        def pure(op: Op) -> bool:
+            name = op.name.partition(".")[0]
+            if op.target is None or op.target.kind == "p" or len(writes[op.target]) > 1 or any(
+                    len(writes.get(source, ())) > 1 for source in op.sources
+                    if isinstance(source, Register)):
+                return False
+            if name in _BUFFER:
+                return op.sources[_BUFFER[name]] not in stored
+            return name not in ("ldgidxit!", "ldgidxit")
+
+        return pure
+
+    def _hoist(self) -> None:
+        """What is the same in each round of a loop goes before the loop, inner loops first. Lanes
+        that are active in a loop are so before it."""
+        ends = [place for place, op in enumerate(self.ops) if op.name == "repeat"]
+        for end in ends:
+            first = max(place for place, op in enumerate(self.ops[:end])
+                        if op.name == "loop" and sum(
+                            {"loop": 1, "repeat": -1}.get(inner.name, 0)
+                            for inner in self.ops[place:end]) == 1)
+            pure, moved = self._pure(), []
+            inside = {op.target for op in self.ops[first:end]}
+            for place in range(first + 1, end):
+                op = self.ops[place]
+                if pure(op) and not inside & set(op.sources):
+                    moved.append(place)
+                    inside.discard(op.target)
+            ops = [self.ops[place] for place in moved]
+            self.ops[first:end] = [*ops, *(op for place, op in enumerate(self.ops[first:end], first)
+                                           if place not in moved)]
+
+    def _share(self) -> None:
+        """What has been made before, in these lanes or more, is not made again."""
+        pure = self._pure()
+        made: list[dict[tuple[str, ...], Register]] = [{}]
+        named: dict[Register | str, Register | str] = {}
+        kept = []
+        for op in self.ops:
+            op.sources = [named.get(source, source) for source in op.sources]
+            if op.name.startswith("cpush"):
+                made.append({})
+            elif op.name == "label" and len(made) > 1 and not str(op.sources[0]).startswith("loop"):
+                made.pop()
+            if not pure(op) or op.target is None:
+                kept.append(op)
+                continue
+            key = (op.name, op.target.kind, *map(str, op.sources))
+            if (known := next((level[key] for level in made if key in level), None)) is not None:
+                named[op.target] = known
+                continue
+            made[-1][key] = op.target
+            kept.append(op)
+        self.ops = kept
 
     def _block(self, first: int, last: int) -> bool:
         return all(op.straight for op in self.ops[first:last + 1])
@@ -242,6 +311,13 @@ class Code:
         return lines
 
 
+def _tile(count: str) -> Iterator[tuple[str, ...]]:
+    """Words that stream past, in one line."""
+    yield "smovssp", "sc.sd_words", count
+    yield "smovssp", "sc.sd_period", count
+    yield "smovssp", "sc.sd_period_cnt", "1"
+
+
 def _expanded(op: Op, words: list[str]) -> Iterator[tuple[str, ...]]:
     match op.name:
         case "copy":
@@ -267,6 +343,19 @@ def _expanded(op: Op, words: list[str]) -> Iterator[tuple[str, ...]]:
             yield "movvsp", "vc.mem_idx", index
             yield "ldgbidx", buffer
             yield "mov", target, "vc.mem_data"
+        case "ldgcidx!":  # a part of the buffer
+            target, index, buffer, first, count = words
+            yield "movvsp", "vc.mem_data", "0"
+            yield "movvsp", "vc.mem_idx", index
+            yield from _tile(count)
+            yield "ldgcidx", buffer, first
+            yield "mov", target, "vc.mem_data"
+        case "stgcidx!":
+            value, index, buffer, first, count = words
+            yield "movvsp", "vc.mem_idx", index
+            yield "movvsp", "vc.mem_data", value
+            yield from _tile(count)
+            yield "stgcidx", buffer, first
         case "stgbidx!":
             value, index, buffer = words
             yield "movvsp", "vc.mem_idx", index
@@ -282,6 +371,7 @@ def _expanded(op: Op, words: list[str]) -> Iterator[tuple[str, ...]]:
             yield "stgidxit", value, buffer
         case "sldsp!":  # a word of DRAM for all lanes, by way of the scratchpad
             target, pad, buffer, place = words
+            yield "smovssp", "sc.sd_words", "1"
             yield "ldg2sptile", pad, buffer, place
             yield "sldsp", target, pad
         case "sicj!":  # of a loop that comes back so often

@@ -20,7 +20,7 @@ from cyclebound.tools.simd.language.code import Code, Register
 __all__ = ["Affine", "RefusedError", "Selection"]
 
 _SIGN, _WIDTH = 0x8000_0000, 32
-_INFINITY = 0x7F80_0000
+_INFINITY, _ONE = 0x7F80_0000, 0x3F80_0000  # as floats
 _COMMUTATIVE = {Operation.ADD: "iadd", Operation.MUL: "imul", Operation.AND: "and",
                 Operation.OR: "or", Operation.XOR: "xor", Operation.MIN: "imin",
                 Operation.MAX: "imax", Operation.FADD: "add", Operation.FMUL: "mul"}
@@ -80,6 +80,7 @@ class Selection(Graph):
     places: dict[Register, Affine] = field(default_factory=dict)
     opposite: dict[Register, Register] = field(default_factory=dict)  # of predicates
     depth: int = 0  # entries of the control stack
+    approximate: bool = False  # quotients and roots by reciprocals
 
     def token(self, register: Register) -> Token:
         self.registers.append(register)
@@ -235,6 +236,14 @@ class Selection(Graph):
         if isinstance(function, Operation) and function in _ORDERED:
             one, two = operands[:2]
             return self.code.make(_ORDERED[function], "v", self.vector(one), self.source(two))
+        if self.approximate and function is Special.FDIV:
+            made = self.code.make("rcp", "v", self.vector(operands[1]))
+            return made if operands[0] == _ONE else self.code.make(
+                "mul", "v", made, self.source(operands[0]))
+        if self.approximate and function is Special.FSQRT:  # of 0, it is 0
+            value = self.vector(operands[0])
+            made = self.code.make("min", "v", self.code.make("rsqrt", "v", value), "FLT_MAX")
+            return self.code.make("mul", "v", value, made)
         raise RefusedError(_NOT_THERE[function])
 
     def _scalar(self, function: object, operands: list[Operand]) -> Register | None:
@@ -373,5 +382,7 @@ _NOT_THERE: dict[object, str] = {
     Operation.FMA: "fma: there is no sum of a product that is rounded once",
     Special.IDIV: "a quotient of integers that differ between threads: there is no divider in "
                   "lanes",
-    Special.FDIV: "a quotient of floats: there is no divider of floats",
-    Special.FSQRT: "a square root: there is no exact one"}
+    Special.FDIV: "a quotient of floats: there is no divider of floats, only a reciprocal "
+                  "(--approximate)",
+    Special.FSQRT: "a square root: there is none that is rounded once, only a reciprocal one "
+                   "(--approximate)"}

@@ -10,7 +10,7 @@ that leave it are off until all have, or its rounds are over.
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -78,6 +78,7 @@ class _Target:
     sizes: Mapping[str, int]
     threads: int
     machine: Machine
+    approximate: bool
 
 
 class _Statements(Compiler):
@@ -86,7 +87,7 @@ class _Statements(Compiler):
     def __init__(self, kernel: Kernel, constants: Mapping[str, int | np.float32],
                  target: _Target) -> None:
         self.code, self.target = Code(), target
-        self.selection = Selection(code=self.code)
+        self.selection = Selection(code=self.code, approximate=target.approximate)
         self.loops: list[_Loop] = []
         self.scratchpad = False
         super().__init__(kernel, constants, self.selection, spans=self.selection.spans)
@@ -561,6 +562,15 @@ class _Statements(Compiler):
         machine = self.target.machine
         return bool(machine.snoopy) and self.target.sizes[name] <= _PER_ITEM * machine.items
 
+    def _window(self, name: str, index: Operand) -> tuple[str, str] | None:
+        """The first word and the number of those that an index may name, if they are few."""
+        low, high = self.selection.span(index)
+        count = high - low + 1
+        if not self.target.machine.snoopy or not self._inside(name, index) or low >= 1 << 15 or (
+                count > min(self.target.sizes[name] // 2, _PER_ITEM * self.target.machine.items)):
+            return None
+        return str(low), str(count)
+
     def _short(self, name: str, index: Operand) -> Register:
         """An index whose lowest 30 bits are in the buffer only if it is."""
         low, high = self.selection.span(index)
@@ -597,6 +607,8 @@ class _Statements(Compiler):
                 return self.code.make("sldg", "s", buffer, "1")
             self.scratchpad = True
             return self.code.make("sldsp!", "s", "0", buffer, self._rest(place))
+        if (window := self._window(name, index)) is not None:
+            return self.code.make("ldgcidx!", "v", self.selection.vector(index), buffer, *window)
         if self._snoops(name):
             return self.code.make("ldgbidx!", "v", self._short(name, index), buffer)
         made = self.code.make("mov", "v", "vc.zero")
@@ -609,6 +621,8 @@ class _Statements(Compiler):
         word = self.selection.vector(value)
         if place is not None and place.threads == 1:
             self.code.emit("stglin", None, word, buffer, self._rest(place))
+        elif (window := self._window(name, index)) is not None:
+            self.code.emit("stgcidx!", None, word, self.selection.vector(index), buffer, *window)
         elif self._snoops(name):
             self.code.emit("stgbidx!", None, word, self._short(name, index), buffer)
         else:
@@ -616,8 +630,8 @@ class _Statements(Compiler):
                 self.code.emit("stgidxit!", None, word, register, buffer)
 
 
-def compile_simd(kernel: Kernel, sizes: Mapping[str, int], threads: int, machine: Machine, /,
-                 **constants: float) -> str:
+def compile_simd(kernel: Kernel, sizes: Mapping[str, int], threads: int, machine: Machine,
+                 approximate: bool = False, /, **constants: float) -> str:
     """The ``.sas`` text of a kernel.
 
     Parameters
@@ -630,6 +644,8 @@ def compile_simd(kernel: Kernel, sizes: Mapping[str, int], threads: int, machine
         How many there are: the grid is ``threads`` x 1.
     machine : Machine
         What it runs on.
+    approximate : bool
+        Whether quotients and roots of floats are made by reciprocals, which are not rounded once.
     **constants
         A value for each of its constants.
 
@@ -645,17 +661,22 @@ def compile_simd(kernel: Kernel, sizes: Mapping[str, int], threads: int, machine
     for name in kernel.arrays:
         if not 1 <= sizes[name] <= _WORDS:
             raise ValueError(f"array {name} must have from 1 to {_WORDS} words, not {sizes[name]}")
-    made = _Statements(kernel, given, _Target(sizes, threads, machine))
+    made = _Statements(kernel, given, _Target(sizes, threads, machine, approximate))
     scope = Scope({kernel.thread: Value(made.number, "int")})
-    if not made.block(kernel.tree.body, scope):
+    if not made.block(kernel.tree.body, scope) or made.code.ops[-1].name == "label":
         made.code.emit("exit", None)
     if not any(op.name.startswith("stg") for op in made.code.ops):
         raise kernel.error(kernel.tree.lineno, "there is no store")
+    plain = replace(made.code, ops=[replace(op, sources=list(op.sources)) for op in made.code.ops])
     made.code.improve()
     try:
         lines = made.code.text(machine.vectors)
-    except RegistersError as error:
-        raise kernel.error(error.line, str(error)) from None
+    except RegistersError:
+        plain.improve(again=False)
+        try:
+            lines = plain.text(machine.vectors)
+        except RegistersError as error:
+            raise kernel.error(error.line, str(error)) from None
     head = [f"// kernel {kernel.name} for {threads} threads", ".data"]
     address = 0
     for number, name in enumerate(kernel.arrays):
