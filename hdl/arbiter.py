@@ -39,18 +39,18 @@ class RoundRobinArbiter(wiring.Component):
         super().__init__({"requests": In(count), "accept": In(1), "grant": Out(count)})
         # the state; a proof of fairness has to speak of it
         self.held = Signal(count)    # a winner that has not been accepted yet
-        self.beyond = Signal(count)  # thermometer code: the requesters after the last served
+        self.mask = Signal(count)  # thermometer code: the requesters after the last served
 
     def elaborate(self, platform):
         m = Module()
 
-        held, beyond, grant = self.held, self.beyond, self.grant
+        held, mask, grant = self.held, self.mask, self.grant
         holds = (self.requests & held).any()
         if self.count <= _FLAT:
             for who in range(self.count):
                 # whose turn is before: after the last served if this one is not, else lower ones
-                lower = self.requests[:who] & Mux(beyond[who], beyond[:who], ~Const(0, who))
-                higher = self.requests[who + 1:] & Mux(beyond[who], 0, beyond[who + 1:])
+                lower = self.requests[:who] & Mux(mask[who], mask[:who], ~Const(0, who))
+                higher = self.requests[who + 1:] & Mux(mask[who], 0, mask[who + 1:])
                 first = self.requests[who] & ~lower.any() & ~higher.any()
                 m.d.comb += grant[who].eq(Mux(holds, self.requests[who] & held[who], first))
             after = Cat(grant[:who].any() for who in range(self.count))
@@ -58,8 +58,8 @@ class RoundRobinArbiter(wiring.Component):
             pool = Signal.like(grant)  # among these, the lowest number wins
             with m.If(holds):
                 m.d.comb += pool.eq(self.requests & held)
-            with m.Elif((self.requests & beyond).any()):
-                m.d.comb += pool.eq(self.requests & beyond)
+            with m.Elif((self.requests & mask).any()):
+                m.d.comb += pool.eq(self.requests & mask)
             with m.Else():
                 m.d.comb += pool.eq(self.requests)
             m.d.comb += grant.eq(pool & -pool)
@@ -68,7 +68,7 @@ class RoundRobinArbiter(wiring.Component):
         with m.If(self.accept):
             m.d.sync += held.eq(0)
             with m.If(self.requests.any()):
-                m.d.sync += beyond.eq(after)
+                m.d.sync += mask.eq(after)
         with m.Else():
             m.d.sync += held.eq(grant)
 

@@ -51,7 +51,7 @@ class CommandArbiterModel:
     due : dict
         Of each bank that has something to do, the first cycle in which the next of it is legal. A
         command moves the times of its own kind alone, and those of its bank.
-    rest : int
+    holdoff : int
         The first cycle in which a refresh, and so the next request's first command, is legal.
     """
 
@@ -70,7 +70,7 @@ class CommandArbiterModel:
         self._rank_cas = self._rank_activate = 0
         self._window = deque([_LONG_AGO] * 4, maxlen=4)  # cycles of the last four activates
         self._current = current
-        self.rest = 0
+        self.holdoff = 0
 
     # -- heads ---------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class CommandArbiterModel:
         """
         legal = max(precharged + self.part.nRP, self._activated[bank] + self.part.nRC)
         self._activate[bank] = legal
-        self.rest = max(self.rest, legal)
+        self.holdoff = max(self.holdoff, legal)
 
     def _pop(self, bank: int) -> None:
         queue = self.queues[bank]
@@ -234,7 +234,7 @@ def schedule(part: Part, bursts: Sequence[int], *, write: bool = False, indexed:
     # The first burst is at its head in cycle 0, and nothing keeps its activate: all counts from it.
     issued = tuple(_run(arbiter, CommandGeneratorModel(part).steps(
         bursts, write=write, indexed=indexed), arrivals))
-    return Schedule(issued, arbiter.rest)
+    return Schedule(issued, arbiter.holdoff)
 
 
 def _run(arbiter: CommandArbiterModel, steps: Iterator[list[tuple[int, BankOperation]]],

@@ -132,9 +132,9 @@ class _StartedRequest:
         return self._complete and not self._coming and not any(self._arbiter.queues)
 
     @property
-    def rest(self) -> int:
+    def holdoff(self) -> int:
         """The first cycle in which the next request's first command may be chosen."""
-        return self._arbiter.rest
+        return self._arbiter.holdoff
 
     def take(self, element: Element, cycle: int) -> None:
         """An index is taken. A burst may enter once the next one is known to be another."""
@@ -226,7 +226,7 @@ class DramControllerModel:
         self._cycle, self._late = 0, False
         self._lookup: tuple[int, BufferRequest] | None = None  # on offer from that cycle on
         self._run: _StartedRequest | None = None
-        self._rest = 0  # first cycle in which a refresh or a first command may be chosen
+        self._holdoff = 0  # first cycle in which a refresh or a first command may be chosen
         self._closing: Refusal | None = None  # a request is over that is not completed yet
         self._pins: Issued | None = None
         self._fetches: dict[int, DataBeat] = {}
@@ -238,18 +238,18 @@ class DramControllerModel:
     def idle(self) -> bool:
         """Whether no request is under way, and the device is at rest."""
         return (self._lookup is None and self._run is None and self._closing is None
-                and self._cycle >= self._rest and self.owed == 0)
+                and self._cycle >= self._holdoff and self.owed == 0)
 
     @property
     def free(self) -> bool:
         """Whether a request in the coming cycle would be taken, and held up by none before it."""
-        now, rest, run = self._cycle, self._rest, self._run
+        now, holdoff, run = self._cycle, self._holdoff, self._run
         if run is not None:
             if not run.done or now <= run.last or self._closing is not None:
                 return False
-            rest = max(rest, run.rest)
+            holdoff = max(holdoff, run.holdoff)
         owed = self.owed or (now and now % self.part.nREFI == 0)
-        return self.table.idle and not owed and rest - now <= LOOKUP - 1 + TILE_LEAD
+        return self.table.idle and not owed and holdoff - now <= LOOKUP - 1 + TILE_LEAD
 
     def step(self, *, mapping: Mapping | None = None, request: BufferRequest | None = None,
              element: Element | None = None, store: tuple[Sequence[int], int] = ((0,) * 4, 0)
@@ -265,9 +265,9 @@ class DramControllerModel:
             and self._closing is None
         was_busy = self._run is not None or self._closing is not None
         if over and self._run is not None:
-            self._closing, self._rest = self._run.verdict, max(self._rest, self._run.rest)
+            self._closing, self._holdoff = self._run.verdict, max(self._holdoff, self._run.holdoff)
             self._run = None
-        if self._closing is not None and now >= self._rest:
+        if self._closing is not None and now >= self._holdoff:
             completion, self._closing = self._closing, None
 
         started = refused = False
@@ -278,7 +278,7 @@ class DramControllerModel:
             if answer.refusal:
                 refused = not was_busy
                 completion = answer.refusal if refused else completion
-            elif self._run is None and not self.owed and self._rest - now <= lead:
+            elif self._run is None and not self.owed and self._holdoff - now <= lead:
                 started = True
                 self._run = _StartedRequest(self.part, wanted, answer, now)
         if started or refused:
@@ -296,9 +296,9 @@ class DramControllerModel:
                 self._pins = chosen[0]
                 if chosen[1] is not None:
                     self._transfer(now + 1, chosen[1])
-        elif self.owed and now >= self._rest:
+        elif self.owed and now >= self._holdoff:
             self._pins = Issued(now, Command.REF)
-            self._rest = now + self.part.nRFC
+            self._holdoff = now + self.part.nRFC
             self.owed -= 1
         shown = ControllerShown(
             offered.takes_mapping, offered.takes_request,

@@ -73,7 +73,7 @@ class _Lanes:
         def zeros(*shape: int, kind: type = np.int32) -> np.ndarray:
             return np.zeros((*shape, count), dtype=kind)
 
-        self.now, self.rest, self.current = zeros(), zeros(), zeros()
+        self.now, self.holdoff, self.current = zeros(), zeros(), zeros()
         self.entries, self.head = zeros(banks, _RING, kind=np.uint8), zeros(banks)
         self.length, self.waiting = zeros(banks), zeros(banks)
         self.step = zeros(banks) + _IDLE
@@ -92,7 +92,7 @@ class _Lanes:
         self.next = self.burst.copy()
         self._prepare(np.arange(count))
 
-    _BY_LANE = ("now", "rest", "current", "rank_cas", "rank_activate", "first", "burst", "room",
+    _BY_LANE = ("now", "holdoff", "current", "rank_cas", "rank_activate", "first", "burst", "room",
                 "to_bank", "to_entry", "with_sibling", "next", "lane", "entries", "head", "length",
                 "waiting", "step", "own", "cas", "precharge", "activate", "cycle_end", "group_cas",
                 "group_activate", "window", "touched")
@@ -109,7 +109,7 @@ class _Lanes:
             self._push()
             busy = self._issue()
             if not busy.all() and (2 * np.count_nonzero(busy) < len(busy) or not busy.any()):
-                self.result[self.lane[~busy]] = self.rest[~busy]
+                self.result[self.lane[~busy]] = self.holdoff[~busy]
                 for name in self._BY_LANE:
                     setattr(self, name, np.ascontiguousarray(getattr(self, name)[..., busy]))
         return self.result
@@ -247,7 +247,7 @@ class _Lanes:
     def _closed(self, bank: np.ndarray, at: np.ndarray, precharged: np.ndarray) -> None:
         legal = np.maximum(precharged + self.part.nRP, self.cycle_end[bank, at])
         self.activate[bank, at] = legal
-        self.rest[at] = np.maximum(self.rest[at], legal)
+        self.holdoff[at] = np.maximum(self.holdoff[at], legal)
 
     def _pop(self, bank: np.ndarray, at: np.ndarray) -> None:
         self.head[bank, at] = (self.head[bank, at] + 1) % _RING

@@ -97,7 +97,7 @@ class _Runs:
     def delays(self) -> np.ndarray:
         """Issue delays, if the bursts in hand are the last ones."""
         self._push(1)
-        return self.time + self._known.rest(self.states)
+        return self.time + self._known.holdoff(self.states)
 
 
 Report = Callable[[str, int, int], None]

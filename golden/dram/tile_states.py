@@ -57,7 +57,7 @@ class _Resumed(CommandArbiterModel):
             self._step[bank] = step
             if len(times) == 1:
                 self._activate[bank] = times[0]
-                self.rest = max(self.rest, times[0])
+                self.holdoff = max(self.holdoff, times[0])
             else:
                 self._cas[bank], self._precharge[bank], end = times
                 self._activated[bank] = end - part.nRC
@@ -123,7 +123,7 @@ class TileStates:
         self._states: list[tuple | None] = [None]
         self._after = np.full((256, self._tokens), -1, dtype=np.int32)
         self._took = np.zeros((256, self._tokens), dtype=np.int32)
-        self._rest = np.full(256, -1, dtype=np.int32)
+        self._holdoff = np.full(256, -1, dtype=np.int32)
 
     def __len__(self) -> int:
         return len(self._states)
@@ -143,14 +143,14 @@ class TileStates:
             after = self._after[states, tokens]
         return after, self._took[states, tokens]
 
-    def rest(self, states: np.ndarray) -> np.ndarray:
+    def holdoff(self, states: np.ndarray) -> np.ndarray:
         """Clocks from each state to the next request's first command, if no burst follows."""
-        rest = self._rest[states]
-        if rest.size and rest.min() < 0:
-            for state in np.unique(states[rest < 0]).tolist():
-                self._rest[state] = self._finish(state)
-            rest = self._rest[states]
-        return rest
+        holdoff = self._holdoff[states]
+        if holdoff.size and holdoff.min() < 0:
+            for state in np.unique(states[holdoff < 0]).tolist():
+                self._holdoff[state] = self._finish(state)
+            holdoff = self._holdoff[states]
+        return holdoff
 
     # -- one at a time -------------------------------------------------------------------------
 
@@ -159,13 +159,13 @@ class TileStates:
         if number is None:
             number = self._numbers[state] = len(self._states)
             self._states.append(state)
-            if number == len(self._rest):
-                more = len(self._rest)
+            if number == len(self._holdoff):
+                more = len(self._holdoff)
                 self._after = np.concatenate(
                     [self._after, np.full((more, self._tokens), -1, dtype=np.int32)])
                 self._took = np.concatenate(
                     [self._took, np.zeros((more, self._tokens), dtype=np.int32)])
-                self._rest = np.concatenate([self._rest, np.full(more, -1, dtype=np.int32)])
+                self._holdoff = np.concatenate([self._holdoff, np.full(more, -1, dtype=np.int32)])
         return number
 
     def _follow(self, state: int, token: int) -> tuple[int, int]:
@@ -199,7 +199,7 @@ class TileStates:
             now = max(now, arbiter.next_time())
             arbiter.proceed(now)
             now += 1
-        return arbiter.rest
+        return arbiter.holdoff
 
 
 @functools.lru_cache(maxsize=16)

@@ -108,8 +108,8 @@ class IntegerAlu(wiring.Component):
         distance = Signal(range(-128, 256))
         m.d.comb += distance.eq(_BIAS + 31 - field)
         significand = Cat(Const(0, 8), a[:_FRACTION], Const(1, 1))
-        beyond = distance[5:8].any() | (distance < 0)
-        return Mux(beyond, 0, significand >> distance[:5]), distance <= 0
+        out_of_range = distance[5:8].any() | (distance < 0)
+        return Mux(out_of_range, 0, significand >> distance[:5]), distance <= 0
 
     def _chosen(self, of, flags, low, integer, extreme, simple):
         """The result of the operation; a comparison's is its flag."""

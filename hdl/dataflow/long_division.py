@@ -114,7 +114,8 @@ class IntegerDivider(_Block):
 
     def __init__(self, *, tag_width):
         super().__init__(tag_width=tag_width)
-        self.quotient, self.rest = (Signal(WIDTH, name=name) for name in ("quotient", "rest"))
+        self.quotient, self.remainder = (Signal(WIDTH, name=name)
+                                         for name in ("quotient", "remainder"))
         self.negative = Signal()
 
     def begin(self, m):
@@ -122,7 +123,7 @@ class IntegerDivider(_Block):
         known at once, and that result."""
         m.d.sync += [value.eq(Mux(value[-1], -value, value)) for value in (self.a, self.b)]
         m.d.sync += [self.negative.eq(self.a[-1] ^ self.b[-1]),
-                     self.quotient.eq(0), self.rest.eq(0)]
+                     self.quotient.eq(0), self.remainder.eq(0)]
         endless = self.b == 0
         return endless | (self.a == 0), Mux(endless, Const(-1, WIDTH), 0)
 
@@ -134,10 +135,10 @@ class IntegerDivider(_Block):
 
     def iterate(self, m):
         shifted, difference = Signal(WIDTH + 1), Signal(WIDTH + 2)
-        m.d.comb += [shifted.eq(Cat(self.a[-1], self.rest)), difference.eq(shifted - self.b)]
+        m.d.comb += [shifted.eq(Cat(self.a[-1], self.remainder)), difference.eq(shifted - self.b)]
         fits = ~difference[-1]
         m.d.sync += [self.a.eq(self.a << 1), self.quotient.eq(Cat(fits, self.quotient)),
-                     self.rest.eq(Mux(fits, difference, shifted))]
+                     self.remainder.eq(Mux(fits, difference, shifted))]
 
     def finish(self):
         return [lambda m: Mux(self.negative, -self.quotient, self.quotient)]
@@ -166,7 +167,7 @@ class FloatDivider(_Block):
         self.sign = Signal()
         self.exponent = Signal(signed(11))  # biased, of a quotient from 1 on
         self.divisor = Signal(_SIGNIFICAND)
-        self.rest = Signal(_SIGNIFICAND + 1)
+        self.remainder = Signal(_SIGNIFICAND + 1)
         self.quotient = Signal(self._QUOTIENT)
         # what the quotient's first bit decides, while the others are made
         self.first, self.top = Signal(), Signal()
@@ -180,7 +181,7 @@ class FloatDivider(_Block):
         """Significands, which may begin with zeros; the result of what is no division."""
         a, b = _Number(m, self.a), _Number(m, self.b)
         sign = self.a[-1] ^ self.b[-1]
-        m.d.sync += [self.rest.eq(a.significand), self.divisor.eq(b.significand),
+        m.d.sync += [self.remainder.eq(a.significand), self.divisor.eq(b.significand),
                      self.exponent.eq(a.exponent - b.exponent + _BIAS), self.sign.eq(sign)]
         self.count(m, a.significand)
         invalid = a.nan | b.nan | (a.zero & b.zero) | (a.infinite & b.infinite)
@@ -192,7 +193,7 @@ class FloatDivider(_Block):
         return [self._dividend, self._divisor]
 
     def _dividend(self, m):
-        m.d.sync += [self.rest.eq((self.rest << self.zeros)[:_SIGNIFICAND]),
+        m.d.sync += [self.remainder.eq((self.remainder << self.zeros)[:_SIGNIFICAND]),
                      self.exponent.eq(self.exponent - self.zeros)]
         self.count(m, self.divisor)
 
@@ -203,10 +204,10 @@ class FloatDivider(_Block):
 
     def iterate(self, m):
         difference = Signal(_SIGNIFICAND + 2)
-        m.d.comb += difference.eq(self.rest - self.divisor)
+        m.d.comb += difference.eq(self.remainder - self.divisor)
         fits = ~difference[-1]
         m.d.sync += [self.quotient.eq(Cat(fits, self.quotient)), self.first.eq(0),
-                     self.rest.eq(Cat(Const(0, 1), Mux(fits, difference, self.rest)))]
+                     self.remainder.eq(Cat(Const(0, 1), Mux(fits, difference, self.remainder)))]
         with m.If(self.first):
             m.d.sync += self.top.eq(fits)
         # Below the smallest normal number, places are lost. The hidden bit counts as one exponent
@@ -227,7 +228,7 @@ class FloatDivider(_Block):
         value = Cat(Const(0, 1), self.quotient)
         gone = value & Cat(self.places > k for k in range(len(value)))
         m.d.sync += [self.kept.eq(value >> self.places),
-                     self.remains.eq(self.rest.any() | gone.any())]
+                     self.remains.eq(self.remainder.any() | gone.any())]
 
     def _round(self, m):
         significand, guard, sticky = self.kept[2:], self.kept[1], self.kept[0] | self.remains
@@ -250,7 +251,7 @@ class FloatRoot(_Block):
         self.exponent = Signal(signed(10))
         self.field = Signal(8)  # one less than the result's
         self.radicand = Signal(self._ROOT + 1)  # what has not been used of it
-        self.rest = Signal(self._ROOT + 3)
+        self.remainder = Signal(self._ROOT + 3)
         self.root = Signal(self._ROOT)
 
     def begin(self, m):
@@ -258,7 +259,7 @@ class FloatRoot(_Block):
         extracted, and the result then."""
         a = _Number(m, self.a)
         m.d.sync += [self.radicand.eq(a.significand), self.exponent.eq(a.exponent),
-                     self.root.eq(0), self.rest.eq(0), self.bits_left.eq(self._ROOT)]
+                     self.root.eq(0), self.remainder.eq(0), self.bits_left.eq(self._ROOT)]
         self.count(m, a.significand)
         invalid = a.nan | (self.a[-1] & ~a.zero)
         return invalid | a.zero | a.infinite, Mux(invalid, FLOAT_NAN, self.a)
@@ -275,11 +276,11 @@ class FloatRoot(_Block):
     def iterate(self, m):
         shifted, trial = Signal(self._ROOT + 3), Signal(self._ROOT + 3)
         difference = Signal(self._ROOT + 4)
-        m.d.comb += [shifted.eq(Cat(self.radicand[-2:], self.rest)),
+        m.d.comb += [shifted.eq(Cat(self.radicand[-2:], self.remainder)),
                      trial.eq(Cat(Const(1, 2), self.root)), difference.eq(shifted - trial)]
         fits = ~difference[-1]
         m.d.sync += [self.radicand.eq(self.radicand << 2), self.root.eq(Cat(fits, self.root)),
-                     self.rest.eq(Mux(fits, difference, shifted)),
+                     self.remainder.eq(Mux(fits, difference, shifted)),
                      self.field.eq((self.exponent + _BIAS - 2) >> 1)]
 
     def finish(self):

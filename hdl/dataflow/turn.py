@@ -38,7 +38,7 @@ class Turn(wiring.Component):
 
     Attributes
     ----------
-    beyond : Signal
+    mask : Signal
         The entries after the one served last; a thermometer code.
     """
 
@@ -46,19 +46,19 @@ class Turn(wiring.Component):
         self.depth = depth
         super().__init__({"requests": In(depth), "take": In(1), "grant": Out(depth),
                           "index": Out(range(depth))})
-        self.beyond = Signal(depth)
+        self.mask = Signal(depth)
 
     def elaborate(self, platform):
         m = Module()
         later = Signal(self.depth)
         m.d.comb += [
-            later.eq(self.requests & self.beyond),
+            later.eq(self.requests & self.mask),
             self.grant.eq(Mux(later.any(), _lowest(later), _lowest(self.requests))),
             self.index.eq(Mux(later.any(), leading_zeros(m, later[::-1])[0],
                               leading_zeros(m, self.requests[::-1])[0])),
         ]
         with m.If(self.take & self.requests.any()):
-            m.d.sync += self.beyond.eq(Cat(Cat(self.grant[:e]).any() for e in range(self.depth)))
+            m.d.sync += self.mask.eq(Cat(Cat(self.grant[:e]).any() for e in range(self.depth)))
         return m
 
 

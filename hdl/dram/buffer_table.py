@@ -187,7 +187,7 @@ class BufferTable(wiring.Component):
         # where the tile ends in its buffer
         right, bottom = Signal(self.count_bits + 1), Signal(self.count_bits + 1)
         start, room = Signal(self.address_bits), Signal(signed(self.address_bits + 2))
-        wide, high, empty, vast = Signal(), Signal(), Signal(), Signal()
+        wide, high, empty, oversized = Signal(), Signal(), Signal(), Signal()
         m.d.sync += [
             right.eq(wanted.x + wanted.words),
             bottom.eq(wanted.y + wanted.count),
@@ -196,12 +196,12 @@ class BufferTable(wiring.Component):
             wide.eq(right > descriptor.x),
             high.eq(bottom > descriptor.y),
             empty.eq((wanted.words == 0) | (wanted.count == 0)),
-            vast.eq((wanted.destination == Destination.CAM) & self._beyond(descriptor.size)),
+            oversized.eq((wanted.destination == Destination.CAM) & self._beyond(descriptor.size)),
         ]
 
         code = Signal(_REFUSAL_BITS)
         reasons = ((~self.is_mapped, Refusal.UNMAPPED), (wanted.indexed, Refusal.NONE),
-                   (empty, Refusal.EMPTY), (vast, Refusal.SNOOP), (wide, Refusal.WIDTH),
+                   (empty, Refusal.EMPTY), (oversized, Refusal.SNOOP), (wide, Refusal.WIDTH),
                    (high, Refusal.HEIGHT))
         m.d.sync += code.eq(Refusal.NONE)
         for applies, reason in reversed(reasons):  # the first one is assigned last

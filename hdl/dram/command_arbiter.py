@@ -19,7 +19,7 @@ from cyclebound.hdl.dram.countdown import Countdown, Window
 from cyclebound.hdl.dram.dq_scheduler import IssueLayout
 from cyclebound.hdl.interfaces import Strobe
 
-__all__ = ["CommandArbiter", "CommandLayout", "longest_rest"]
+__all__ = ["CommandArbiter", "CommandLayout", "longest_holdoff"]
 
 _KINDS = "cas", "conflict", "act", "pre_only"  # of steps, by priority
 
@@ -61,8 +61,8 @@ class CommandArbiter(wiring.Component):
     was read or written last has its turn. Of several activates, banks at or after that pair come
     before those in front of it, and among them the one with the most entries waiting.
 
-    A request's reads and writes all have one direction, and the next request begins when ``rest``
-    is 0. Bus turnarounds and the windows of the last request's activates are over then;
+    A request's reads and writes all have one direction, and the next request begins when
+    ``holdoff`` is 0. Bus turnarounds and the windows of the last request's activates are over then;
     whether this is so for a part is checked here, and no counter is needed.
 
     Latency: a command is on the pins in the cycle after it was chosen; a head may be chosen in the
@@ -82,7 +82,7 @@ class CommandArbiter(wiring.Component):
         Each bank's next work.
     pop : Out(banks)
         The bank's head is completed in this cycle.
-    within : In(1)
+    in_request : In(1)
         A request is under way, even without a head.
     refresh : In(1)
         A refresh is wanted; it is issued when nothing is under way and all banks are closed.
@@ -94,7 +94,7 @@ class CommandArbiter(wiring.Component):
         The read or write on the pins, for the DQ scheduler.
     idle : Out(1)
         No head, nothing under way.
-    rest : Out(range(longest + 1))
+    holdoff : Out(range(longest + 1))
         Cycles until a refresh, or the next request's first command, may be chosen; once all
         banks' last commands have been chosen.
 
@@ -104,7 +104,7 @@ class CommandArbiter(wiring.Component):
         By bank: steps of its head that are done.
     choices : list of Signal
         Banks whose read or write, precharge to make way, activate, other precharge is chosen.
-    beyond : Signal
+    priority_mask : Signal
         Banks at or after the active pair.
     legal_pre, legal_act, legal_cas : Signal
         Banks whose timing allows a precharge; an activate; a read or write.
@@ -128,17 +128,17 @@ class CommandArbiter(wiring.Component):
                  recovery + part.nRP + part.nRCD)):
             if least > most:
                 raise ValueError(f"{part.name}: {what} ({least} > {most})")
-        self.longest = longest_rest(part)
+        self.longest = longest_holdoff(part)
         super().__init__({
             "heads": In(HeadLayout(part=part)).array(part.banks),
-            "pop": Out(part.banks), "within": In(1), "refresh": In(1), "refreshed": Out(1),
+            "pop": Out(part.banks), "in_request": In(1), "refresh": In(1), "refreshed": Out(1),
             "command": Out(CommandLayout(part=part)),
             "issue": Out(Strobe(IssueLayout(banks=part.banks))),
-            "idle": Out(1), "rest": Out(range(self.longest + 1)),
+            "idle": Out(1), "holdoff": Out(range(self.longest + 1)),
         })
         # the state; a proof has to speak of it
         self.precharged, self.activated = Signal(part.banks), Signal(part.banks)
-        self.beyond = Signal(part.banks, init=(1 << part.banks) - 1)
+        self.priority_mask = Signal(part.banks, init=(1 << part.banks) - 1)
         self.choices = [Signal(part.banks, name=f"do_{name}") for name in _KINDS]
         self.legal_pre, self.legal_act, self.legal_cas = (
             Signal(part.banks, init=(1 << part.banks) - 1, name=f"legal_{name}")
@@ -199,7 +199,7 @@ class CommandArbiter(wiring.Component):
         """Choose for each kind one of the banks that are ``ready``, and one of the kinds. Sets
         ``choices``."""
         banks = self.part.banks
-        nearer, activates_before = self._orders(m, self.beyond)
+        nearer, activates_before = self._orders(m, self.priority_mask)
         turns = [Signal(banks, name=f"turn_{name}") for name in _KINDS]
         orders = nearer, nearer, activates_before, nearer
         for turn, can, before in zip(turns, ready, orders, strict=True):
@@ -263,16 +263,16 @@ class CommandArbiter(wiring.Component):
 
     def _end_requests(self, m, valid, turn_cas, any_cas):
         """Whether nothing is under way, then refreshes; and the active pair, request by request."""
-        beyond, banks = self.beyond, self.part.banks
-        m.d.comb += [self.idle.eq(~valid.any() & ~self.within),
-                     self.refreshed.eq(self.refresh & self.idle & (self.rest == 0))]
+        priority_mask, banks = self.priority_mask, self.part.banks
+        m.d.comb += [self.idle.eq(~valid.any() & ~self.in_request),
+                     self.refreshed.eq(self.refresh & self.idle & (self.holdoff == 0))]
         with m.If(any_cas):
-            m.d.sync += beyond.eq(Cat(turn_cas[:(i | 1) + 1].any() for i in range(banks)))
+            m.d.sync += priority_mask.eq(Cat(turn_cas[:(i | 1) + 1].any() for i in range(banks)))
         with m.Elif(self.idle & (not self.carry)):
-            m.d.sync += beyond.eq(beyond.init)
+            m.d.sync += priority_mask.eq(priority_mask.init)
 
     def _hold_back(self, m, has_turn, write, close):
-        """``rest``: whatever closes a bank, or will have to, holds back the next request."""
+        """``holdoff``: whatever closes a bank, or will have to, holds back the next request."""
         any_cas, any_conflict, any_act, any_pre_only = has_turn
         part = self.part
         recovery = part.nCWD + part.nBURST + part.nWR
@@ -280,20 +280,20 @@ class CommandArbiter(wiring.Component):
                  (any_cas & close & ~write, part.nRTP + part.nRP),
                  (any_conflict | any_pre_only, part.nRP), (any_act, part.nRC),
                  (self.refreshed, part.nRFC)]
-        left = Signal.like(self.rest)
-        m.d.comb += left.eq(Mux(self.rest == 0, 0, self.rest - 1))
-        held = [chosen & (self.rest < cycles) for chosen, cycles in holds]
-        m.d.sync += self.rest.eq(_select([~Cat(held).any(), *held],
-                                         [left, *(cycles - 1 for _, cycles in holds)]))
+        left = Signal.like(self.holdoff)
+        m.d.comb += left.eq(Mux(self.holdoff == 0, 0, self.holdoff - 1))
+        held = [chosen & (self.holdoff < cycles) for chosen, cycles in holds]
+        m.d.sync += self.holdoff.eq(_select([~Cat(held).any(), *held],
+                                            [left, *(cycles - 1 for _, cycles in holds)]))
 
-    def _orders(self, m, beyond):
+    def _orders(self, m, priority_mask):
         """For each bank, masks of the banks that go before it: among equals, and to activate.
 
         Nearer goes first: banks at or after the active pair, and of these, as of the others, the
         lower. Among activates, the bank with more operations waiting goes before the lower; a bank
         that is closed by its head counts as one with one operation.
         """
-        banks = len(beyond)
+        banks = len(priority_mask)
         nearer, activates_before = (
             [Signal(banks, name=f"{name}_{i}") for i in range(banks)]
             for name in ("nearer_than", "activates_before"))
@@ -301,7 +301,8 @@ class CommandArbiter(wiring.Component):
         for i, queue in enumerate(self.heads):
             m.d.comb += counts[i].eq(Mux(queue.operation.close, 1, queue.waiting))
             for j in range(i):
-                between = beyond[i] & ~beyond[j]  # the active pair: i is ahead of the lower j
+                # the active pair: i is ahead of the lower j
+                between = priority_mask[i] & ~priority_mask[j]
                 m.d.comb += [
                     nearer[j][i].eq(between), nearer[i][j].eq(~between),
                     activates_before[j][i].eq(between | _greater(counts[i], counts[j])),
@@ -370,8 +371,8 @@ class CommandArbiter(wiring.Component):
             ]
 
 
-def longest_rest(part):
-    """The greatest ``rest`` of a `CommandArbiter`."""
+def longest_holdoff(part):
+    """The greatest ``holdoff`` of a `CommandArbiter`."""
     return max(part.nRC, part.nCWD + part.nBURST + part.nWR + part.nRP, part.nRFC)
 
 

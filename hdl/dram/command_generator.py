@@ -59,7 +59,7 @@ class CommandGenerator(wiring.Component):
     ----------
     held_valid, work_valid : Signal
         A burst waits for the next one; a burst is being put into the FIFOs.
-    within : Signal
+    in_request : Signal
         A request's first burst has come, its last has not.
     is_open : Signal
         Banks that will be open when all operations so far are completed.
@@ -77,7 +77,7 @@ class CommandGenerator(wiring.Component):
             "busy": Out(1),
         })
         # a proof has to speak of these
-        self.held_valid, self.work_valid, self.within = Signal(), Signal(), Signal()
+        self.held_valid, self.work_valid, self.in_request = Signal(), Signal(), Signal()
         self.is_open = Signal(part.banks)
 
     @cached_property
@@ -132,8 +132,8 @@ class CommandGenerator(wiring.Component):
         self._fill_queues(m, work, mine, reach, leaves, enter)
         self._describe(m, work, mine, enter)
         with m.If(self.bursts.valid & self.bursts.ready):
-            m.d.sync += self.within.eq(~self.bursts.payload.last)
-        m.d.comb += self.busy.eq(self.within | held_valid | work_valid)
+            m.d.sync += self.in_request.eq(~self.bursts.payload.last)
+        m.d.comb += self.busy.eq(self.in_request | held_valid | work_valid)
         return m
 
     def _fill_queues(self, m, work, mine, reach, leaves, enter):

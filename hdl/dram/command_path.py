@@ -13,7 +13,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from cyclebound.golden.dram.timing import part_named
-from cyclebound.hdl.dram.command_arbiter import CommandArbiter, CommandLayout, longest_rest
+from cyclebound.hdl.dram.command_arbiter import CommandArbiter, CommandLayout, longest_holdoff
 from cyclebound.hdl.dram.command_generator import CommandGenerator
 from cyclebound.hdl.dram.layouts import BurstLayout
 
@@ -24,7 +24,7 @@ class CommandPath(wiring.Component):
     """Requests' bursts to DRAM commands.
 
     Latency: a request's first command is chosen in the third cycle after its first burst, if the
-    second one follows at once and ``rest`` is 0 by then; it is on the pins in the fourth.
+    second one follows at once and ``holdoff`` is 0 by then; it is on the pins in the fourth.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class CommandPath(wiring.Component):
     -------
     bursts : In(stream of BurstLayout)
         See `CommandGenerator`.
-    refresh, refreshed, command, rest
+    refresh, refreshed, command, holdoff
         See `CommandArbiter`.
     pop : Out(banks)
         Heads that are completed.
@@ -56,7 +56,8 @@ class CommandPath(wiring.Component):
         super().__init__({
             "bursts": In(stream.Signature(data.Layout.cast(BurstLayout))),
             "refresh": In(1), "refreshed": Out(1), "command": Out(CommandLayout(part=part)),
-            "rest": Out(range(longest_rest(part) + 1)), "pop": Out(part.banks), "idle": Out(1),
+            "holdoff": Out(range(longest_holdoff(part) + 1)), "pop": Out(part.banks),
+            "idle": Out(1),
         })
 
     @cached_property
@@ -76,9 +77,9 @@ class CommandPath(wiring.Component):
             m.d.comb += outer.eq(inner)
         m.d.comb += [
             generator.pop.eq(arbiter.pop), self.pop.eq(arbiter.pop),
-            arbiter.within.eq(generator.busy),
+            arbiter.in_request.eq(generator.busy),
             arbiter.refresh.eq(self.refresh), self.refreshed.eq(arbiter.refreshed),
-            self.command.eq(arbiter.command), self.rest.eq(arbiter.rest),
+            self.command.eq(arbiter.command), self.holdoff.eq(arbiter.holdoff),
             self.idle.eq(arbiter.idle),
         ]
         return m

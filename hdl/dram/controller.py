@@ -144,13 +144,13 @@ class DramController(wiring.Component):
         start = self.started
         m.d.comb += [
             start.eq(table.tile.valid & (~active | over) & ~timer.request
-                     & (arbiter.rest <= Mux(tile.indexed, _INDEX_LEAD, _TILE_LEAD))),
+                     & (arbiter.holdoff <= Mux(tile.indexed, _INDEX_LEAD, _TILE_LEAD))),
             sequencer.tile.payload.eq(tile), sequencer.tile.valid.eq(start & ~tile.indexed),
             iterator.tile.payload.eq(tile), iterator.tile.valid.eq(start & tile.indexed),
             iterator.limit.eq(table.limit),
             table.tile.ready.eq(start),
             self.free.eq(~timer.request & (table.stage == 0) & (~active | over)
-                         & (arbiter.rest <= _LOOKUP + _TILE_LEAD)),
+                         & (arbiter.holdoff <= _LOOKUP + _TILE_LEAD)),
         ]
         with m.If(start):
             m.d.sync += [active.eq(1), indexed.eq(tile.indexed), entered.eq(0), refused.eq(0)]
@@ -185,7 +185,7 @@ class DramController(wiring.Component):
         with m.If(~waits):
             m.d.sync += waiting.eq(source.payload)
         m.d.comb += [
-            arbiter.within.eq(self._active & ~self._over),
+            arbiter.in_request.eq(self._active & ~self._over),
             arbiter.refresh.eq(self.timer.request),  # nothing starts while it is set
         ]
 
@@ -199,7 +199,7 @@ class DramController(wiring.Component):
         table, closing, kept = self.table, self._closing, self._verdict
         verdict, done = Signal(3), Signal()
         m.d.comb += [
-            done.eq((self._over | closing) & (self.arbiter.rest == 0)),
+            done.eq((self._over | closing) & (self.arbiter.holdoff == 0)),
             verdict.eq(Mux(closing, kept, Mux(self._refused, Refusal.INDEX, Refusal.NONE))),
             self.completion.valid.eq(done | (table.refusal.valid & table.refusal.ready)),
             self.completion.payload.eq(Mux(done, verdict, table.refusal.payload)),

@@ -77,7 +77,7 @@ class Window(wiring.Component):
 
     Attributes
     ----------
-    past, within : Signal
+    past, in_window : Signal
         The starts in the last ``cycles`` - 1 cycles, the last one lowest; how many they are.
     """
 
@@ -87,17 +87,17 @@ class Window(wiring.Component):
         self.cycles, self.most = cycles, most
         super().__init__({"start": In(1), "ready": Out(1, init=1), "soon": Out(1)})
         # a start counts in each of the `cycles - 1` cycles that follow it
-        self.past, self.within = Signal(max(cycles - 1, 0)), Signal(range(most + 1))
+        self.past, self.in_window = Signal(max(cycles - 1, 0)), Signal(range(most + 1))
 
     def elaborate(self, platform):
         m = Module()
         if self.cycles < 2:
             m.d.comb += self.soon.eq(1)
             return m
-        past, within = self.past, self.within
-        counts = within - past[-1]  # in the next cycle, without a start in this one
+        past, in_window = self.past, self.in_window
+        counts = in_window - past[-1]  # in the next cycle, without a start in this one
         m.d.comb += self.soon.eq(Mux(self.start, counts < self.most - 1, counts < self.most))
-        m.d.sync += [past.eq((past << 1) | self.start), within.eq(counts + self.start),
+        m.d.sync += [past.eq((past << 1) | self.start), in_window.eq(counts + self.start),
                      self.ready.eq(self.soon)]
         return m
 

@@ -42,23 +42,23 @@ class Turns(wiring.Component):
 
     Attributes
     ----------
-    beyond : Signal
+    mask : Signal
         Thermometer code: the requesters after the last served.
     """
 
     def __init__(self, *, count):
         self.count = count
         super().__init__({"requests": In(count), "served": In(1), "grant": Out(count)})
-        self.beyond = Signal(count)
+        self.mask = Signal(count)
 
     def elaborate(self, platform):
         m = Module()
-        preferred, beyond = self.requests & self.beyond, self.beyond
+        preferred, mask = self.requests & self.mask, self.mask
         pool = Signal(self.count)  # among these, the lowest number wins
         m.d.comb += pool.eq(Mux(preferred.any(), preferred, self.requests))
         m.d.comb += [bit.eq(pool[who] & ~pool[:who].any()) for who, bit in enumerate(self.grant)]
         with m.If(self.served):
-            m.d.sync += [beyond[who].eq(self.grant[:who].any()) for who in range(self.count)]
+            m.d.sync += [mask[who].eq(self.grant[:who].any()) for who in range(self.count)]
         return m
 
 

@@ -32,7 +32,7 @@ class FillLayout(data.StructLayout):
 
 
 class ComputeTile(wiring.Component):
-    """A core fills a buffer, tells the DMA, and the DMA reads the buffer and passes it on.
+    """A core fills a buffer, starts_dma the DMA, and the DMA reads the buffer and passes it on.
 
     A requester in ``saturate`` asks for a word in every cycle in which it has no other request;
     only so can a transaction meet the wait that Eq. 1 allows. The core is requester 0 of each
@@ -111,11 +111,11 @@ class ComputeTile(wiring.Component):
             path = self._path(m, who)
             m.d.comb += [path.bank.eq(self.at[who - self.receives]), path.valid.eq(saturate[who])]
 
-        job, tells = Signal(self.fills.payload.shape()), Signal()
+        job, starts_dma = Signal(self.fills.payload.shape()), Signal()
         busy = self._write(m, core, job, saturate[0])
-        m.d.sync += tells.eq(self.filled)  # the DMA is told, t_2
-        sends = self._send(m, dma, job, tells, saturate[1])
-        m.d.comb += self.fills.ready.eq(~(busy | tells | sends))
+        m.d.sync += starts_dma.eq(self.filled)  # the DMA is told, t_2
+        sends = self._send(m, dma, job, starts_dma, saturate[1])
+        m.d.comb += self.fills.ready.eq(~(busy | starts_dma | sends))
         with m.If(self.fills.valid & self.fills.ready):
             m.d.sync += job.eq(self.fills.payload)
         return m

@@ -61,7 +61,7 @@ class FlowSenders(wiring.Component):
             "sent": Out(flows), "refused": Out(flows), "overrun": Out(flows),
             "overlaps": Out(flows),
         })
-        self.within = Signal(flows)  # a flow is within a packet; a proof has to speak of it
+        self.in_packet = Signal(flows)  # a flow is within a packet; a proof has to speak of it
 
     @cached_property
     def senders(self):
@@ -70,7 +70,7 @@ class FlowSenders(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        chosen, offers, within = 0, [], self.within
+        chosen, offers, in_packet = 0, [], self.in_packet
         for number, sender in enumerate(self.senders):
             m.submodules[f"sender_{number}"] = sender
             wiring.connect(m, wiring.flipped(self.transactions[number]), sender.transactions)
@@ -79,13 +79,13 @@ class FlowSenders(wiring.Component):
             # windows that are apart leave one flow that offers: only then no other one waits
             before = Cat(*(other.source.valid for other in self.senders[:number])).any()
             m.d.comb += [
-                may.eq(within[number] | ((within == 0) & ~before)),
+                may.eq(in_packet[number] | ((in_packet == 0) & ~before)),
                 flit.ready.eq(self.source.ready & may),
                 self.sent[number].eq(sender.sent), self.refused[number].eq(sender.refused),
                 self.overrun[number].eq(sender.overrun),
             ]
             with m.If(flit.valid & flit.ready):
-                m.d.sync += within[number].eq(~flit.payload.last)
+                m.d.sync += in_packet[number].eq(~flit.payload.last)
             offers.append(flit.valid & may)
             chosen |= Mux(offers[-1], flit.payload.as_value(), 0)
             self._give_window(m, number, sender)

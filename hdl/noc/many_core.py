@@ -143,7 +143,7 @@ class ManyCore(wiring.Component):
         self.delta, self.quarters, self.cap = delta, quarters, cap
         check_integer("io_core", io_core, 0, 1 << 16)
         self.interleaved, self.io_core = interleaved, io_core
-        self._commanded, self._unasked = Signal(rows * columns), Signal(rows * columns)
+        self._commanded, self._uncommanded = Signal(rows * columns), Signal(rows * columns)
         self.nodes = [number for number in range(rows * columns) if number != io]
         self.tiles = tiles = len(self.nodes)
         self._senders = 2 * tiles if io_core else tiles  # numbers in an address
@@ -265,7 +265,7 @@ class ManyCore(wiring.Component):
             commands.route.eq(next(iter(self._headers(number)))),
             commands.address.eq(Cat(Signal(self._low_bits, name=f"none_{number}"), Const(port))),
             self._commanded[number].eq(commands.commanded),
-            self._unasked[number].eq(goes & sender.refused & commands.commanded),
+            self._uncommanded[number].eq(goes & sender.refused & commands.commanded),
         ]
         m.d.sync += left.eq(left - self.stored[number])
         with m.If(self.refused[port]):  # there is no window to ask or to come back in
@@ -358,7 +358,7 @@ class ManyCore(wiring.Component):
                 self.reads[number].payload)
             m.d.comb += [
                 self.refused[port].eq(bad & self.reads[number].ready | dma.refused
-                                      | goes & senders.refused[number] | self._unasked[number]),
+                                      | goes & senders.refused[number] | self._uncommanded[number]),
                 dma.descriptors.valid.eq(asked.valid & good),
                 asked.ready.eq(dma.descriptors.ready | ~good),
                 descriptor.bank.eq(place.bank), descriptor.row.eq(place.row),

@@ -96,11 +96,11 @@ class TrafficSource(wiring.Component):
         pending = Signal(range(_PENDING + 1))
         stamps = m.submodules.stamps = Memory(shape=unsigned(32), depth=_PENDING, init=[])
         write, read = stamps.write_port(), stamps.read_port(domain="comb")
-        wish = Signal()
+        generate = Signal()
         m.d.comb += [
             coin.enable.eq(self.create),
-            wish.eq(self.create & self.active & ~full_rate & (coin.value[:16] < plan.rate)),
-            created.eq(wish & (pending != _PENDING)),
+            generate.eq(self.create & self.active & ~full_rate & (coin.value[:16] < plan.rate)),
+            created.eq(generate & (pending != _PENDING)),
             write.en.eq(created), write.data.eq(self.cycle),
         ]
         m.d.sync += pending.eq(pending + created - (begin & ~full_rate))
@@ -108,7 +108,7 @@ class TrafficSource(wiring.Component):
             m.d.sync += write.addr.eq(write.addr + 1)
         with m.If(begin):
             m.d.sync += read.addr.eq(read.addr + 1)
-        with m.If(wish & ~created):
+        with m.If(generate & ~created):
             m.d.sync += self.blocked.eq(self.blocked + 1)
 
         sending, stamp = Signal(), Signal(32)
@@ -123,12 +123,12 @@ class TrafficSource(wiring.Component):
             source.payload.last.eq(place == length - 1),
         ]
         # XY routing looks at a header's lowest bits
-        said = Signal(self.width - TILE_BITS)
+        body = Signal(self.width - TILE_BITS)
         with m.If(place == 0):
-            m.d.comb += said.eq(Cat(destination, self.cycle[:stamp_bits(self.width)]))
+            m.d.comb += body.eq(Cat(destination, self.cycle[:stamp_bits(self.width)]))
         with m.Else():
-            m.d.comb += said.eq(Mux(place == 1, stamp, place))
-        m.d.comb += source.payload.data.eq(Cat(said, Const(self.place, TILE_BITS)))
+            m.d.comb += body.eq(Mux(place == 1, stamp, place))
+        m.d.comb += source.payload.data.eq(Cat(body, Const(self.place, TILE_BITS)))
         with m.If(source.ready):
             m.d.sync += place.eq(place + 1)
         with m.If(ends):
@@ -210,8 +210,8 @@ class TrafficSink(wiring.Component):
         # First stage: the packet.
         place, source, taken = Signal(8), Signal(8), Signal(stamp)
         created, now = Signal(32), Signal(32)
-        said, marked = flit.data[:-TILE_BITS], flit.data[-TILE_BITS:]
-        since = min(32, len(said))  # bits of a creation's time
+        body, marked = flit.data[:-TILE_BITS], flit.data[-TILE_BITS:]
+        since = min(32, len(body))  # bits of a creation's time
         complete, whole = Signal(), Signal(8)
         m.d.sync += [complete.eq(sink.valid & flit.last), now.eq(self.cycle),
                      whole.eq(place + 1)]
@@ -222,9 +222,9 @@ class TrafficSink(wiring.Component):
                              taken.eq(flit.data[TILE_BITS:TILE_BITS + stamp]),
                              created.eq(self.cycle)]
             with m.Elif(place == 1):
-                m.d.sync += created.eq(said)
+                m.d.sync += created.eq(body)
             order = (flit.first == (place == 0)) & ((place == 0) | (marked == source)) & (
-                (place <= 1) | (said == place))
+                (place <= 1) | (body == place))
             mine = ~flit.first | (flit.data[:TILE_BITS] == self.here)
             with m.If(~(order & mine)):
                 m.d.sync += self.wrong.eq(1)

@@ -38,13 +38,13 @@ class PacketArbiter(wiring.Component):
         super().__init__({"waiting": In(count), "coming": In(count), "accept": In(1),
                           "grant": Out(count)})
         self.served = Signal(count)  # the last grant that counted
-        self.beyond = Signal(count)  # thermometer code: the requesters after it
+        self.mask = Signal(count)  # thermometer code: the requesters after it
 
     def elaborate(self, platform):
         m = Module()
-        waiting, beyond = self.waiting, self.beyond
-        m.d.comb += beyond.eq(Cat(self.served[:who].any() for who in range(self.count)))
-        later = waiting & beyond
+        waiting, mask = self.waiting, self.mask
+        m.d.comb += mask.eq(Cat(self.served[:who].any() for who in range(self.count)))
+        later = waiting & mask
         chosen = Mux(later.any(), _lowest(later), _lowest(waiting))
         m.d.comb += self.grant.eq(Mux(waiting.any(), chosen, _lowest(self.coming)))
         with m.If(self.accept & self.grant.any()):

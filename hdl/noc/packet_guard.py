@@ -56,24 +56,24 @@ class PacketGuard(wiring.Component):
         sink, source = self.sink, self.source
         flit, inside, dropping = sink.payload, self.inside, self.dropping
 
-        again, stray, full, moved = Signal(), Signal(), Signal(), Signal()
+        again, discard, full, moved = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             again.eq(inside & flit.first),
-            stray.eq(sink.valid & ~inside & (dropping | ~flit.first)),  # to be dropped
+            discard.eq(sink.valid & ~inside & (dropping | ~flit.first)),  # to be dropped
             full.eq(~flit.last & (self.count == self.longest - 1)),  # this would not be the last
             moved.eq(sink.valid & sink.ready),
-            source.valid.eq(sink.valid & ~stray),
+            source.valid.eq(sink.valid & ~discard),
             source.payload.eq(flit),
-            sink.ready.eq(source.ready | stray),
+            sink.ready.eq(source.ready | discard),
         ]
         with m.If(again | full):
             m.d.comb += [source.payload.first.eq(1), source.payload.last.eq(1)]
         m.d.comb += [
-            self.overlong.eq(moved & ~stray & ~again & full),
-            self.misplaced.eq(moved & (again | (stray & ~dropping & ~self.lost))),
+            self.overlong.eq(moved & ~discard & ~again & full),
+            self.misplaced.eq(moved & (again | (discard & ~dropping & ~self.lost))),
         ]
         with m.If(moved):
-            with m.If(stray):
+            with m.If(discard):
                 m.d.sync += self.lost.eq(~dropping)
                 with m.If(flit.last):
                     m.d.sync += dropping.eq(0)

@@ -289,17 +289,17 @@ class Core(wiring.Component):
 
         # Logic, shifts.
         logic, shifted = Signal(DATA_BITS), Signal(DATA_BITS)
-        mate = Signal(DATA_BITS)
-        m.d.comb += mate.eq(Mux(of.register_form, t, word[:16]))
+        logic_operand = Signal(DATA_BITS)
+        m.d.comb += logic_operand.eq(Mux(of.register_form, t, word[:16]))
         with m.Switch(of.logic):
             with m.Case(0):
-                m.d.comb += logic.eq(s & mate)
+                m.d.comb += logic.eq(s & logic_operand)
             with m.Case(1):
-                m.d.comb += logic.eq(s | mate)
+                m.d.comb += logic.eq(s | logic_operand)
             with m.Case(2):
-                m.d.comb += logic.eq(s ^ mate)
+                m.d.comb += logic.eq(s ^ logic_operand)
             with m.Case(3):
-                m.d.comb += logic.eq(~(s | mate))
+                m.d.comb += logic.eq(~(s | logic_operand))
         amount, left = Signal(5), Signal()
         m.d.comb += [amount.eq(Mux(function[2], s[:5], sa)), left.eq(~function[1])]
         turned = Mux(left, t[::-1], t)  # to the left is to the right, the other way round

@@ -152,11 +152,11 @@ class CoreTile(wiring.Component):
         wiring.connect(m, ram.answers, wiring.flipped(self.answers))
 
         # The RAM.
-        beyond = address[2 + len(ram.address):LOCAL_BITS].any() | asked.sync
+        out_of_range = address[2 + len(ram.address):LOCAL_BITS].any() | asked.sync
         m.d.comb += [
             ram.reads.eq(goes & local & ~asked.write), ram.writes.eq(goes & local & asked.write),
             ram.address.eq(address[2:]), ram.data.eq(asked.data),
-            ram.strobes.eq(Mux(beyond, 0, asked.strobes)),
+            ram.strobes.eq(Mux(out_of_range, 0, asked.strobes)),
         ]
 
         # System registers.
@@ -202,7 +202,7 @@ class CoreTile(wiring.Component):
         # What the tile itself answers, in the next cycle.
         answers, from_ram, error, answer = Signal(), Signal(), Signal(), Signal(DATA_BITS)
         fails = Signal()
-        m.d.comb += fails.eq(absent | Mux(system, refused, beyond))
+        m.d.comb += fails.eq(absent | Mux(system, refused, out_of_range))
         m.d.sync += [answers.eq(here & ~posted), from_ram.eq(local), error.eq(fails),
                      answer.eq(value)]
         failures, base, count = Signal(2), Signal(_FAILED_BITS), Signal(_FAILED_BITS + 1)

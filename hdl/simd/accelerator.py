@@ -129,7 +129,7 @@ class Accelerator(wiring.Component):
         })
         self._dram = self.controller or wiring.flipped(self.dram)
         # what the parts of `elaborate` tell each other
-        self._goes = Signal()  # the compute cycle ends with this DRAM clock
+        self._compute_enable = Signal()  # the compute cycle ends with this DRAM clock
         self._kernel = Signal(KernelLayout(machine=self.machine))  # that runs, or the last one
         self._words = Signal(COUNT_BITS)  # of its program: whole bursts
         self._starts = Signal()    # this is the kernel's first DRAM clock
@@ -164,9 +164,10 @@ class Accelerator(wiring.Component):
         steps = self.steps
         clock = Signal(range(len(steps)))
         m.d.sync += clock.eq(Mux(clock == len(steps) - 1, 0, clock + 1))
-        goes = self._goes
+        enable = self._compute_enable
         lasts = [n for n in range(len(steps)) if steps[(n + 1) % len(steps)]]
-        m.d.comb += [goes.eq(clock.matches(*lasts) if lasts else Const(0)), self.stall.eq(~goes)]
+        m.d.comb += [enable.eq(clock.matches(*lasts) if lasts else Const(0)),
+                     self.stall.eq(~enable)]
         return clock == 0
 
     def _run_kernel(self, m, together):
@@ -212,7 +213,7 @@ class Accelerator(wiring.Component):
                 with m.If(completed.valid | self._answered):
                     m.next = "RUN"
             with m.State("RUN"):
-                with m.If(self.scheduler.idle & self.transfers.quiet & self._goes
+                with m.If(self.scheduler.idle & self.transfers.quiet & self._compute_enable
                           & ~self.scheduler.start.valid):
                     m.next = "IDLE"
 
@@ -274,8 +275,8 @@ class Accelerator(wiring.Component):
         """Compute cycles of a kernel, from its first to the one in which nothing is left."""
         counting, scheduler = Signal(), self.scheduler
         with m.If(self._starts):
-            m.d.sync += [self.cycles.eq(self._goes), counting.eq(1)]
-        with m.Elif(counting & self._goes):
+            m.d.sync += [self.cycles.eq(self._compute_enable), counting.eq(1)]
+        with m.Elif(counting & self._compute_enable):
             with m.If((self.loaded | self.fault.valid) & scheduler.idle & ~scheduler.start.valid):
                 m.d.sync += counting.eq(0)
             with m.Else():
@@ -287,7 +288,7 @@ class Accelerator(wiring.Component):
         kernel, started, offered = self._kernel, Signal(), Signal()
         with m.If(self._starts):
             m.d.sync += started.eq(0)
-        with m.Elif(self._goes & offered):
+        with m.Elif(self._compute_enable & offered):
             m.d.sync += started.eq(1)
         m.d.comb += [
             offered.eq((self._arrived | self.loaded) & ~started & ~self.idle),
@@ -331,7 +332,7 @@ class Accelerator(wiring.Component):
         for slot in range(SLOTS):
             event, over = self.scheduler.events[slot], Signal(name=f"over_{slot}")
             completion = transfers.completion[slot]
-            with m.If(self._goes):
+            with m.If(self._compute_enable):
                 m.d.sync += over.eq(completion.valid)
             access = compute.access.payload
             mine = compute.access.valid & (access.slot == slot)
@@ -350,7 +351,7 @@ class Accelerator(wiring.Component):
         """Sizes of buffers for the compute unit, a compute cycle after it asks."""
         query, queried = self.compute.buffer_query, Signal(BufferSize)
         m.d.comb += self.transfers.query.eq(query.buffer)
-        with m.If(self._goes):
+        with m.If(self._compute_enable):
             m.d.sync += [queried.x.eq(self.transfers.queried.x),
                          queried.y.eq(self.transfers.queried.y)]
         m.d.comb += [query.x.eq(queried.x), query.y.eq(queried.y)]
@@ -372,10 +373,10 @@ class Accelerator(wiring.Component):
         computing, commits, commit = Signal(SLOTS), Signal(SLOTS), compute.commit
         m.d.comb += [commits.eq(commit.valid << commit.payload.slot),
                      self.first.eq(commits & ~computing)]
-        with m.If(self._goes):
+        with m.If(self._compute_enable):
             over = ((compute.access.valid << compute.access.payload.slot)
                     | (compute.ended.valid << compute.ended.payload.slot))
             m.d.sync += computing.eq(Mux(compute.fault.valid | compute.start, 0,
                                          (computing | commits) & ~over))
-        with m.If(self._goes & compute.fault.valid & ~self.fault.valid):
+        with m.If(self._compute_enable & compute.fault.valid & ~self.fault.valid):
             m.d.sync += [self.fault.valid.eq(1), self.fault.payload.eq(compute.fault.payload)]

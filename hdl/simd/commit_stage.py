@@ -59,7 +59,7 @@ class CommitStage(wiring.Component):
         Active lanes of its warp.
     result : In(lanes times 32), value : In(32)
         Of `ExecuteStages`.
-    predicate, both : In(lanes)
+    predicate, combined : In(lanes)
         Of `OperandStages`.
     changed : In(1), mask : In(2), after : In(lanes)
         Of `ControlMasks`, for ``commit``.
@@ -80,7 +80,7 @@ class CommitStage(wiring.Component):
             "slot": In(range(SLOTS)), "token": In(TokenLayout(machine=machine)),
             "commits": In(1), "wrong": In(1), "row": In(lanes),
             "result": In(32).array(lanes), "value": In(32), "predicate": In(lanes),
-            "both": In(lanes), "changed": In(1), "mask": In(2), "after": In(lanes),
+            "combined": In(lanes), "changed": In(1), "mask": In(2), "after": In(lanes),
             "write": Out(data.StructLayout({"lanes": lanes,
                                             "address": RegisterAddress(machine=machine)})),
             "words_written": Out(32).array(lanes),
@@ -122,7 +122,7 @@ class CommitStage(wiring.Component):
             seen.payload.enable.eq(lanes), seen.payload.item.eq(Cat(self.words_written)),
         ]
 
-        held = Mux(what.combine, self.both, Cat(result[0] for result in self.result))
+        held = Mux(what.combine, self.combined, Cat(result[0] for result in self.result))
         scalar = commits & token.last_pass
         m.d.comb += [
             self.predicate_write.bits.eq((self.predicate & ~self.row) | (held & self.row)),

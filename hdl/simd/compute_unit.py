@@ -142,12 +142,12 @@ class ComputeUnit(wiring.Component):
         })
 
     def elaborate(self, platform):
-        m, both = Module(), Module()  # what stalls, and that with what does not
+        m, unit = Module(), Module()  # what stalls, and that with what does not
         m.submodules.issue_stage = self._issue  # `issue` is a port inside
         for name in ("operands", "execute", "commit", "masks", "turns"):
             m.submodules[name] = getattr(self, f"_{name}")
-        both.submodules.pipeline = EnableInserter(~self.stall)(m)
-        both.submodules.program, both.submodules.registers = self._program, self._registers
+        unit.submodules.pipeline = EnableInserter(~self.stall)(m)
+        unit.submodules.program, unit.submodules.registers = self._program, self._registers
         commits, wrong = Signal(), Signal()
         cause = self._commits(m, commits, wrong)
         self._pass_tokens(m, self._fetch(m, commits))
@@ -166,9 +166,9 @@ class ComputeUnit(wiring.Component):
         pass_through(m, self, self._issue, "length")
         pass_through(m, self, self._commit, "index_write", "commit")
         pass_through(m, self, self._execute, "stall")
-        pass_through(both, self, self._program, "program", "stall")
-        pass_through(both, self, self._registers, "transfer", "stall")
-        return both
+        pass_through(unit, self, self._program, "program", "stall")
+        pass_through(unit, self, self._registers, "transfer", "stall")
+        return unit
 
     def _commits(self, m, commits, wrong):
         """Whether the last token commits, and stops the kernel; returns why it would."""
@@ -193,7 +193,7 @@ class ComputeUnit(wiring.Component):
         index, after = Signal(INDEX_BITS + 1), Signal(INDEX_BITS + 1)  # after: in order
         straight = turns.running & issue.accepts & ~flush
         m.d.comb += [
-            taken.eq(commits & what.jump & (~what.conditional | self._operands.holds)),
+            taken.eq(commits & what.jump & (~what.conditional | self._operands.condition)),
             flush.eq(masks.over | masks.again | masks.jumps | taken | turns.access | stops),
             issue.flush.eq(flush), issue.inject.eq(masks.again & ~stops),
             issue.fetch.eq(turns.chooses | ((taken | masks.jumps | straight) & ~stops)),
@@ -217,7 +217,7 @@ class ComputeUnit(wiring.Component):
             tokens[0].eq(issue.token),
             issue.pushing.eq(Cat(token.valid & token.decoded.push
                                  for token in tokens[1:self.machine.execute_stages]).any()),
-            self.under_way.eq(issue.holds | Cat(token.valid for token in tokens[1:]).any()),
+            self.under_way.eq(issue.occupied | Cat(token.valid for token in tokens[1:]).any()),
         ]
         for token, later in itertools.pairwise(tokens):
             m.d.sync += [later.eq(token), later.valid.eq(token.valid & ~flush)]
@@ -253,7 +253,7 @@ class ComputeUnit(wiring.Component):
             execute.ends.eq(self.tokens[-1]),
             commit.slot.eq(self.current), commit.token.eq(self.tokens[-1]),
             commit.commits.eq(commits), commit.wrong.eq(wrong), commit.value.eq(execute.value),
-            commit.predicate.eq(operands.predicate), commit.both.eq(operands.both),
+            commit.predicate.eq(operands.predicate), commit.combined.eq(operands.combined),
             *(getattr(commit, name).eq(getattr(masks, name))
               for name in ("row", "changed", "mask", "after")),
             operands.predicate_write.eq(commit.predicate_write),

@@ -166,16 +166,16 @@ class ControlMasks(wiring.Component):
         heights = {machine.items // width: width for width in machine.widths}
         columns, lines = self.grid.x - launched.x, self.grid.y - launched.y
         widest, highest = max(machine.widths), max(heights)
-        within = Signal(widest)   # columns that lie in the grid
-        below = Signal(highest)   # lines
-        m.d.comb += [within.eq(Cat(columns > column for column in range(widest))),
-                     below.eq(Cat(lines > line for line in range(highest)))]
+        columns_in_grid = Signal(widest)   # columns that lie in the grid
+        lines_in_grid = Signal(highest)   # lines
+        m.d.comb += [columns_in_grid.eq(Cat(columns > column for column in range(widest))),
+                     lines_in_grid.eq(Cat(lines > line for line in range(highest)))]
         inside = Signal(machine.items)
         with m.Switch(self.grid.width):
             for width in machine.widths:
                 with m.Case(width.bit_length() - 1):
                     m.d.comb += inside.eq(Cat(
-                        within[:width] & below[line].replicate(width)
+                        columns_in_grid[:width] & lines_in_grid[line].replicate(width)
                         for line in range(machine.items // width)))
         for slot, stack in enumerate(stacks):
             with m.If(self.launch.valid & (launched.slot == slot)):

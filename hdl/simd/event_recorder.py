@@ -82,14 +82,14 @@ class EventRecorder(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        running, active, happens = Signal(), Signal(), Signal()
+        running, active, event_valid = Signal(), Signal(), Signal()
         cycle, counted = Signal(CYCLE_BITS), Signal(CYCLE_BITS)
         event = self.event
         m.d.comb += [
             active.eq(self.begins | running),
             cycle.eq(Mux(self.begins, 0, counted)),
-            happens.eq(active & ~self.stall & (event.launch | event.access | event.ended
-                                               | event.over.any() | event.first.any())),
+            event_valid.eq(active & ~self.stall & (event.launch | event.access | event.ended
+                                                   | event.over.any() | event.first.any())),
         ]
         m.d.sync += running.eq(active & ~self.idle)
         with m.If(active):
@@ -100,8 +100,8 @@ class EventRecorder(wiring.Component):
         head, tail = Signal(range(self.depth)), Signal(range(self.depth))
         full, keeps, drops = Signal(), Signal(), Signal()
         m.d.comb += [
-            full.eq(self.level == self.depth), keeps.eq(happens & ~full),
-            self.lost.eq(happens & full), drops.eq(self.next & (self.level != 0)),
+            full.eq(self.level == self.depth), keeps.eq(event_valid & ~full),
+            self.lost.eq(event_valid & full), drops.eq(self.next & (self.level != 0)),
             write.addr.eq(tail), write.data.cycle.eq(cycle), write.data.event.eq(event),
             write.en.eq(keeps), read.addr.eq(head), self.oldest.eq(read.data),
         ]

@@ -57,7 +57,7 @@ class IssueStage(wiring.Component):
         A token under way pushes, and the control stack does not show it yet.
     token : Out(TokenLayout)
         The one that issues.
-    holds : Out(1)
+    occupied : Out(1)
         It holds an instruction.
     accepts : Out(1)
         It holds none in the next cycle, or could hold another.
@@ -70,7 +70,7 @@ class IssueStage(wiring.Component):
         super().__init__({
             "fetch": In(1), "inject": In(1), "index": In(INDEX_BITS + 1), "word": In(64),
             "length": In(INDEX_BITS + 1), "flush": In(1), "pushing": In(1),
-            "token": Out(TokenLayout(machine=machine)), "holds": Out(1), "accepts": Out(1),
+            "token": Out(TokenLayout(machine=machine)), "occupied": Out(1), "accepts": Out(1),
             "exit_follows": Out(1),
         })
 
@@ -91,7 +91,7 @@ class IssueStage(wiring.Component):
             token.last_pass.eq(held.pass_number == passes),
             token.last.eq(token.last_pass & (~what.vector | (held.warp == machine.warps - 1))),
             leaves.eq(token.valid & token.last),
-            self.holds.eq(held.valid), self.accepts.eq(~held.valid | leaves),
+            self.occupied.eq(held.valid), self.accepts.eq(~held.valid | leaves),
             self.exit_follows.eq(held.valid & what.leaves),
         ]
         self._next(m, held, leaves, wrong)

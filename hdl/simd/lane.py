@@ -208,14 +208,15 @@ class Lane(wiring.Component):
         for power in powers:
             size, place = 1 << power, f"{name}_{power}"
             moves = Signal(name=f"{place}_moves")
-            moved, rest, lower = (Signal(len(word), name=f"{place}_{what}") for what, word in
-                                  (("value", value), ("budget", budget), ("exponent", exponent)))
+            moved, remaining, lower = (
+                Signal(len(word), name=f"{place}_{what}") for what, word in
+                (("value", value), ("budget", budget), ("exponent", exponent)))
             self._m.d.comb += [
                 moves.eq(~value[-size:].any() & budget[power:].any()),
                 moved.eq(Mux(moves, value << size, value)),
-                rest.eq(budget & Mux(moves, ~size, -1)), lower.eq(exponent - (moves << power)),
+                remaining.eq(budget & Mux(moves, ~size, -1)), lower.eq(exponent - (moves << power)),
             ]
-            value, budget, exponent = moved, rest, lower
+            value, budget, exponent = moved, remaining, lower
         return {"value": value, "budget": budget, "exponent": exponent}
 
     def _normalise_product(self, v):

@@ -36,7 +36,7 @@ class OperandStages(wiring.Component):
     """Fetches operand *k* of a token in decode stage *k*, or in the last; all three are there when
     it begins to execute. Keeps the predicates, a row of bits for each of a warp's.
 
-    Latency: that of the decode stages, see ``operand``; ``offset_x`` to ``both`` come with the
+    Latency: that of the decode stages, see ``operand``; ``offset_x`` to ``combined`` come with the
     token's commit.
 
     Parameters
@@ -69,11 +69,11 @@ class OperandStages(wiring.Component):
         Of the token that begins to execute.
     offset_x, offset_y : Out(32)
         Of an access that commits.
-    holds : Out(1)
+    condition : Out(1)
         The committing jump's condition does.
     chosen : Out(lanes)
         Lanes that the committing instruction's predicate marks; all, if it has none.
-    both : Out(lanes)
+    combined : Out(lanes)
         Two predicates combined.
     predicate : Out(lanes)
         The row of the predicate that the committing token writes, as it is.
@@ -95,8 +95,8 @@ class OperandStages(wiring.Component):
             "scalar": In(32).array(3),
             **({"special": In(32).array(machine.lanes, 2)} if machine.snoopy else {}),
             "operand": Out(32).array(machine.lanes, 3),
-            "offset_x": Out(32), "offset_y": Out(32), "holds": Out(1),
-            "chosen": Out(machine.lanes), "both": Out(machine.lanes),
+            "offset_x": Out(32), "offset_y": Out(32), "condition": Out(1),
+            "chosen": Out(machine.lanes), "combined": Out(machine.lanes),
             "predicate": Out(machine.lanes),
             "predicate_write": In(PredicateWrite(machine=machine)),
         })
@@ -156,10 +156,10 @@ class OperandStages(wiring.Component):
         """Whether a signed number compares with 0 as a jump asks, when that commits."""
         scalar = self.scalar[0]
         zero, below = ~scalar.any(), scalar[-1]
-        holds = Signal()
-        m.d.comb += [holds.eq(Array([zero, ~zero, ~zero & ~below, zero | ~below, ~zero & below,
-                                     zero | below])[comparison]),
-                     self.holds.eq(delayed(m, "holds", holds, self.depth - 1))]
+        condition = Signal()
+        m.d.comb += [condition.eq(Array([zero, ~zero, ~zero & ~below, zero | ~below, ~zero & below,
+                                         zero | below])[comparison]),
+                     self.condition.eq(delayed(m, "condition", condition, self.depth - 1))]
 
     def _predicates(self, m, fetched, stages):
         """A row of predicate bits for each register and warp."""
@@ -187,11 +187,11 @@ class OperandStages(wiring.Component):
         ]
         # and, or, nand, nor
         left = delayed(m, "left", rows[0], stages[2])
-        what, both = fetched[2].decoded.sub, Signal(machine.lanes)
+        what, combined = fetched[2].decoded.sub, Signal(machine.lanes)
         m.d.comb += [
-            both.eq(Mux(what[0], left | rows[1], left & rows[1])
-                    ^ what[1].replicate(machine.lanes)),
-            self.both.eq(delayed(m, "both", both, self.depth - stages[2] - 1)),
+            combined.eq(Mux(what[0], left | rows[1], left & rows[1])
+                        ^ what[1].replicate(machine.lanes)),
+            self.combined.eq(delayed(m, "combined", combined, self.depth - stages[2] - 1)),
         ]
 
     def _lane(self, m, lane, fetched, uniform):

@@ -167,28 +167,29 @@ class Scratchpad(wiring.Component):
         next_line, next_phase, next_row = Signal(_COUNT_BITS + 1), Signal(_COUNT_BITS + 1), Signal(
             TARGET_BITS)
         step = Signal(_COUNT_BITS + 1)
-        beyond, wraps, gap, aligned = (Signal(_COUNT_BITS + 1, name="beyond"), Signal(),
+        advanced, wraps, gap, aligned = (Signal(_COUNT_BITS + 1, name="advanced"), Signal(),
                                        Signal(_COUNT_BITS + 1), Signal())
         inside = Signal(_COUNT_BITS + 1)
         skipped = Signal(_COUNT_BITS + 1)
         m.d.comb += [
-            beyond.eq(phase + bus), wraps.eq((beyond >= tile.period) & (tile.count != 1)),
-            inside.eq(beyond - Mux(wraps, tile.period, 0)),
+            advanced.eq(phase + bus), wraps.eq((advanced >= tile.period) & (tile.count != 1)),
+            inside.eq(advanced - Mux(wraps, tile.period, 0)),
             gap.eq(tile.period - inside),
             aligned.eq(gap[:shift] == 0),
             skipped.eq(Mux(inside >= tile.words, Cat(Const(0, shift), gap[shift:]), 0)),
         ]
         leaves = (inside >= tile.words) & aligned  # to phase 0 of the next line
-        far = Signal(len(entries[0]))  # of the word that is `bus` after lane 0
-        m.d.comb += far.eq(Array(entries[bus:])[phase[:shift]])
-        ends = beyond >= tile.words  # the line of the tile does, within this line of the bus
+        next_entry = Signal(len(entries[0]))  # of the word that is `bus` after lane 0
+        m.d.comb += next_entry.eq(Array(entries[bus:])[phase[:shift]])
+        ends = advanced >= tile.words  # the line of the tile does, within this line of the bus
         with m.If(tile.restart):
-            m.d.comb += [next_phase.eq(Mux(ends, 0, beyond)), next_line.eq(line + ends),
+            m.d.comb += [next_phase.eq(Mux(ends, 0, advanced)), next_line.eq(line + ends),
                          next_row.eq(row + Mux(ends, tile.pitch, 0)),
                          step.eq(Mux(ends, tile.period - phase, bus))]
         with m.Elif(narrow):
-            m.d.comb += [next_phase.eq(far[width:]), next_line.eq(line + far[:width]),
-                         next_row.eq(row + self._times(tile.pitch, far[:width])), step.eq(bus)]
+            m.d.comb += [next_phase.eq(next_entry[width:]), next_line.eq(line + next_entry[:width]),
+                         next_row.eq(row + self._times(tile.pitch, next_entry[:width])),
+                         step.eq(bus)]
         with m.Else():
             m.d.comb += [
                 next_phase.eq(Mux(leaves, 0, inside + skipped)),

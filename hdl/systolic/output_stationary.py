@@ -232,11 +232,11 @@ class OutputStationaryArray(wiring.Component):
 
         # A capture that is due goes ahead as soon as no more than one older row is left, and stops
         # all else until then: the next MAC of PE (0, 0) may destroy its sum.
-        due, rest, left_over = Signal(), Signal(self.rows + 1), Signal(self.rows + 1)
+        due, remaining, left_over = Signal(), Signal(self.rows + 1), Signal(self.rows + 1)
         m.d.comb += [
             due.eq(Mux(self.runs, self.ending, 1)),
-            rest.eq(Mux(self.results.ready, self.rows_left >> 1, self.rows_left)),
-            left_over.eq(Mux(capture, Cat(Const(-1, self.rows), rest[0]), rest)),
+            remaining.eq(Mux(self.results.ready, self.rows_left >> 1, self.rows_left)),
+            left_over.eq(Mux(capture, Cat(Const(-1, self.rows), remaining[0]), remaining)),
         ]
         m.d.sync += [
             self.rows_left.eq(left_over),

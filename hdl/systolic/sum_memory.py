@@ -61,15 +61,15 @@ class SumMemory(wiring.Component):
         ]
 
         # The row that was taken, and what becomes of it.
-        came, valid = Signal(self._row), Signal()
+        arrived, valid = Signal(self._row), Signal()
         with m.If(move):
-            m.d.sync += [came.eq(self.rows.payload), valid.eq(self.rows.valid)]
+            m.d.sync += [arrived.eq(self.rows.payload), valid.eq(self.rows.valid)]
         added = Signal(self._values)
-        m.d.comb += [total.eq(value + Mux(came.first, 0, before)) for total, value, before in
-                     zip(added, came["values"], read.data, strict=True)]
-        m.d.comb += [write.addr.eq(came.row), write.data.eq(added), write.en.eq(valid & move)]
+        m.d.comb += [total.eq(value + Mux(arrived.first, 0, before)) for total, value, before in
+                     zip(added, arrived["values"], read.data, strict=True)]
+        m.d.comb += [write.addr.eq(arrived.row), write.data.eq(added), write.en.eq(valid & move)]
         with m.If(move):
-            m.d.sync += [results.valid.eq(valid & came.last),
-                         results.payload.final.eq(came.final),
+            m.d.sync += [results.valid.eq(valid & arrived.last),
+                         results.payload.final.eq(arrived.final),
                          results.payload["values"].eq(added)]
         return m

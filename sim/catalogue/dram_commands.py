@@ -154,7 +154,7 @@ BLOCKS = (
         ),
         checker=CommandArbiterCheck,
         fpga=FpgaTarget("x16"),
-        signals=("top.dut.command", "top.dut.pop", "top.dut.rest", "top.dut.idle",
+        signals=("top.dut.command", "top.dut.pop", "top.dut.holdoff", "top.dut.idle",
                  "top.dut.refreshed"),
     ),
 )

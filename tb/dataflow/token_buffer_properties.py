@@ -186,14 +186,14 @@ class TokenBufferProof(TokenBufferCheck):
                    "invariant: our entry is complete when all our tokens are there"),
         ]
 
-        beyond = target.turn.beyond
+        mask = target.turn.mask
         m.d.sync += [
-            Assert(~beyond[0], "invariant: beyond leaves out entry 0"),
-            Assert((beyond[:-1] & ~beyond[1:]) == 0, "invariant: beyond is a thermometer"),
+            Assert(~mask[0], "invariant: the mask leaves out entry 0"),
+            Assert((mask[:-1] & ~mask[1:]) == 0, "invariant: the mask is a thermometer"),
         ]
         size, rank = Signal(range(depth + 1)), self.rank
-        m.d.comb += [size.eq(sum(beyond)),
-                     rank.eq(Mux(beyond.bit_select(entry, 1), entry + size - depth, entry + size))]
+        m.d.comb += [size.eq(sum(mask)),
+                     rank.eq(Mux(mask.bit_select(entry, 1), entry + size - depth, entry + size))]
         m.d.sync += [
             Assert(~started | out | complete | (self.gone == 0),
                    "invariant: only complete threads are passed"),

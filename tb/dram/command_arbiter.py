@@ -1,4 +1,4 @@
-"""Testbench of the command arbiter: pins, pops and rest compared in every cycle."""
+"""Testbench of the command arbiter: pins, pops and hold-off compared in every cycle."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class CommandArbiterTester:
 
     Attributes
     ----------
-    rest : int
+    holdoff : int
         That cycle.
     carry : bool
         The active pair is carried over from one request to the next.
@@ -43,7 +43,7 @@ class CommandArbiterTester:
         banks = range(self.part.banks)
         self.model = CommandArbiterModel(self.part)
         self._current = self.start = 0
-        self.rest = 0
+        self.holdoff = 0
         self.counts = dict.fromkeys((command.name for command in Command), 0)
         self._pins: Issued | None = None       # chosen in the cycle before
         self._slots = [0] * self.part.banks
@@ -56,10 +56,10 @@ class CommandArbiterTester:
             for bank in banks]
         self._kept: list[tuple[tuple[BankOperation, int] | None, int]] = (
             [(None, 0)] * self.part.banks)
-        self._within, self._refresh = i["within"].mask, i["refresh"].mask
+        self._in_request, self._refresh = i["in_request"].mask, i["refresh"].mask
         self._care = sum(o[name].mask for name in (
             "pop", "refreshed", "command.op", "issue.valid", "idle"))
-        self._rest_mask = o["rest"].mask
+        self._holdoff_mask = o["holdoff"].mask
 
     # -- inputs and outputs ----------------------------------------------------------------------
 
@@ -99,16 +99,16 @@ class CommandArbiterTester:
                        "issue.payload.bank": pins.bank, "issue.payload.slot": self._slot}
         return o.pack(values), sum(o[name].mask for name in values)
 
-    async def cycle(self, *, within: bool = False, refresh: bool = False) -> Issued | None:
+    async def cycle(self, *, in_request: bool = False, refresh: bool = False) -> Issued | None:
         """Show the heads, compare every output; what the arbiter chose in this cycle."""
         bench, model, now = self.bench, self.model, self.bench.cycle
-        word = (self._within if within else 0) | (self._refresh if refresh else 0)
+        word = (self._in_request if in_request else 0) | (self._refresh if refresh else 0)
         any_head = False
         for bank, queue in enumerate(model.queues):
             if queue:
                 any_head = True
                 word |= self._head(bank)
-        idle = not any_head and not within
+        idle = not any_head and not in_request
         seen = await bench.step(word)
         expected, care = self._shown()
         care |= self._care
@@ -125,13 +125,13 @@ class CommandArbiterTester:
                 self._slot, self._slots[served] = slot, (slot + 1) % SLOTS
         if idle:
             expected |= bench.outputs["idle"].mask
-            expected |= bench.outputs["rest"].to(max(0, self.rest - now))
-            care |= self._rest_mask
-            if refresh and now >= self.rest:
+            expected |= bench.outputs["holdoff"].to(max(0, self.holdoff - now))
+            care |= self._holdoff_mask
+            if refresh and now >= self.holdoff:
                 expected |= bench.outputs["refreshed"].mask
                 chosen = Issued(now, Command.REF)
-                self.rest = now + self.part.nRFC
-        self.rest = max(self.rest, model.rest)
+                self.holdoff = now + self.part.nRFC
+        self.holdoff = max(self.holdoff, model.holdoff)
         self._pins = chosen
         bench.check(seen, expected, care)
         return chosen
@@ -147,7 +147,7 @@ class CommandArbiterTester:
         ``follows``, the next request or refresh is going to begin as soon as it may.
         """
         bench, part = self.bench, self.part
-        while bench.cycle < self.rest:
+        while bench.cycle < self.holdoff:
             await self.cycle()
         self.start = self._current if self.carry else 0
         bench.declare("refresh_wait", after=int(request.write))
@@ -169,11 +169,11 @@ class CommandArbiterTester:
             # a FIFO that is full in one cycle takes nothing in the next
             room = coming is not None and all(len(model.queues[bank]) <= FIFO_DEPTH
                                               for bank, _ in coming)
-            chosen = await self.cycle(within=coming is not None, refresh=refresh)
+            chosen = await self.cycle(in_request=coming is not None, refresh=refresh)
             if chosen is not None and first is None:
                 first = chosen.cycle
         assert first is not None
-        delay = self.rest - first
+        delay = self.holdoff - first
         if refresh:
             await self.refresh(follows=follows)
         return delay

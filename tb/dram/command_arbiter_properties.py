@@ -19,7 +19,7 @@ __all__ = ["CommandArbiterActivates", "CommandArbiterBursts", "CommandArbiterChe
 class CommandArbiterCheck(Watcher):
     """The arbiter's interface: what it guarantees, given what its neighbours guarantee.
 
-    Assumes that a head stays until it is popped, and that a request begins when ``rest`` is 0.
+    Assumes that a head stays until it is popped, and that a request begins when ``holdoff`` is 0.
     Refreshes are another block's duty: the arbiter has to keep their distances only.
 
     Parameters
@@ -82,11 +82,12 @@ class CommandArbiterCheck(Watcher):
 
         # -- requests --------------------------------------------------------------------------
         m.d.sync += [
-            Assert(self.idle == (~valid.any() & ~self.within), "idle while a request is under way"),
-            Assert(self.refreshed == (self.refresh & self.idle & (self.rest == 0)),
-                   "refresh without rest, or rest without the refresh"),
-            owes(~was_idle | stays.any() | ~(valid.any() | self.within) | (self.rest == 0),
-                 "a request begins before rest is 0"),
+            Assert(self.idle == (~valid.any() & ~self.in_request),
+                   "idle while a request is under way"),
+            Assert(self.refreshed == (self.refresh & self.idle & (self.holdoff == 0)),
+                   "refresh in the hold-off, or none after it"),
+            owes(~was_idle | stays.any() | ~(valid.any() | self.in_request) | (self.holdoff == 0),
+                 "a request begins in the hold-off"),
         ]
         return m
 
@@ -132,12 +133,12 @@ class CommandArbiterActivates(Watcher):
     Parameters
     ----------
     target : CommandArbiter
-        The arbiter, with its state ``choices`` and ``beyond``.
+        The arbiter, with its state ``choices`` and ``priority_mask``.
     """
 
     def __init__(self, target):
         super().__init__(target)
-        self._choices, self._beyond = target.choices, target.beyond
+        self._choices, self._priority_mask = target.choices, target.priority_mask
 
     def elaborate(self, platform):
         m = Module()
@@ -147,8 +148,8 @@ class CommandArbiterActivates(Watcher):
             chosen.eq(do_act.any()),
             Assert(chosen == (self.command.op == Command.ACT), "an activate lost, or of no one"),
             # or activates would have no order: each of three banks might wait for another
-            Assert((self._beyond[:-1] & ~self._beyond[1:]) == 0,
-                   "invariant: beyond is a thermometer"),
+            Assert((self._priority_mask[:-1] & ~self._priority_mask[1:]) == 0,
+                   "invariant: the priority mask is a thermometer"),
             Cover(chosen, "an activate"),
         ]
         return m

@@ -31,14 +31,14 @@ class CommandGeneratorCheck(Watcher):
     ----------
     inside : Signal
         Bursts taken and not yet described.
-    within : Signal
+    in_request : Signal
         A request's first burst was taken, its last was not.
     """
 
     def __init__(self, target):
         self.part = target.part
         super().__init__(target)
-        self.inside, self.within = Signal(range(4)), Signal()
+        self.inside, self.in_request = Signal(range(4)), Signal()
 
     def elaborate(self, platform):
         m = Module()
@@ -51,17 +51,17 @@ class CommandGeneratorCheck(Watcher):
                                    & (burst == Value.cast(self.bursts.payload))),
                          "an offer was changed or withdrawn")
         taken = self.bursts.valid & self.bursts.ready
-        within, common, was = self.within, Signal(2), Signal(2, reset_less=True)
+        in_request, common, was = self.in_request, Signal(2), Signal(2, reset_less=True)
         m.d.comb += common.eq(Cat(self.bursts.payload.write, self.bursts.payload.indexed))
         with m.If(taken):
-            m.d.sync += [within.eq(~self.bursts.payload.last), was.eq(common)]
-        m.d.sync += owes(~(within & self.bursts.valid) | (common == was),
+            m.d.sync += [in_request.eq(~self.bursts.payload.last), was.eq(common)]
+        m.d.sync += owes(~(in_request & self.bursts.valid) | (common == was),
                            "bursts of a request disagree")
         m.d.sync += self.inside.eq(self.inside + taken - self.describe.valid)
         m.d.sync += [
             Assert((self.inside != 0) | ~self.describe.valid, "described without being taken"),
             Assert((self.inside != 3) | ~taken | self.describe.valid, "more than three under way"),
-            Assert(self.busy | ~within, "not busy within a request"),
+            Assert(self.busy | ~in_request, "not busy within a request"),
         ]
 
         # -- heads -----------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class CommandGeneratorProof(CommandGeneratorCheck):
         m.d.sync += [
             Assert(self.inside == target.held_valid + target.work_valid + self.describe.valid,
                    "invariant: bursts are held, at work, or described"),
-            Assert(self.within == target.within, "invariant: within a request"),
+            Assert(self.in_request == target.in_request, "invariant: within a request"),
             Cover(target.queues[0].waiting == 2, "two wait after a head"),
         ]
         for bank, queue in enumerate(target.queues):

@@ -21,7 +21,7 @@ class CommandPathCheck(Watcher):
     """Requests one after the other, each in its time.
 
     Assumes what the controller sees to: a request's bursts follow each other without a gap; the
-    next one's come when nothing is under way and ``rest`` is `LEAD` at most, so that
+    next one's come when nothing is under way and ``holdoff`` is `LEAD` at most, so that
     its first command is chosen as soon as it is legal; and no refresh is chosen in the cycle of a
     request's first burst. Otherwise all is free: bursts anywhere in the part and in any
     order, read or write, indexed or not, refreshes, pauses between requests.
@@ -71,11 +71,11 @@ class CommandPathCheck(Watcher):
         now = Cat(burst.write, burst.indexed)
         begins = Signal()
         m.d.comb += [
-            free.eq((age == 0) | (ended & self.idle & (self.rest <= LEAD))),
+            free.eq((age == 0) | (ended & self.idle & (self.holdoff <= LEAD))),
             begins.eq(free & valid),
         ]
         m.d.sync += [
-            owes(~begins | (self.idle & (self.rest <= LEAD)), "a request begins too early"),
+            owes(~begins | (self.idle & (self.holdoff <= LEAD)), "a request begins too early"),
             owes(free | (valid == ~ended), "a burst is missing, or one too many"),
             Assume(~valid | (burst.address < self.part.bursts), "a burst beyond the part"),
             owes(~valid | burst.last | (Mux(begins, 0, count) < self.most - 1),
@@ -136,10 +136,10 @@ class CommandPathProof(CommandPathCheck):
 
     def rested(self):
         """Yield the facts, with names, that hold about the path whenever a request may begin."""
-        generator, arbiter, rest = self._target.generator, self._target.arbiter, self.rest
+        generator, arbiter, holdoff = self._target.generator, self._target.arbiter, self.holdoff
         yield self.idle, "idle"
         yield ~_is(self.command.op, Command.ACT, Command.RD, Command.WR), "what was open, is closed"
-        yield ~generator.within, "no burst to come"
+        yield ~generator.in_request, "no burst to come"
         yield ~(generator.held_valid | generator.work_valid), "no burst in the generator"
         yield generator.is_open == 0, "no bank stays open"
         yield (arbiter.precharged | arbiter.activated) == 0, "no head has begun"
@@ -148,7 +148,7 @@ class CommandPathProof(CommandPathCheck):
             yield queue.newest == queue.oldest, f"queue {number} begins where it ends"
         for name, counter in arbiter.counters.items():
             # reads and writes have to wait for their activate anyway
-            left = rest + (self.part.nRCD if name.startswith("ccd") else 0)
+            left = holdoff + (self.part.nRCD if name.startswith("ccd") else 0)
             yield ~counter.start | (counter.cycles <= left), f"{name} starts in time"
             yield counter.ready | counter.start | (counter.left < left), f"{name} ends in time"
 
@@ -160,7 +160,7 @@ class CommandPathProof(CommandPathCheck):
             Assert((self.age == 0) == (self.count == 0), "invariant: bursts of a request"),
             Assert((self.age != 0) | self.ended, "invariant: all bursts have come"),
             Assert(self.ended | (self.age == self.count), "invariant: a burst in each cycle"),
-            Assert(self._target.generator.within == ~self.ended, "invariant: within a request"),
+            Assert(self._target.generator.in_request == ~self.ended, "invariant: within a request"),
             Assert(self.age <= longest, "invariant: age"),
         ]
         m.d.sync += Cover(self.ended & self.free & (self.age == longest),

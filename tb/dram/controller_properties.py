@@ -82,8 +82,8 @@ class DramDistancesProof(Watcher):
                     self._waits(m, level, n, name, delay, following, record[n], age)
         m.d.sync += [
             Assert(pins.op != Command.PREA, "all banks are precharged at once"),
-            Assert((arbiter.beyond[:-1] & ~arbiter.beyond[1:]) == 0,
-                   "invariant: beyond is a thermometer"),
+            Assert((arbiter.priority_mask[:-1] & ~arbiter.priority_mask[1:]) == 0,
+                   "invariant: the priority mask is a thermometer"),
             Cover(pins.op == Command.REF, "a refresh"),
         ]
         if self._powers_up:
@@ -93,8 +93,8 @@ class DramDistancesProof(Watcher):
             now = pins.op == Command.ACT
             m.d.sync += [
                 Assert(window.past == Cat(now, timing.past)[:activates], "invariant: window"),
-                Assert(window.within == sum(window.past), "invariant: in the window"),
-                Assert(window.ready == (window.within < window.most), "invariant: window ready"),
+                Assert(window.in_window == sum(window.past), "invariant: in the window"),
+                Assert(window.ready == (window.in_window < window.most), "invariant: window ready"),
                 *([Assert(self.ready | ~timing.past.any(), "invariant: window before power-up")]
                   if self._powers_up else []),
                 Assert(window.ready | ~arbiter.legal_act.any(), "invariant: window is kept"),
@@ -106,8 +106,8 @@ class DramDistancesProof(Watcher):
         arbiter, part = self._arbiter, self._arbiter.part
         over = Mux(record, delay <= 1, age >= delay - 1)  # it may be chosen now
         if Command.REF in following:
-            rest = arbiter.rest
-            m.d.sync += Assert(Mux(record, rest >= delay - 1, age + rest >= delay - 1),
+            holdoff = arbiter.holdoff
+            m.d.sync += Assert(Mux(record, holdoff >= delay - 1, age + holdoff >= delay - 1),
                                f"invariant: a refresh waits, {name}")
         legal = {Command.ACT: arbiter.legal_act, Command.PRE: arbiter.legal_pre,
                  **dict.fromkeys(CAS, arbiter.legal_cas)}

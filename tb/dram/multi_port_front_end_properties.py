@@ -162,7 +162,7 @@ class FrontEndProof(FrontEndCheck):
             m.d.sync += Assert(self.waited[port] | (self.ahead[port] == 0),
                                "invariant: none ahead of a port that does not wait")
         for number, (members, turns) in enumerate(target.groups):
-            self._group(m, number, members, turns.beyond,
+            self._group(m, number, members, turns.mask,
                         self.turns if target.starving and number == 0 else self.ahead)
         last = [self.starved[port] & self.sinks[port].ready
                 & (sum(self.turns[port]) == len(target.groups[0][0]) - 1)
@@ -171,17 +171,17 @@ class FrontEndProof(FrontEndCheck):
                           "a port waits for all others")
         return m
 
-    def _group(self, m, number, members, beyond, ahead):
+    def _group(self, m, number, members, mask, ahead):
         count = len(members)
         size = Signal(range(count + 1), name=f"size_{number}")
-        m.d.comb += size.eq(sum(beyond))
+        m.d.comb += size.eq(sum(mask))
         m.d.sync += [
-            Assert(~beyond[0], "invariant: beyond leaves out the first"),
-            Assert((beyond[:-1] & ~beyond[1:]) == 0, "invariant: beyond is a thermometer"),
+            Assert(~mask[0], "invariant: the mask leaves out the first"),
+            Assert((mask[:-1] & ~mask[1:]) == 0, "invariant: the mask is a thermometer"),
         ]
         ranks = [Signal(range(count), name=f"rank_{number}_{place}") for place in range(count)]
         for place, rank in enumerate(ranks):
-            m.d.comb += rank.eq(Mux(beyond[place], place + size - count, place + size))
+            m.d.comb += rank.eq(Mux(mask[place], place + size - count, place + size))
         inside = sum(1 << port for port in members)
         for place, port in enumerate(members):
             m.d.sync += Assert((ahead[port] & ~inside) == 0, "invariant: turns of the group only")

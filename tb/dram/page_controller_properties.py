@@ -107,8 +107,8 @@ class PageProof(PageCheck):
             now = pins.op == Command.ACT
             m.d.sync += [
                 Assert(window.past == Cat(now, activates)[:len(activates)], "invariant: window"),
-                Assert(window.within == sum(window.past), "invariant: in the window"),
-                Assert(window.ready == (window.within < window.most), "invariant: window ready")]
+                Assert(window.in_window == sum(window.past), "invariant: in the window"),
+                Assert(window.ready == (window.in_window < window.most), "invariant: window ready")]
 
         c = target.counters
         prea, ref = (Cat(countdown.ready for name in names for countdown in c[name]).all()

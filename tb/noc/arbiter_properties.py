@@ -81,29 +81,29 @@ class RoundRobinProof(RoundRobinCheck):
     Parameters
     ----------
     target : RoundRobinArbiter
-        The arbiter, with its state ``held`` and ``beyond``.
+        The arbiter, with its state ``held`` and ``mask``.
     """
 
     def __init__(self, target):
         super().__init__(target)
-        self._held, self._beyond = target.held, target.beyond
+        self._held, self._mask = target.held, target.mask
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
         count = len(self.grant)
-        held, beyond = self._held, self._beyond
+        held, mask = self._held, self._mask
 
         m.d.sync += Assert(held == self.stalled, "invariant: held is the stalled grant")
         m.d.sync += Assert((held & (held - 1)) == 0, "invariant: held is one-hot")
         m.d.sync += Assert((held & ~self.owed) == 0, "invariant: held is owed")
-        m.d.sync += Assert(~beyond[0], "invariant: beyond leaves out requester 0")
-        m.d.sync += Assert((beyond[:-1] & ~beyond[1:]) == 0, "invariant: beyond is a thermometer")
+        m.d.sync += Assert(~mask[0], "invariant: the mask leaves out requester 0")
+        m.d.sync += Assert((mask[:-1] & ~mask[1:]) == 0, "invariant: the mask is a thermometer")
 
-        size = Signal(range(count + 1))  # how many `beyond` holds
-        m.d.comb += size.eq(sum(beyond))
+        size = Signal(range(count + 1))  # how many `mask` holds
+        m.d.comb += size.eq(sum(mask))
         ranks = [Signal(range(count), name=f"rank_{who}") for who in range(count)]
         for who, rank in enumerate(ranks):
-            m.d.comb += rank.eq(Mux(beyond[who], who + size - count, who + size))
+            m.d.comb += rank.eq(Mux(mask[who], who + size - count, who + size))
         held_rank = Signal(range(count))
         for who, rank in enumerate(ranks):
             with m.If(held[who]):

@@ -19,7 +19,7 @@ def claim_fair(m, n, arbiter, waiting, grant, free, *, head, shown=None):
     n : int
         Number of the output.
     arbiter : RoundRobinArbiter or PacketArbiter
-        Its arbiter, with its state ``beyond``.
+        Its arbiter, with its state ``mask``.
     waiting : Value
         Bit by input: it waits for the output, until it is granted.
     grant : Value
@@ -31,7 +31,7 @@ def claim_fair(m, n, arbiter, waiting, grant, free, *, head, shown=None):
     shown : int or None
         How many packets `Cover` shows go by; None: all that may.
     """
-    count, beyond = arbiter.count, arbiter.beyond
+    count, mask = arbiter.count, arbiter.mask
     shown = count - 1 if shown is None else shown
     owed = Signal(count, name=f"owed_{n}")
     m.d.sync += owed.eq(waiting & ~grant)
@@ -41,16 +41,16 @@ def claim_fair(m, n, arbiter, waiting, grant, free, *, head, shown=None):
         Assert(~free | ~waiting.any() | grant.any(), f"output {n}: idle while a {head} waits"),
         Assert(free | ~grant.any(), f"output {n}: a packet begins within another"),
         Assert((owed & ~waiting) == 0, f"output {n}: a {head} that waited is gone"),
-        Assert(~beyond[0], "invariant: beyond leaves out requester 0"),
-        Assert((beyond[:-1] & ~beyond[1:]) == 0, "invariant: beyond is a thermometer"),
+        Assert(~mask[0], "invariant: the mask leaves out requester 0"),
+        Assert((mask[:-1] & ~mask[1:]) == 0, "invariant: the mask is a thermometer"),
     ]
-    size = Signal(range(count + 1), name=f"size_{n}")  # how many `beyond` holds
-    m.d.comb += size.eq(sum(beyond))
+    size = Signal(range(count + 1), name=f"size_{n}")  # how many `mask` holds
+    m.d.comb += size.eq(sum(mask))
     longest = []
     for who in range(count):
         rank = Signal(range(count), name=f"rank_{n}_{who}")
         passed = Signal(range(count), name=f"passed_{n}_{who}")
-        m.d.comb += rank.eq(Mux(beyond[who], who + size - count, who + size))
+        m.d.comb += rank.eq(Mux(mask[who], who + size - count, who + size))
         overtaken = Signal(name=f"overtaken_{n}_{who}")
         m.d.comb += overtaken.eq(waiting[who] & grant.any() & ~grant[who])
         with m.If(overtaken):

@@ -34,7 +34,7 @@ class FlowSendersCheck(Watcher):
         self.target, self.flows = target, target.flows
         super().__init__(target)
         self.clocks = [WindowClock() for _ in range(self.flows)]
-        self.within = Signal()
+        self.in_packet = Signal()
 
     def elaborate(self, platform):
         m = Module()
@@ -59,13 +59,13 @@ class FlowSendersCheck(Watcher):
 
     def follow_packets(self, m):
         """On the link a packet follows the other."""
-        source, within = self.source, self.within
+        source, in_packet = self.source, self.in_packet
         for flow in range(self.flows):
             claim_kept(m, f"words {flow}", self.words[flow], stays)
             claim_kept(m, f"transactions {flow}", self.transactions[flow], stays)
         with m.If(source.valid & source.ready):
-            m.d.sync += within.eq(~source.payload.last)
-        m.d.sync += Assert(~source.valid | (source.payload.first == ~within),
+            m.d.sync += in_packet.eq(~source.payload.last)
+        m.d.sync += Assert(~source.valid | (source.payload.first == ~in_packet),
                            "source: packets are not one after the other")
 
 
@@ -112,14 +112,14 @@ class FlowSendersWholeProof(FlowSendersCheck):
 
     def __init__(self, target):
         super().__init__(target)
-        self.senders, self.packet_of = target.senders, target.within
+        self.senders, self.packet_of = target.senders, target.in_packet
 
     def elaborate(self, platform):
         m = Module()
         self.follow_packets(m)
         m.d.sync += [
             Cover(self.source.valid & self.source.payload.last, "a packet leaves"),
-            Assert(self.within == self.packet_of.any(),
+            Assert(self.in_packet == self.packet_of.any(),
                    "invariant: whether the link is within a packet is known"),
             Assert((self.packet_of & (self.packet_of - 1)) == 0,
                    "invariant: one packet at a time"),

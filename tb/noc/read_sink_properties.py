@@ -92,7 +92,7 @@ class ReadSinkProof(Watcher):
                                         receiver.begin + receiver.part),
                    "invariant: where the next entry goes"),
             Assert(arbiter.held == 0, "invariant: each grant is accepted"),
-            Assert(~arbiter.beyond[0] & ((arbiter.beyond[:-1] & ~arbiter.beyond[1:]) == 0),
+            Assert(~arbiter.mask[0] & ((arbiter.mask[:-1] & ~arbiter.mask[1:]) == 0),
                    "invariant: the arbiter's turns"),
         ]
         return m

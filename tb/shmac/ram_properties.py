@@ -55,11 +55,12 @@ class RamCheck(Watcher):
             with m.If(is_it):
                 m.d.comb += number.eq(index)
         known = Cat(mine).any() if mine else 0
-        beyond = packet.address[2 + exact_log2(self.words):].any() | packet.address[:2].any()
+        out_of_range = packet.address[2 + exact_log2(self.words):].any() | packet.address[:2].any()
         m.d.comb += [
             takes.eq(accesses.valid & accesses.ready), sync.eq(packet.sync),
             posted.eq(packet.write & ~sync),
-            error.eq(Mux(posted & packet.interrupt, not self.raises, (sync & ~known) | beyond)),
+            error.eq(Mux(posted & packet.interrupt, not self.raises,
+                         (sync & ~known) | out_of_range)),
         ]
         self.which.follow(m, place)
         self.who.follow(m, number)

@@ -153,19 +153,19 @@ class BankedMemoryProof(BankedMemoryCheck):
         return m
 
     def _explain(self, m, bank, arbiter):
-        count, beyond = self.requesters, arbiter.beyond
+        count, mask = self.requesters, arbiter.mask
 
         m.d.sync += [
             Assert(arbiter.held == 0, "invariant: every grant is accepted"),
-            Assert(~beyond[0], "invariant: beyond leaves out requester 0"),
-            Assert((beyond[:-1] & ~beyond[1:]) == 0, "invariant: beyond is a thermometer"),
+            Assert(~mask[0], "invariant: the mask leaves out requester 0"),
+            Assert((mask[:-1] & ~mask[1:]) == 0, "invariant: the mask is a thermometer"),
         ]
 
-        size = Signal(range(count + 1), name=f"size_{bank}")  # how many `beyond` holds
-        m.d.comb += size.eq(sum(beyond))
+        size = Signal(range(count + 1), name=f"size_{bank}")  # how many `mask` holds
+        m.d.comb += size.eq(sum(mask))
         ranks = [Signal(range(count), name=f"rank_{bank}_{who}") for who in range(count)]
         for who, rank in enumerate(ranks):
-            m.d.comb += rank.eq(Mux(beyond[who], who + size - count, who + size))
+            m.d.comb += rank.eq(Mux(mask[who], who + size - count, who + size))
 
         waited = self.waited[bank]
         for who, (rank, ahead) in enumerate(zip(ranks, self.ahead[bank], strict=True)):

@@ -40,7 +40,7 @@ def run(part, requests, *, carry=False):
     m.submodules.arbiter = arbiter = CommandArbiter(part=part, carry=carry)
     for outer, inner in zip(arbiter.heads, generator.heads, strict=True):
         m.d.comb += outer.eq(inner)
-    m.d.comb += [generator.pop.eq(arbiter.pop), arbiter.within.eq(generator.busy)]
+    m.d.comb += [generator.pop.eq(arbiter.pop), arbiter.in_request.eq(generator.busy)]
     for name, dut, checker in (("watch_generator", generator, CommandGeneratorCheck),
                                ("watch_arbiter", arbiter, CommandArbiterCheck)):
         m.submodules[name] = watcher = Module()
@@ -58,7 +58,7 @@ def run(part, requests, *, carry=False):
             pins = ctx.get(arbiter.command)
             if pins.op != Command.NOP:
                 got.append((cycle, Command(pins.op), pins.bank))
-            done = not coming and ctx.get(arbiter.idle) and ctx.get(arbiter.rest) == 0
+            done = not coming and ctx.get(arbiter.idle) and ctx.get(arbiter.holdoff) == 0
             if coming and ctx.get(generator.bursts.ready):
                 coming.pop(0)
             if done:
@@ -197,7 +197,7 @@ FAULTS = {
     "issue speaks of another command": lambda arbiter, ports, cycle: ports.issue.payload.write.eq(
         1),
     "idle while a request is under way": lambda arbiter, ports, cycle: ports.idle.eq(1),
-    "refresh without rest, or rest without the refresh":
+    "refresh in the hold-off, or none after it":
         lambda arbiter, ports, cycle: ports.refreshed.eq(ports.refresh & ports.idle),
 }
 
@@ -233,7 +233,7 @@ def test_every_assertion_has_a_fault():
 
 @pytest.mark.parametrize(("fault", "message"), [
     ("gone", "a head left without being popped"), ("other", "head 3 changed"),
-    ("early", "a request begins before rest is 0")])
+    ("early", "a request begins in the hold-off")])
 def test_checker_names_the_neighbour_that_breaks_the_rules(fault, message):
     dut = CommandArbiter(part=SMALLEST)
 
@@ -254,7 +254,7 @@ def test_checker_names_the_neighbour_that_breaks_the_rules(fault, message):
         ctx.set(head.valid, 0)
         await ctx.tick()
         await ctx.tick()
-        ctx.set(dut.within, 1)
+        ctx.set(dut.in_request, 1)
         await ctx.tick()
         await ctx.tick()
 

@@ -18,10 +18,10 @@ proof = pytest.mark.proof
 FAULTS = [  # block, property, text to edit and what takes its place, and what is said
     ("command_arbiter", "one_command", "do_act.eq(Mux(any_act, turn_act, 0))",
      "do_act.eq(turn_act)", "more than one command in a cycle"),
-    ("command_arbiter", "one_command", "self.refresh & self.idle & (self.rest == 0))",
-     "self.refresh & (self.rest == 0))", "refresh without rest, or rest without the refresh"),
+    ("command_arbiter", "one_command", "self.refresh & self.idle & (self.holdoff == 0))",
+     "self.refresh & (self.holdoff == 0))", "refresh in the hold-off, or none after it"),
     ("command_arbiter", "activates", "Cat(turn_cas[:(i | 1) + 1].any() for i",
-     "Cat(turn_cas[i] for i", "invariant: beyond is a thermometer"),
+     "Cat(turn_cas[i] for i", "invariant: the priority mask is a thermometer"),
     ("buffer_table", "inside_wide", "(middle << half)", "(middle << half + 1)",
      "invariant: product"),
     # buffers 16 to 31 take the places of 0 to 15: not seen of fewer
@@ -67,7 +67,7 @@ def test_a_fault_has_a_counterexample(tmp_path, name, claim, old, new, says):
      '"ccd_s": part.nCCD_S', '"ccd_s": part.nCCD_S - 1', "rank is held back|ccd_s"),
     ("buffer_table", "inside_wide", {"buffers": 32}, "wide.eq(right > descriptor.x)",
      "wide.eq(right > descriptor.x + 1)",
-     "a line ends beyond the buffer's|refusal is not for the first reason"),
+     "a line ends priority_mask the buffer's|refusal is not for the first reason"),
     ("stride_sequencer", "inside_16", {}, "at.low.eq(Mux(near, 0, at.next[:4]))", "at.low.eq(0)",
      "words before the line"),
     ("stride_sequencer", "inside_16", {}, "mask.eq(Cat(words) & pattern)",

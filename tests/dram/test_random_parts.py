@@ -175,8 +175,8 @@ def test_bursts_of_random_parts(tmp_path, seed):
 def test_the_search_finds_a_completion_that_waits(tmp_path):
     """As it was: where nRP is one clock, a cycle later, or nRFC where a refresh is owed."""
     module = edited("cyclebound.hdl.dram.controller", (
-        "done.eq((self._over | closing) & (self.arbiter.rest == 0))",
-        "done.eq(closing & (self.arbiter.rest == 0))"))
+        "done.eq((self._over | closing) & (self.arbiter.holdoff == 0))",
+        "done.eq(closing & (self.arbiter.holdoff == 0))"))
     dfi = edited("cyclebound.hdl.dram.dfi_controller", (
         "from cyclebound.hdl.dram.controller import DramController\n", ""))
     dfi.DramController = module.DramController

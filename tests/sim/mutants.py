@@ -215,8 +215,8 @@ MUTANTS = (
            "move.eq(few | ~self.held)", "move.eq(1)", "is not the product"),
     Mutant(ARRAY, "sink does not block", "self.runs.eq(~(due & left_over[1]))", "self.runs.eq(1)",
            "operands taken while results block the array|active PEs are not the wavefront"),
-    Mutant(ARRAY, "a row less of results", "Cat(Const(-1, self.rows), rest[0])",
-           "Cat(Const(-1, self.rows - 1), rest[0])", "result row is missing", watched=True),
+    Mutant(ARRAY, "a row less of results", "Cat(Const(-1, self.rows), remaining[0])",
+           "Cat(Const(-1, self.rows - 1), remaining[0])", "result row is missing", watched=True),
 )
 
 # Blocks of the DRAM path, for the golden model only: their checkers have faults of their own, in
@@ -231,7 +231,7 @@ DRAM = (
     Mutant("dram.buffer_table", "a partial product lost",
            "middle.eq(cross + across)", "middle.eq(cross)"),
     Mutant("dram.buffer_table", "a snoop of more words than indexes",
-           "(vast, Refusal.SNOOP), ", ""),
+           "(oversized, Refusal.SNOOP), ", ""),
     Mutant("dram.index_iterator", "an index after the buffer's last word",
            "indexes.payload.index < self.size", "indexes.payload.index <= self.size"),
     Mutant("dram.snoop_cam", "the highest lane answers",
@@ -273,8 +273,8 @@ RESET = (  # kept over a reset in mid-run
            "self.is_open = Signal(part.banks)",
            "self.is_open = Signal(part.banks, reset_less=True)"),
     Mutant(GENERATOR, "within is not reset",
-           "self.within = Signal(), Signal(), Signal()",
-           "self.within = Signal(), Signal(), Signal(reset_less=True)",
+           "self.in_request = Signal(), Signal(), Signal()",
+           "self.in_request = Signal(), Signal(), Signal(reset_less=True)",
            "within a request"),
     Mutant("dram.buffer_table", "stage is not reset", "self.stage = Signal(6)",
            "self.stage = Signal(6, reset_less=True)"),
