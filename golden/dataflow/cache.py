@@ -7,7 +7,7 @@ Table 1 (size, banks, lines, ways).
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -190,11 +190,7 @@ class BankedCacheModel(ABC, Generic[R, A]):
 
         fills = {line.id >> shape.register_bits: line for line in self._filling
                  if line is not None}
-        waits: dict[int, int] = {}  # by port, the banks that have a request of it to be made
-        for number in self._draining - fills.keys():
-            if (miss := self.banks[number].draining) is not None:
-                port = miss.targets[0][0]
-                waits[port] = waits.get(port, 0) | 1 << number
+        waits = self._replaying(fills)
         granted = {self._replays[port].step(asking, True).bit_length() - 1: port
                    for port, asking in waits.items()}
         offers: dict[int, int] = {}  # by bank, the ports that ask for it
@@ -238,20 +234,33 @@ class BankedCacheModel(ABC, Generic[R, A]):
         self._flushing = flush
 
         for bank, reads in sent:  # what was on offer has gone, not what this cycle adds
-            number = self.banks.index(bank)
-            self._lines[number % self.channels].step(1 << number, True)
-            if reads:
-                bank.read = None
-                self.counts["read"] += 1
-            else:
-                bank.write = None
-                self.counts["written"] += 1
-            if bank.read is None and bank.write is None:
-                self._offering.remove(number)
+            self._sent(bank, reads)
         self._filling = list(lines)
         self._answers = [self._answers[1], answers]
         self._now += 1
         return taken
+
+    def _replaying(self, fills: Mapping[int, LineAnswer]) -> dict[int, int]:
+        """By port, the banks that have a request of it to be made, and no line to fill."""
+        waits: dict[int, int] = {}
+        for number in self._draining - fills.keys():
+            if (miss := self.banks[number].draining) is not None:
+                port = miss.targets[0][0]
+                waits[port] = waits.get(port, 0) | 1 << number
+        return waits
+
+    def _sent(self, bank: Bank[R], reads: bool) -> None:
+        """The memory below has taken a bank's request: its read, or else its write."""
+        number = self.banks.index(bank)
+        self._lines[number % self.channels].step(1 << number, True)
+        if reads:
+            bank.read = None
+            self.counts["read"] += 1
+        else:
+            bank.write = None
+            self.counts["written"] += 1
+        if bank.read is None and bank.write is None:
+            self._offering.remove(number)
 
     def _set_of(self, number: int) -> int:
         return number // self.shape.banks % self.shape.sets

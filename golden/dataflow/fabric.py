@@ -142,15 +142,9 @@ class FabricModel:
 
         def offer(node: Node, port: int, token: Token) -> bool:
             peer, entry = self._peers[node, port]
-            if peer.switch:
-                accepted = peer in self.switches and self.switches[peer].ready[entry]
-            else:
-                accepted = peer in self.units and self.units[peer].accepts(entry, token)
             offers[peer, entry] = token
             reached.add(peer)
-            if accepted:
-                self.taken[peer, entry] = self.taken.get((peer, entry), 0) + 1
-            return accepted
+            return self._accepts(peer, entry, token)
 
         ready_of: dict[Node, list[bool]] = {}
         for node, unit in self.units.items():
@@ -185,10 +179,9 @@ class FabricModel:
                 tokens[operand] = offers.get((node, port))
             if unit.kind == Kind.LOAD_STORE:
                 number = self._number[node]
-                outputs = unit.model.step(tokens, result_ready=ready[0], enable_ready=ready[1],
-                                          request_ready=requests_taken[number],
-                                          response=responses[number])
-                faults[number] = outputs.fault
+                faults[number] = unit.model.step(
+                    tokens, result_ready=ready[0], enable_ready=ready[1],
+                    request_ready=requests_taken[number], response=responses[number]).fault
             elif unit.kind == Kind.CONTROL:
                 unit.model.step(tokens, [ready[0], True])
             else:
@@ -199,3 +192,13 @@ class FabricModel:
                             [taken.get((node, port), False) for port in range(PORTS)])
         self.started = self.started or start
         return FabricResult(requests, tuple(faults), done)
+
+    def _accepts(self, peer: Node, entry: int, token: Token) -> bool:
+        """Whether a switch or unit takes a token at one of its entries, which is counted then."""
+        if peer.switch:
+            accepted = peer in self.switches and self.switches[peer].ready[entry]
+        else:
+            accepted = peer in self.units and self.units[peer].accepts(entry, token)
+        if accepted:
+            self.taken[peer, entry] = self.taken.get((peer, entry), 0) + 1
+        return accepted

@@ -34,6 +34,9 @@ def _problems(block: Block) -> Iterator[str]:
     yield from _types(block, "the block")
     yield from _names(block)
     yield from _numbers(block)
+    yield from _depths(block)
+    yield from _domains(block)
+    yield from _independences(block)
     yield from _references(block)
     yield from _parameters(block)
 
@@ -85,6 +88,13 @@ def _numbers(block: Block) -> Iterator[str]:
             if getattr(bench, name) < 1:
                 yield (f"{name} of testbench {bench.name} must be at least 1, "
                        f"not {getattr(bench, name)}")
+    for binding in block.bounds:
+        if binding.bound.kind == "rate":
+            yield (f"{binding.bound.name} is a rate, and {binding.what} a request: "
+                   "no latency is a rate")
+
+
+def _depths(block: Block) -> Iterator[str]:
     for claim in block.properties:
         for instance in claim.instances:
             try:
@@ -97,6 +107,9 @@ def _numbers(block: Block) -> Iterator[str]:
                 yield f"depth of property {claim.name} must be at least 1, not {depth}"
         if claim.induction is not None and claim.induction < 1:
             yield f"induction of property {claim.name} must be at least 1, not {claim.induction}"
+
+
+def _domains(block: Block) -> Iterator[str]:
     for name, configuration in block.configurations.items():
         try:
             domain = configuration.values.items()
@@ -110,16 +123,15 @@ def _numbers(block: Block) -> Iterator[str]:
             elif isinstance(values, list | tuple) and len({*map(str, values)}) < len(values):
                 yield (f"the domain of {parameter} in configuration {name} must have each value "
                        f"once, not {shown(values)}")
+
+
+def _independences(block: Block) -> Iterator[str]:
     for claim in block.properties:
         for parameter in claim.independent:
             if len({str(instance.get(parameter, _default(block, parameter)))
                     for instance in claim.instances}) < 2:
                 yield (f"property {claim.name} says that {parameter} makes no difference, and is "
                        "proved for one value of it only")
-    for binding in block.bounds:
-        if binding.bound.kind == "rate":
-            yield (f"{binding.bound.name} is a rate, and {binding.what} a request: "
-                   "no latency is a rate")
 
 
 def _default(block: Block, parameter: str) -> object:
