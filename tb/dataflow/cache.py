@@ -191,7 +191,7 @@ async def the_first_cycles_after_reset(bench: Bench) -> None:
             tester = CacheTester(bench, turn=1, latency=1)
             tester.declare()
             for _ in range(2):
-                tester.enqueue(1, lambda address=address: address, writes=0.5)
+                tester.enqueue(1, partial(int, address), writes=0.5)
             if flush:
                 tester.undeclare()
                 await tester.flush()

@@ -5,6 +5,7 @@ The memories below take and answer each request within times that are declared b
 """
 
 from collections import deque
+from functools import partial
 from typing import Any
 
 from cyclebound.golden.dataflow.cache import LineRequest
@@ -203,7 +204,7 @@ async def the_first_cycles_after_reset(bench: Bench) -> None:
             await bench.reset()
             tester = L2Tester(bench, turn=1, latency=1)
             tester.declare()
-            tester.enqueue(2, lambda number=number: number, writes=0.5)
+            tester.enqueue(2, partial(int, number), writes=0.5)
             if flush:
                 tester.undeclare()
                 await tester.flush()
