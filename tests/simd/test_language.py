@@ -13,6 +13,7 @@ from cyclebound.tools.dataflow.c_kernel import c_kernels
 from cyclebound.tools.dataflow.random_kernels import kernel_of, random_kernel
 from cyclebound.tools.dataflow.segments import compile_segments
 from cyclebound.tools.dataflow.workloads import workload
+from cyclebound.tools.simd.language import operations
 from cyclebound.tools.simd.language.against_assembly import measured
 from cyclebound.tools.simd.language.operations import Selection
 
@@ -95,6 +96,7 @@ def test_kernels_with_loops(name, constants):
     "t = 0; for k in range(5); .t += q[tid] + r[r[tid]] * k; a[tid] = t + q[tid]",
     "t = 0; for k in range(5); .if r[tid] > k; ..break; .t += q[tid]; a[tid] = t + q[tid] + r[0]",
     "a[tid] = a[tid] + 1; if r[tid] & 1; .a[tid] = a[tid] * q[tid]; a[tid] += q[tid]",
+    "a[tid] = a[tid] // r[tid] + 3 * (q[tid] % r[tid])", "a[tid] = idiv(q[tid], r[tid] & 3) % 7",
     "if r[tid] & 1; .a[tid] = 1; .return; else; .a[tid] = 2; .return"])
 def test_constructs(body):
     """On hard numbers, on threads that are no multiple of a work-group's items."""
@@ -133,6 +135,37 @@ def test_no_slower_than_assembly_written_by_hand(name):
     assert pair.compiled <= 1.3 * pair.by_hand
 
 
+def test_quotients_of_integers():
+    """Of sizes of any number of bits, of numbers next to multiples, and of the ends of the range:
+    `test_many_quotients` has more."""
+    assert _quotients(1) == []
+
+
+def test_a_reciprocal_that_is_not_too_small_is_found(monkeypatch):
+    monkeypatch.setattr(operations, "_BELOW", 0x3F80_0000)
+    assert _quotients(1) == ["a"]
+
+
+@pytest.mark.thorough
+def test_many_quotients():
+    assert [seed for seed in range(2, 42) if _quotients(seed)] == []
+
+
+def _quotients(seed, words=1 << 13):
+    rng = np.random.default_rng(seed)
+    divisors = rng.integers(0, (1 << 31) + 1, words) >> rng.integers(0, 32, words)
+    near = (rng.integers(0, 1 << 31, words) >> rng.integers(0, 31, words)) * divisors
+    near = np.minimum(np.maximum(near + rng.integers(-1, 2, words), 0), 1 << 31)
+    any_size = rng.integers(0, (1 << 31) + 1, words) >> rng.integers(0, 32, words)
+    numbers = np.where(rng.random(words) < 0.6, near, any_size)
+    signed = [np.where(rng.random(words) < 0.5, -array, array).astype(np.uint32).view(np.int32)
+              for array in (numbers, divisors)]
+    kernel = kernel_of(HEAD + "    a[tid] = idiv(q[tid], r[tid])\n", "<quotients>")
+    singles = np.zeros(1, np.float32)
+    arrays = {"a": signed[0] * 0, "q": signed[0], "r": signed[1], "x": singles, "y": singles}
+    return differing(kernel, arrays, words, machine="paper", bounded=False, n=1)
+
+
 @pytest.mark.parametrize("threads", [1, 63, 64, 65, 128, 200])
 def test_any_number_of_threads(threads):
     arrays = arrays_of(words=threads)
@@ -156,7 +189,7 @@ def test_many_drawn_kernels():
 
 
 def _drawn(seeds):
-    """Run drawn kernels, and count those that ran: a quotient or a root has no instructions, and
+    """Run drawn kernels, and count those that ran: quotients and roots of floats are refused, and
     the fabric's compiler folds the rounds of some loops to a constant that has no 32 bits."""
     ran = 0
     for seed in seeds:

@@ -217,8 +217,9 @@ class Selection(Graph):
         made_by: dict[object, Callable[..., Register]] = {
             Operation.SELECT: self._select, Operation.SHL: self._shift,
             Operation.SHR: self._shift, Operation.SRA: self._shift,
-            Operation.TO_FLOAT: self._float, Operation.TO_INT: self._integer}
-        if function in made_by and isinstance(function, Operation):
+            Operation.TO_FLOAT: self._float, Operation.TO_INT: self._integer,
+            Special.IDIV: self._quotient}
+        if function in made_by and isinstance(function, (Operation, Special)):
             return made_by[function](function, *operands)
         if function in (Operation.AND, Operation.OR, Operation.XOR) and any(
                 self.kind(operand) == "p" for operand in operands) and (
@@ -374,14 +375,51 @@ class Selection(Graph):
         return self.code.make("or", "v", single, self.code.make(
             "and", "v", number, immediate(_SIGN)))
 
+    def _size(self, value: Operand) -> tuple[Register, Register | None]:
+        """A number without its sign, and its sign in all bits, if it may have one."""
+        number = self.vector(value)
+        if self.span(value)[0] >= 0:
+            return number, None
+        sign = self.code.make("shr", "v", number, "31")
+        flipped = self.code.make("xor", "v", number, sign)
+        return self.code.make("isub", "v", flipped, sign), sign
+
+    def _quotient(self, function: Special, left: Operand, right: Operand) -> Register:
+        """Towards zero, of sizes a and b up to 2**31. A quotient by a float that is too small by
+        2**-20 to 1.5 * 2**-20 of it leaves a rest from 0 to b + 3 * 2**10; that of this rest, one
+        below 2 b, since 1.5 * 2**-20 of the rest is less than b where that is more than 1."""
+        (a, sign), (b, sign2) = self._size(left), self._size(right)
+        inverse = self.code.make("rcp", "v", self.code.make("cvt.i2f", "v", b))
+        inverse = self.code.make("mul", "v", inverse, immediate(_BELOW))
+        total, rest = None, a
+        for _ in range(2):
+            single = self.code.make("cvt.i2f", "v", rest)
+            part = self.code.make("cvt.f2i", "v", self.code.make("mul", "v", single, inverse))
+            rest = self.code.make("isub", "v", rest, self.code.make("imul", "v", part, b))
+            total = part if total is None else self.code.make("iadd", "v", total, part)
+        assert total is not None
+        less = self.code.make("shr", "v", self.code.make("isub", "v", rest, b), "31")
+        total = self.code.make("iadd", "v", self.code.make("iadd", "v", total, less), "1")
+        for turned in (sign, sign2):
+            if turned is not None:
+                total = self.code.make("isub", "v", self.code.make("xor", "v", total, turned),
+                                       turned)
+        low, high = self.span(right)
+        if low > 0 or high < 0:
+            return total
+        made = self.code.make("copy", "v", total)
+        zero = self.test("itest", "ez", self.vector(right))
+        with self.where(zero, True):
+            self.code.emit("copy", made, "-1")
+        return made
+
     def _integer(self, function: Operation, value: Operand) -> Register:
         return self.code.make("cvt.f2i", "v", self.vector(value))
 
 
+_BELOW = 0x3F7F_FFF0  # 1 - 2**-20: more than what conversions, reciprocal and product are wrong by
 _NOT_THERE: dict[object, str] = {
     Operation.FMA: "fma: there is no sum of a product that is rounded once",
-    Special.IDIV: "a quotient of integers that differ between threads: there is no divider in "
-                  "lanes",
     Special.FDIV: "a quotient of floats: there is no divider of floats, only a reciprocal "
                   "(--approximate)",
     Special.FSQRT: "a square root: there is none that is rounded once, only a reciprocal one "
