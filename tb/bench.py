@@ -80,7 +80,7 @@ class Bench:
         self.inputs, self.outputs = Bus(job["fields"]["inputs"]), Bus(job["fields"]["outputs"])
         self.seed = job["seed"]
         self.rng = random.Random(f"{self.seed}/{name}")
-        self.cycle = self._compared = self._bits = 0
+        self.cycle = self._reset_end = self._compared = self._bits = 0
         self.max_cycles: int = job["max_cycles"]
         self._mutant: int = job.get("mutant", 0)
         self._folder = Path(job["folder"])
@@ -157,9 +157,14 @@ class Bench:
         for _ in range(self._idle if idle is None else idle):
             await self._edge
         self.dut.rst.value = 0
-        self.cycle = self._now()
+        self.cycle = self._reset_end = self._now()
         if self._probes:  # at this edge, registers show what they held before it
             self._shift = int(self.dut.now.value) + 1 - self._time()
+
+    async def restart(self) -> None:
+        """`reset`, unless one has just ended: a second one would hide what the first has left."""
+        if self.cycle != self._reset_end:
+            await self.reset()
 
     def shorten_resets(self, idle: int) -> None:
         """Set the number of cycles with idle inputs of resets that do not name one themselves."""

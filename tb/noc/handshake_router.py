@@ -154,7 +154,7 @@ async def at_random(tester_of: Callable[..., HandshakeRouterTester], bench: Benc
         tester = tester_of(bench, connected=63 if nonsense < 1 else rng.randrange(1, 63))
         handed: list[ShmacPacket] = []
         tester.handed = functools.partial(_noted, handed)
-        await bench.reset()
+        await bench.restart()
         sent = 0
         for entrance, sender in zip(ShmacPort, tester.senders, strict=True):
             for _ in range(40):

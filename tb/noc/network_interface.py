@@ -121,7 +121,7 @@ async def random_traffic(bench: Bench) -> None:
                    Window(3 * full, 2 * full, 2 * full, full // 2)):
         for flow in (1.0, 0.7, 0.3):
             tester = InterfaceTester(bench, window)
-            await bench.reset()
+            await bench.restart()
             for _ in range(8):
                 tester.ask(rng.randint(1, 3 * payload), route=rng.getrandbits(8),
                            address=rng.choice((0, top, rng.getrandbits(7))))

@@ -126,7 +126,7 @@ async def all_contend(bench: Bench) -> None:
             tester = WormholeRouterTester(bench)
             inputs = bench.rng.sample([n for n in range(tester.ports) if n != output], contenders)
             bench.undeclare("hop")
-            await bench.reset()
+            await bench.restart()
             bench.declare("hop", {"i": inputs[0]}, flits=flits, contenders=contenders,
                           rival_flits=rival_flits)
             for who in inputs:

@@ -311,6 +311,26 @@ new:    addiu $3, $0, 7
 
 
 @testbench
+async def the_first_instruction_traps(bench: Bench) -> None:
+    """What a reset leaves in the core shows in Cause and EPC, as in no random program's first
+    instruction."""
+    origin = bench.parameters.get("reset_address", 0)
+    handler = assemble("""
+        mfc0 $k0, $13           # Cause
+        mfc0 $k1, $14           # EPC
+end:    b end
+        nop
+    """, origin=HANDLER)
+    for first in ("syscall", "break", "lw $1, 2($0)"):
+        await restart(bench)
+        words = [0] * (max(origin, HANDLER) // 4 + len(handler))
+        words[HANDLER // 4:HANDLER // 4 + len(handler)] = handler
+        words[origin // 4] = assemble(first, origin=origin)[0]
+        fetch, access = MEMORIES[0]
+        await play(bench, words, end=HANDLER + 8, cycles=100, fetch=fetch, access=access)
+
+
+@testbench
 async def long_programs(bench: Bench) -> None:
     for number in range(60):
         exceptional = bench.rng.random() < 0.5

@@ -105,7 +105,7 @@ async def random_traffic(bench: Bench) -> None:
     for nonsense, load, flow in ((0.0, 1.0, 1.0), (0.1, 0.5, 0.9), (0.5, 0.3, 0.5),
                                  (0.0, 1.0, 0.4), (1.0, 1.0, 1.0)):
         bench.undeclare("hop")
-        await bench.reset()
+        await bench.restart()
         tester = ShmacChannelTester(bench, connected=31 if nonsense < 1 else rng.randrange(1, 31))
         handed: list[Packet] = []
         tester.handed = functools.partial(_noted, handed)

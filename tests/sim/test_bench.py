@@ -1,5 +1,6 @@
 """What a testbench compares is counted, by the comparison itself."""
 
+import asyncio
 import functools
 import operator
 import random
@@ -74,3 +75,19 @@ def test_idle_payloads_are_random_and_offers_stay():
         everywhere = functools.reduce(operator.or_, noise)
         assert everywhere == bus.mask(f"{name}.payload" for name in idle)
         assert len(set(noise)) == (20 if idle else 1)
+
+
+def test_a_restart_after_a_reset_resets_nothing(bench, monkeypatch):
+    resets = []
+
+    async def reset(self):
+        resets.append(self.cycle)
+        self._reset_end = self.cycle
+
+    monkeypatch.setattr(Bench, "reset", reset)
+    bench._reset_end = 0
+    asyncio.run(bench.restart())  # nine cycles later
+    asyncio.run(bench.restart())  # at once
+    bench.cycle += 1
+    asyncio.run(bench.restart())
+    assert resets == [9, 10]
