@@ -16,6 +16,7 @@ from cyclebound.tools.dataflow.workloads import workload
 from cyclebound.tools.simd.language import operations
 from cyclebound.tools.simd.language.against_assembly import measured
 from cyclebound.tools.simd.language.operations import Selection
+from kit.random_c import random_c
 
 pytestmark = pytest.mark.unit
 
@@ -186,6 +187,34 @@ def test_drawn_kernels():
 @pytest.mark.thorough
 def test_many_drawn_kernels():
     assert _drawn(range(1000, 1400)) >= 150
+
+
+def test_drawn_kernels_in_c():
+    assert _drawn_in_c(range(20)) >= 6
+
+
+@pytest.mark.thorough
+def test_many_drawn_kernels_in_c():
+    assert _drawn_in_c(range(100, 400)) >= 120
+
+
+def _drawn_in_c(seeds):
+    """As `_drawn`, of C with its unsigned integers and its loops."""
+    hard = {False: np.array([0, 1, 2, -1, 31, 32, 2**31 - 1, -2**31, 100], np.int64).astype(
+        np.uint32), True: np.array([0, -0.0, 1, 0.5, np.inf, -np.inf, np.nan, 1e-45, 3e38],
+                                   np.float32)}
+    ran = 0
+    for seed in seeds:
+        kernel, rng = c_kernels(random_c("f", seed), "f.c")["f"], np.random.default_rng(seed)
+        arrays = {name: rng.choice(hard[kernel.parameters[name] is Floats], 48)
+                  for name in kernel.arrays}
+        try:
+            found = differing(kernel, arrays, 48, bounded=seed % 4 == 0, n=-3)
+        except (UserError, KernelError):
+            continue
+        assert found == [], seed
+        ran += 1
+    return ran
 
 
 def _drawn(seeds):
