@@ -8,7 +8,7 @@ another. Here are the names of their parts, e.g. ``ports.2.0.request.payload.add
 import functools
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 __all__ = ["Bus", "Field"]
 
@@ -49,6 +49,7 @@ class Bus:
     def __init__(self, fields: Iterable[Mapping[str, object]]) -> None:
         self.fields = {str(f["name"]): Field(**f) for f in fields}  # type: ignore[arg-type]
         self.width = max((f.offset + f.width for f in self.fields.values()), default=0)
+        self._offers: dict[tuple[str, object], int] = {}
 
     def __getitem__(self, name: str) -> Field:
         try:
@@ -60,8 +61,24 @@ class Bus:
     def pack(self, values: Mapping[str, int]) -> int:
         """The bus word with these fields set, and 0 elsewhere."""
         word = 0
-        for name, value in values.items():
-            word |= self[name].to(value)
+        try:
+            for name, value in values.items():
+                word |= self.fields[name].to(value)
+        except KeyError:
+            self[name]  # which says what there is
+            raise
+        return word
+
+    def offer(self, port: str, payload: object) -> int:
+        """The bus word in which a stream is valid with a payload, a frozen dataclass of numbers.
+
+        Kept, as an offer stands for many cycles: made in each, it was a third of a testbench.
+        """
+        word = self._offers.get((port, payload))
+        if word is None:
+            word = self._offers[port, payload] = self.pack({f"{port}.valid": 1, **{
+                f"{port}.payload.{field.name}": int(getattr(payload, field.name))
+                for field in fields(payload)}})  # type: ignore[arg-type]
         return word
 
     def mask(self, names: Iterable[str]) -> int:

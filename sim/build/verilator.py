@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -22,7 +22,7 @@ from pathlib import Path
 import cocotb_tools.config
 from amaranth.hdl import Elaboratable
 
-from cyclebound.sim.base.cache import find_once, find_or_make, key_of
+from cyclebound.sim.base.cache import find_entry, find_once, find_or_make, key_of
 from cyclebound.sim.base.installed import compiler_content, everything, package, program, tree
 from cyclebound.sim.base.toolchain import compiler, verilator
 from cyclebound.sim.build.elaborate import (
@@ -36,7 +36,7 @@ from cyclebound.sim.build.identity import Identity
 from cyclebound.sim.build.replicas import Replica, replicate
 from cyclebound.sim.netlist.yosys import PACKAGE
 
-__all__ = ["Build", "BuildError", "build_program", "build_verilator"]
+__all__ = ["Build", "BuildError", "build_program", "build_verilator", "know"]
 
 _RUNTIME = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _FLAGS = ("-std=gnu++20", "-w",
@@ -71,7 +71,8 @@ class BuildError(RuntimeError):
 class Build:
     """A simulator: its executable, whether it came from the cache, and the seconds it took.
 
-    ``key`` stands for all that it was made from.
+    ``key`` stands for all that it was made from; ``index``, if any, is what `know` is to keep it
+    under.
     """
 
     executable: Path
@@ -79,6 +80,7 @@ class Build:
     seconds: float
     trace: str | None
     key: str
+    index: str = ""
 
     def command(self, waveform: Path | None) -> list[str]:
         """The command that simulates, and writes the waveform if there is to be one."""
@@ -260,23 +262,12 @@ def build_program(sources: list[Path], top: str, main: Path, folder: Path,
     return folder / "sim"
 
 
-class _UnkeptError(Exception):
-    """Raised to keep a key out of the cache; holds it."""
-
-
-def _known(index: str, identity: Identity, find: Callable[[], str]) -> str:
-    """The key that is kept under ``index``, or else what is found, which is kept if ``identity``
-    stands for it."""
-    def make(folder: Path) -> None:
-        key = find()
-        if not identity.stands():
-            raise _UnkeptError(key)
-        (folder / "key").write_text(key)
-
-    try:
-        return (find_or_make("content", index, make)[0] / "key").read_text()
-    except _UnkeptError as unkept:
-        return unkept.args[0]
+def know(build: Build) -> None:
+    """Keep the key of a build whose identity stands for it, so that the next one does without
+    elaboration."""
+    if build.index:
+        find_or_make("content", build.index,
+                     lambda folder: (folder / "key").write_text(build.key))
 
 
 def _translate(sources: Sequence[Path | str], top: str, prefix: str, options: Sequence[str],
@@ -290,7 +281,7 @@ def _translate(sources: Sequence[Path | str], top: str, prefix: str, options: Se
 
 def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str, ...] = (),
                     trace: str | None = None, checked: bool = True,
-                    identity: Identity | None = None,
+                    identity: Identity | None = None, looks: bool = True,
                     stages: dict[str, float] | None = None) -> Build:
     """A simulator of ``top``, from the cache if its content has been compiled before.
 
@@ -309,6 +300,9 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
     identity : Identity or None
         If given, whatever has been built under it and these options before is taken without
         elaborating ``top`` again.
+    looks : bool
+        Whether to look, at all that is installed too, if the identity stands, and keep the build
+        under it; else that is left to a caller who looks anyway, and calls `know`.
     stages : dict[str, float] or None
         Here the seconds of each stage are kept that was gone through.
 
@@ -362,10 +356,13 @@ def build_verilator(top: Elaboratable | str, *, ports: list, visible: tuple[str,
     # of yosys on every unchanged run.
     options = (FAST_SCRIPT, PART_SELECTS, control, flags, _TRANSLATION, _RECIPE,
                package(PACKAGE, "cocotb"), _verilator_content(), compiler_content(), _FLAGS, _FAST)
-    if identity is None:
-        key = key_of(rtlil(), options)
+    index = "" if identity is None else key_of(identity.key, options, everything())
+    if index and (known := find_entry("content", index)):
+        key, index = (known / "key").read_text(), ""
     else:
-        key = _known(key_of(identity.key, options, everything()), identity,
-                     lambda: key_of(rtlil(), options))
+        key = key_of(rtlil(), options)
     folder, cached = find_or_make("verilator", key, make)
-    return Build(folder / "sim", cached, time.monotonic() - started, trace, key)
+    build = Build(folder / "sim", cached, time.monotonic() - started, trace, key, index)
+    if identity and looks and index and identity.stands():
+        know(build)
+    return build

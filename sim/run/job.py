@@ -39,7 +39,7 @@ __all__ = ["PRINTED", "Group", "Job", "Keep", "Outcome", "asked_of", "design",
            "die_with_parent", "job_environment", "made_from", "outcome_of", "reason_of", "run_job",
            "simulate", "write_job"]
 
-Keep = Callable[[str, Mapping[str, object], Callable[[], Outcome]], Outcome]
+Keep = Callable[[Build, Mapping[str, object], Callable[[], Outcome]], Outcome]
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,8 @@ def simulate(block: Block, job: Job, *, identity: Identity | None = None,
     identity : Identity or None
         Stands for all that the block is made from; see `build_verilator`.
     keep : callable or None
-        Gives the outcome, from the simulator's key, what the job is asked, and what simulates it.
+        Gives the outcome, from the simulator, what the job is asked, and what simulates it; it also
+        keeps the simulator's key (`know`).
     """
     testbench = block.testbench(job.testbench)
     folder = Path(job.folder)
@@ -185,7 +186,7 @@ def simulate(block: Block, job: Job, *, identity: Identity | None = None,
         else:
             build = build_verilator(top, ports=top.ports,
                                     trace=trace_format() if job.waves else None,
-                                    identity=identity)
+                                    identity=identity, looks=keep is None)
     except BuildError as error:
         return Outcome(job.name, False, str(error))
     leave_unused(top)  # a known build is not elaborated
@@ -194,7 +195,7 @@ def simulate(block: Block, job: Job, *, identity: Identity | None = None,
     def simulated() -> Outcome:
         return run(job, build.command(waveform), folder, testbench.module)
 
-    outcome = simulated() if keep is None else keep(build.key, asked, simulated)
+    outcome = simulated() if keep is None else keep(build, asked, simulated)
     outcome.cached, outcome.build_seconds = build.cached, build.seconds
     if waveform and waveform.exists():
         outcome.waveform = str(waveform)

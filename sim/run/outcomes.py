@@ -34,6 +34,7 @@ from cyclebound.sim.base.errors import UserError
 from cyclebound.sim.base.installed import compiler_content, everything, unchanged
 from cyclebound.sim.build.identity import stands_for
 from cyclebound.sim.build.sources import began, closure, files_of, settled
+from cyclebound.sim.build.verilator import Build, know
 from cyclebound.sim.describe.variant import varied
 from cyclebound.sim.run.job import Job, identity_of, run_job, write_job
 from cyclebound.sim.run.simulator import Group, Outcome
@@ -114,15 +115,16 @@ class _Places:
         write_job(self._folder, asked)
         return outcome
 
-    def kept(self, build: str, asked: Mapping[str, object], simulated: Callable[[], Outcome]
-             ) -> Outcome:
+    def kept(self, build: Build, asked: Mapping[str, object],
+             simulated: Callable[[], Outcome]) -> Outcome:
         """The outcome from the cache or else from the simulation, which is then kept."""
         # all packages are looked at once, after the simulation: it takes a third of a second
         installed = functools.cache(lambda: unchanged(began()))
-        outcome = self._kept_or_made(build, asked, simulated, installed)
+        outcome = self._kept_or_made(build.key, asked, simulated, installed)
         if self._identity.stands(installed):
+            know(build)
             cache.find_or_make("job", self._index, lambda folder: (
-                folder / "job.json").write_text(json.dumps([build, asked])))
+                folder / "job.json").write_text(json.dumps([build.key, asked])))
         return outcome
 
     def _kept_or_made(self, build: str, asked: Mapping[str, object],

@@ -1,6 +1,5 @@
 """Testbench of the table of mapped buffers: every port compared in every cycle."""
 
-import dataclasses
 import itertools
 from collections.abc import Iterator
 
@@ -37,13 +36,12 @@ class BufferTableTester:
         """Offer, and compare every output."""
         bench = self.bench
         values: dict[str, int] = {
-            "tile.ready": tile_ready, "refusal.ready": refusal_ready,
-            "mapping.valid": self.mapping is not None, "request.valid": self.request is not None}
+            "tile.ready": tile_ready, "refusal.ready": refusal_ready}
+        word = bench.inputs.pack(values)
         for port, offer in (("mapping", self.mapping), ("request", self.request)):
             if offer is not None:
-                values |= {f"{port}.payload.{name}": int(value)
-                           for name, value in dataclasses.asdict(offer).items()}
-        seen = await bench.step(bench.inputs.pack(values))
+                word |= bench.inputs.offer(port, offer)
+        seen = await bench.step(word)
         shown = self.model.step(self.mapping, self.request, tile_ready=tile_ready,
                                 refusal_ready=refusal_ready)
         self._compare(seen, shown)

@@ -5,7 +5,7 @@ mappings among them. On the pins is a device that objects to whatever its data s
 """
 
 from collections import Counter, deque
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cyclebound.golden.dram.address import place_of
@@ -69,6 +69,7 @@ class ClientArbiterTester:
         """Offer, answer, and compare what each client sees."""
         bench, rng = self.bench, self.bench.rng
         values: dict[str, int] = {}
+        offered = 0
         words: list[tuple[int, int]] = []
         for number, client in enumerate(self.clients):
             if client.mapping is None and client.mappings and rng.random() >= self.idle:
@@ -79,13 +80,9 @@ class ClientArbiterTester:
             for port, offer in (("mapping", client.mapping),
                                 ("request", client.request and client.request[0])):
                 if offer is not None:
-                    values[f"{at}.{port}.valid"] = 1
-                    values |= {f"{at}.{port}.payload.{name}": int(value)
-                               for name, value in asdict(offer).items()}
+                    offered |= bench.inputs.offer(f"{at}.{port}", offer)
             if client.elements:
-                values |= {f"{at}.indexes.valid": 1, **{
-                    f"{at}.indexes.payload.{name}": int(value)
-                    for name, value in asdict(client.elements[0]).items()}}
+                offered |= bench.inputs.offer(f"{at}.indexes", client.elements[0])
             words.append((rng.getrandbits(BEAT_WORDS * WORD_BITS), rng.getrandbits(BEAT_WORDS)))
             values |= {f"{at}.store.words": words[-1][0], f"{at}.store.enable": words[-1][1]}
         read = self.device.data_out(self.now)
@@ -97,7 +94,7 @@ class ClientArbiterTester:
             None if client.request is None else (client.request[0].buffer, client.request))
             for client in self.clients]
         given = self.arbiter.give(offers, free=self.model.free, table_idle=self.model.table.idle)
-        seen = await bench.step(bench.inputs.pack(values))
+        seen = await bench.step(bench.inputs.pack(values) | offered)
         runner = self.clients[given.runner]
         takes_index = bench.outputs[f"client.{given.runner}.indexes.ready"].of(seen)
         element = runner.elements.popleft() if takes_index and runner.elements else None

@@ -58,8 +58,7 @@ class Data:
         refusal = Refusal.NONE if fits or not mapping.valid else Refusal.DEVICE
         self._mapped += 1
         first = bench.cycle
-        seen = await bench.step(bench.inputs.pack({"mapping.valid": 1, **{
-            f"mapping.payload.{name}": int(value) for name, value in asdict(mapping).items()}}))
+        seen = await bench.step(bench.inputs.offer("mapping", mapping))
         while field.of(seen) != self._mapped:
             assert bench.cycle < first + 20, "a mapping was not reported"
             seen = await bench.step(0)
@@ -75,8 +74,7 @@ class Data:
         for lane in self.model.lanes:
             lane.armed = False
         for load in loads:
-            await self.bench.step(inputs.pack({"load.valid": 1, **{
-                f"load.payload.{name}": int(value) for name, value in asdict(load).items()}}))
+            await self.bench.step(inputs.offer("load", load))
             self.model.load(load)
         await self.bench.step(0)
 

@@ -178,14 +178,11 @@ class ControllerTester:
         return shown
 
     def _offers(self) -> int:
-        values: dict[str, int] = {}
+        word = 0
         for port, offer in (("mapping", self._mapping),
                             ("request", self._request and self._request.request)):
             if offer is not None:
-                values[f"{port}.valid"] = 1
-                values |= {f"{port}.payload.{name}": int(value)
-                           for name, value in asdict(offer).items()}
-        word = self.bench.inputs.pack(values)
+                word |= self.bench.inputs.offer(port, offer)
         if self._offered is not None:
             element = self._offered
             for field, value in zip(self._index, (1, element.index, element.target, element.end),

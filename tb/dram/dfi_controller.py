@@ -7,7 +7,7 @@ what the device holds at the end.
 
 import functools
 from collections import Counter, deque
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from cyclebound.golden.dram.address import place_of
 from cyclebound.golden.dram.buffer_table import BufferRequest, Mapping
@@ -82,12 +82,11 @@ class DfiControllerTester:
         """Offer, let PHY and chip answer, and look at what comes."""
         bench, outputs, rng = self.bench, self.bench.outputs, self.bench.rng
         values = {"dfi_init_complete": int(self._cycle >= _INIT)}
+        offered = 0
         if self.mappings:
-            values |= {"mapping.valid": 1, **{f"mapping.payload.{name}": int(value)
-                       for name, value in asdict(self.mappings[0]).items()}}
+            offered |= bench.inputs.offer("mapping", self.mappings[0])
         if self.requests:
-            values |= {"request.valid": 1, **{f"request.payload.{name}": int(value)
-                       for name, value in asdict(self.requests[0].request).items()}}
+            offered |= bench.inputs.offer("request", self.requests[0].request)
         if self._elements:
             index, target, end = self._elements[0]
             values |= {"indexes.valid": 1, "indexes.payload.index": index,
@@ -101,7 +100,8 @@ class DfiControllerTester:
                                     for number, word in enumerate(words))
         values["store.enable"] = (1 << BEAT_WORDS) - 1
         returned = self.device.words()
-        seen = await bench.step(bench.inputs.pack(values) | self.phases.drive(returned))
+        seen = await bench.step(bench.inputs.pack(values) | offered
+                                | self.phases.drive(returned))
         self.device.step(self.phases.seen(seen), returned,
                          init_complete=bool(values["dfi_init_complete"]))
         assert not outputs["starved"].of(seen)

@@ -4,6 +4,7 @@ import asyncio
 import functools
 import operator
 import random
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -91,3 +92,19 @@ def test_a_restart_after_a_reset_resets_nothing(bench, monkeypatch):
     bench.cycle += 1
     asyncio.run(bench.restart())
     assert resets == [9, 10]
+
+
+def test_an_offer_is_a_valid_stream_with_its_payload():
+    @dataclass(frozen=True)
+    class Tile:
+        address: int
+        last: bool
+
+    bus = Bus({"name": name, "offset": offset, "width": width} for name, offset, width in (
+        ("port.valid", 0, 1), ("port.payload.last", 1, 1), ("port.payload.address", 2, 8),
+        ("other.valid", 10, 1), ("other.payload.last", 11, 1), ("other.payload.address", 12, 8)))
+    for tile in (Tile(0, False), Tile(255, True), Tile(7, False), Tile(255, True)):
+        assert bus.offer("port", tile) == 1 | tile.last << 1 | tile.address << 2
+        assert bus.offer("other", tile) == bus.offer("port", tile) << 10
+    with pytest.raises(KeyError, match=r"no field 'none\.valid' on the bus; it has port\.valid, "):
+        bus.offer("none", Tile(0, False))

@@ -17,6 +17,7 @@ from cyclebound.sim import catalogue
 from cyclebound.sim.base.cache import find_entry, made_since
 from cyclebound.sim.build import sources
 from cyclebound.sim.build.sources import closure, files_of
+from cyclebound.sim.build.verilator import Build
 from cyclebound.sim.regression.results import Results
 from cyclebound.sim.run import outcomes
 from cyclebound.sim.run.job import Job
@@ -194,6 +195,10 @@ def test_everything_else_that_an_outcome_depends_on(job, monkeypatch):
 # -- what is kept ----------------------------------------------------------------------------------
 
 
+def _built(key, index=""):
+    return Build(Path("sim"), False, 1.0, None, key, index)
+
+
 class Simulation:
     """Stands for a simulator: leaves files, and counts how often it ran."""
 
@@ -220,7 +225,7 @@ class Simulation:
             places = _Places(self.job)
             if (found := places.stored()) is not None:
                 return found
-            return places.kept("build", {"seed": 1}, self)
+            return places.kept(_built("build"), {"seed": 1}, self)
 
 
 @unit
@@ -250,10 +255,22 @@ def test_an_outcome_is_known_without_the_design(job):
     places = _Places(job)
     places._index = "another"
     assert places.stored() is None
-    assert places.kept("build", {"seed": 1}, simulation).ran
-    assert not places.kept("another build", {"seed": 1}, simulation).ran
-    assert not places.kept("build", {"seed": 2}, simulation).ran
+    assert places.kept(_built("build"), {"seed": 1}, simulation).ran
+    assert not places.kept(_built("another build"), {"seed": 1}, simulation).ran
+    assert not places.kept(_built("build"), {"seed": 2}, simulation).ran
     assert simulation.ran == 3
+
+
+@pytest.mark.parametrize("same", [True, False])
+@unit
+def test_one_look_at_packages_keeps_outcome_and_build(job, monkeypatch, same):
+    looks = []
+    monkeypatch.setattr(outcomes, "unchanged", lambda since: looks.append(since) or same)
+    places = _Places(job)
+    places.kept(_built("build", f"index {same}"), {"seed": 1}, Simulation(job))
+    assert len(looks) == 1
+    kept = find_entry("content", f"index {same}")
+    assert (kept and (kept / "key").read_text()) == ("build" if same else None)
 
 
 @unit
@@ -339,7 +356,7 @@ def test_a_folder_that_cannot_be_written_is_no_fault_of_the_cache(job):
         raise OSError(28, "No space left on device", job.folder)
 
     with pytest.raises(OSError, match="No space left"):
-        _Places(job).kept("build", {}, simulated)
+        _Places(job).kept(_built("build"), {}, simulated)
 
 
 @pytest.mark.parametrize("changed", [
