@@ -5,18 +5,18 @@ its *n*-th channel ``n * hop_cycles`` after the first, so a window travels along
 two flows are apart if their windows are apart on every channel that they share. (The paper keeps a
 whole path for the length of a window, so that the crossing of the path is lost in each.)
 
-`solve` finds a table, with an integer program; `conflicts` knows nothing of how a table was found,
+`solve` finds a table, with an integer program (`place`, which knows resources where `solve` knows
+channels); `conflicts` knows nothing of how a table was found,
 and goes through every channel and cycle of a period: that is a proof.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from cyclebound.golden.noc.routes import (
     Channel,
@@ -29,11 +29,11 @@ from cyclebound.golden.noc.routes import (
 )
 from cyclebound.golden.parameters import check_integer
 
-if TYPE_CHECKING:  # imported by what uses them: half a second of every command
-    from ortools.sat.python import cp_model
+__all__ = ["Conflict", "Flow", "Infeasible", "Network", "Slot", "Use", "check_table",
+           "conflicts", "place", "solve"]
 
-__all__ = ["Conflict", "Flow", "Infeasible", "Network", "Slot", "check_table", "conflicts",
-           "solve"]
+Use = tuple[Hashable, int, int]
+"""A resource that a window uses, so many cycles after the window's beginning, for how many."""
 
 
 @dataclass(frozen=True)
@@ -189,39 +189,54 @@ def solve(network: Network, flows: Iterable[Flow], *, detour: int = 0,
 
 def _solve(network: Network, flows: list[Flow],
            choice: Mapping[str, list[Route]]) -> dict[str, Slot] | None:
-    """The integer program. A pair of routes that share a channel is apart there, modulo T."""
-    from ortools.sat.python import cp_model
+    """The integer program, of routes as they use their channels."""
+    length = {flow.name: flow.window(network) for flow in flows}
+    found = place(network.period, {flow.name: [
+        [(channel, hop * network.hop_cycles, length[flow.name])
+         for hop, channel in enumerate(channels(route))]
+        for route in choice[flow.name]] for flow in flows})
+    return None if found is None else {
+        name: Slot(choice[name][number], offset, length[name])
+        for name, (number, offset) in found.items()}
+
+
+def place(period: int, ways: Mapping[str, Sequence[Sequence[Use]]]
+          ) -> dict[str, tuple[int, int]] | None:
+    """Which of its ways each window takes, and where in the period it begins; None: there is none.
+
+    Two windows are apart, modulo the period, on each resource that their ways share. That one
+    window fits into the period, and does not meet itself, is not looked at.
+    """
+    from ortools.sat.python import cp_model  # half a second of every command that has no need
 
     model = cp_model.CpModel()
-    period, hop = network.period, network.hop_cycles
-    length = {flow.name: flow.window(network) for flow in flows}
-    offset = {flow.name: model.new_int_var(0, period - 1, f"offset {flow.name}") for flow in flows}
-    taken = {flow.name: [model.new_bool_var(f"{flow.name} {number}")
-                         for number in range(len(choice[flow.name]))] for flow in flows}
+    offset = {name: model.new_int_var(0, period - 1 if number else 0, f"offset {name}")
+              for number, name in enumerate(ways)}  # tables that are turned are as good
+    taken = {name: [model.new_bool_var(f"{name} {number}") for number in range(len(choice))]
+             for name, choice in ways.items()}
     for chosen in taken.values():
         model.add_exactly_one(chosen)
-    for a, b in combinations(length, 2):
-        rounds: dict[int, cp_model.IntVar] = {}  # by distance on the routes: they share windows
-        for route_a, taken_a in zip(choice[a], taken[a], strict=True):
-            where = {channel: number for number, channel in enumerate(channels(route_a))}
-            for route_b, taken_b in zip(choice[b], taken[b], strict=True):
-                lags = {number - where[channel] for number, channel in
-                        enumerate(channels(route_b)) if channel in where}
-                for lag in lags:
-                    if lag not in rounds:
-                        least, most = -(lag * hop) // period - 2, -(lag * hop) // period + 2
-                        rounds[lag] = model.new_int_var(least, most, f"round {a} {b} {lag}")
-                    apart = offset[b] - offset[a] + lag * hop + period * rounds[lag]
-                    model.add(apart >= length[a]).only_enforce_if(taken_a, taken_b)
-                    model.add(apart <= period - length[b]).only_enforce_if(taken_a, taken_b)
+    for a, b in combinations(ways, 2):
+        for way_a, taken_a in zip(ways[a], taken[a], strict=True):
+            uses: dict[Hashable, list[tuple[int, int]]] = {}
+            for resource, lag, length in way_a:
+                uses.setdefault(resource, []).append((lag, length))
+            for way_b, taken_b in zip(ways[b], taken[b], strict=True):
+                meets = {((lag_b - lag_a) % period, length_a, length_b)
+                         for resource, lag_b, length_b in way_b
+                         for lag_a, length_a in uses.get(resource, ())}
+                meeting = [[again - lag - length_b + 1, again - lag + length_a - 1]
+                           for lag, length_a, length_b in sorted(meets)
+                           for again in range(-period, 3 * period, period)]
+                model.add_linear_expression_in_domain(
+                    offset[b] - offset[a], cp_model.Domain.from_intervals(meeting).complement()
+                ).only_enforce_if(taken_a, taken_b)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     if solver.solve(model) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None
-    return {flow.name: Slot(next(route for route, chosen in
-                                 zip(choice[flow.name], taken[flow.name], strict=True)
-                                 if solver.value(chosen)),
-                            solver.value(offset[flow.name]), length[flow.name]) for flow in flows}
+    return {name: (next(number for number, chosen in enumerate(taken[name])
+                        if solver.value(chosen)), solver.value(offset[name])) for name in ways}
 
 
 def _explain(network: Network, flows: list[Flow],

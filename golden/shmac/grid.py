@@ -9,6 +9,7 @@ from collections.abc import Collection
 from cyclebound.golden.noc.routes import Mesh, Tile
 from cyclebound.golden.shmac.core import Shown
 from cyclebound.golden.shmac.device import DeviceModel
+from cyclebound.golden.shmac.gate import GateModel, Gates, check_gates
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.network import NetworkModel
 from cyclebound.golden.shmac.packet import RequestPacket, ResponsePacket
@@ -31,9 +32,13 @@ class GridModel:
         As of `TileModel`.
     jump : collection of (row, column)
         Cores whose first words are tile (0, 0)'s.
+    gates : Gates, optional
+        When each core's requests may go. Raises `ValueError` if they are not those of the layout.
 
     Attributes
     ----------
+    gates : dict of GateModel
+        By tile with a core, if there are any.
     tiles : dict of TileModel
         Those with a core.
     rams : dict of RamModel
@@ -45,8 +50,14 @@ class GridModel:
     """
 
     def __init__(self, layout: Layout, *, words: int, big_endian: bool = True,
-                 bypass: bool = True, jump: Collection[Tile] = ()) -> None:
+                 bypass: bool = True, jump: Collection[Tile] = (),
+                 gates: Gates | None = None) -> None:
         shape = layout.height, layout.width
+        if gates is not None:
+            check_gates(layout, gates)
+        self.gates = {} if gates is None else {
+            tile: GateModel(period=gates.period, opens=opens, evens=bypass)
+            for tile, opens in gates.opens.items()}
         cores = layout.tiles(Kind.CORE)
         self.tiles = {tile: TileModel(position=tile, shape=shape, words=words,
                                       big_endian=big_endian, bypass=bypass,
@@ -74,10 +85,12 @@ class GridModel:
         asked: dict[Tile, RequestPacket] = dict(requests.offers)
         answered: dict[Tile, ResponsePacket] = dict(responses.offers)
         offers = {tile: offer for tile, model in self.tiles.items()
-                  if (offer := model.offer(tile in run)) is not None}
+                  if (offer := model.offer(tile in run)) is not None
+                  and (tile not in self.gates or self.gates[tile].open)}
         slaves: dict[Tile, RamModel | DeviceModel] = {**self.rams, **self.devices}
         answers = {tile: slave.response for tile, slave in slaves.items()
-                   if slave.response is not None}
+                   if slave.response is not None
+                   and not (tile in self.gates and self.gates[tile].holds)}
         passed = {tile for tile in answers if responses.takes(tile)}
         taken = {tile for tile in offers if requests.takes(tile)}
         ready = set()
@@ -94,6 +107,8 @@ class GridModel:
         for tile, slave in slaves.items():
             if tile not in self.tiles:
                 slave.step(asked[tile] if tile in ready else None, passed=tile in passed)
+        for tile, gate in self.gates.items():
+            gate.step(asked=tile in asked, taken=tile in ready)
         for device in self.devices.values():
             device.count(bool(run))
         requests.step(offers, ready, host=host)

@@ -1,7 +1,8 @@
 """How long a grid of SHMAC's tiles lets a core wait: its memory as `MemoryWaits` has it.
 
 `memory_waits` is of each request by itself, whatever its core has sent before; `program_waits` of
-all requests of a program together, of which each posted write holds up others once.
+all requests of a program together, of which each posted write holds up others once. `gated_waits`
+is both, where cores are behind gates (`cyclebound.golden.shmac.gate`), and knows no others.
 
 Of the network, the bounds for stated masters (`cyclebound.golden.shmac.network_bounds`); of the
 tile itself, what `cyclebound.golden.shmac.tile` says. A core waits for a request to the network
@@ -14,8 +15,10 @@ in the cycles in which the core does the same with it, of which none follows ano
 (`cyclebound.golden.shmac.tile_bounds.ram_access`): one at least every two cycles.
 """
 
+from collections.abc import Mapping
+
 from cyclebound.golden.bound import NotCovered
-from cyclebound.golden.noc.routes import Mesh, Tile
+from cyclebound.golden.noc.routes import Mesh, Tile, xy_route
 from cyclebound.golden.shmac.address_map import (
     BOOT_WORDS,
     LOCAL_BITS,
@@ -23,13 +26,14 @@ from cyclebound.golden.shmac.address_map import (
     SystemRegister,
     tile_base,
 )
+from cyclebound.golden.shmac.gate import gated_read, turn
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
 from cyclebound.golden.shmac.network_bounds import NetworkBounds, Slave
 from cyclebound.golden.shmac.tile_bounds import LOCAL_WAIT, LOCAL_WRITE_WAIT
 from cyclebound.golden.shmac.traffic import MANY, Senders
 
-__all__ = ["everybody", "memory_waits", "program_waits"]
+__all__ = ["everybody", "gated_waits", "memory_waits", "program_waits"]
 
 _END = 1 << 32
 
@@ -72,10 +76,33 @@ def program_waits(layout: Layout, tile: Tile, *, masters: Senders | None = None,
     return _waits(layout, tile, masters, bypass, jump, together=True)
 
 
-def _waits(layout: Layout, tile: Tile, masters: Senders | None, bypass: bool, jump: bool, *,
-           together: bool) -> MemoryWaits:
+def gated_waits(layout: Layout, tile: Tile, *, period: int, bypass: bool = True,
+                jump: bool = False) -> MemoryWaits:
+    """The most that the core of a tile waits behind its gate, by address, whatever others do.
+
+    Of each request, and so of all together: a posted write waits for its cycle, and the request
+    after it for another one, which is in its own wait. ``period``: of the gates. Other parameters
+    are those of `memory_waits`. Raises `NotCovered` if there is no core, or the period is none.
+    """
+    _check_core(layout, tile)
+    mesh, reads = Mesh(layout.height, layout.width), {}
+    for there in layout.tiles():
+        kind = layout.kind(there)
+        if kind is not None and not (bypass and there == tile):
+            reads[there] = gated_read(period=period, links=len(xy_route(mesh, tile, there)) - 1,
+                                      turn=turn(kind, bypass=bypass)) - 1
+    return MemoryWaits(_regions(layout, tile, reads, bypass=bypass, jump=jump, sends=period - 1,
+                                holds=0))
+
+
+def _check_core(layout: Layout, tile: Tile) -> None:
     if layout.kind(tile) is not Kind.CORE:
         raise NotCovered(f"tile {tile} must have a core")
+
+
+def _waits(layout: Layout, tile: Tile, masters: Senders | None, bypass: bool, jump: bool, *,
+           together: bool) -> MemoryWaits:
+    _check_core(layout, tile)
     sending = dict(everybody(layout) if masters is None else masters)
     if bypass:
         sending = {master: targets - {master} for master, targets in sending.items()}
@@ -83,16 +110,26 @@ def _waits(layout: Layout, tile: Tile, masters: Senders | None, bypass: bool, ju
     network = NetworkBounds(Mesh(layout.height, layout.width), sending, service={
         there: Slave(1, 2, 1) if bypass and layout.kind(there) is Kind.CORE else Slave(1, 1)
         for there in layout.tiles()})
-    own = {"fetch": LOCAL_WAIT, "read": LOCAL_WAIT, "write": LOCAL_WRITE_WAIT,
-           "load_linked": LOCAL_WAIT, "store_conditional": LOCAL_WAIT}
-    boot = 0 if jump else 4 * BOOT_WORDS
-    regions = [Region("bootstrap", 0, boot, **own)] if boot else []
     sends = None
     holds = before = 0
     if tile in sending:
         sends = 0 if together else network.accept(tile) - 1
         holds, before = ((network.held_together(tile), network.backlog(tile)) if together
                          else (0, 0))
+    reads = {there: network.read(tile, there, behind=0 if together else MANY) - 1
+             for there in layout.tiles() if there in sending.get(tile, ())}
+    return MemoryWaits(_regions(layout, tile, reads, bypass=bypass, jump=jump, sends=sends,
+                                holds=holds), before=before)
+
+
+def _regions(layout: Layout, tile: Tile, reads: Mapping[Tile, int], *, bypass: bool, jump: bool,
+             sends: int | None, holds: int) -> list[Region]:
+    """All addresses: what the tile answers, and what the network does, with the wait of a read of
+    each tile that is sent to; ``sends``: that of a write; None: nothing is sent."""
+    own = {"fetch": LOCAL_WAIT, "read": LOCAL_WAIT, "write": LOCAL_WRITE_WAIT,
+           "load_linked": LOCAL_WAIT, "store_conditional": LOCAL_WAIT}
+    boot = 0 if jump else 4 * BOOT_WORDS
+    regions = [Region("bootstrap", 0, boot, **own)] if boot else []
     raises, after = int(SystemRegister.RAISE), int(SystemRegister.RAISE) + 4
     regions += [Region("system registers", SYSTEM_BASE, raises, **own),
                 Region("other system registers", after, _END, **own)]
@@ -104,7 +141,7 @@ def _waits(layout: Layout, tile: Tile, masters: Senders | None, bypass: bool, ju
         name = "tile ({}, {})".format(*there)
         if there == tile and bypass:
             regions.append(Region(name, start, end, **own))
-        elif there in sending.get(tile, ()):
-            read = network.read(tile, there, behind=0 if together else MANY) - 1
+        elif there in reads:
+            read = reads[there]
             regions.append(Region(name, start, end, read, read, sends, read, read, holds=holds))
-    return MemoryWaits(regions, before=before)
+    return regions

@@ -10,9 +10,11 @@ from cyclebound.golden.noc.routes import Port
 from cyclebound.golden.shmac.core_port import DATA_BITS
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.packet import CHANNELS
+from cyclebound.hdl.parameters import check_integer
 from cyclebound.hdl.shared import shared
 from cyclebound.hdl.shmac.core import TraceLayout
 from cyclebound.hdl.shmac.device import CharacterLayout, Device
+from cyclebound.hdl.shmac.gate import Gate
 from cyclebound.hdl.shmac.network import Network
 from cyclebound.hdl.shmac.packet import RequestPacketLayout, packet_layout
 from cyclebound.hdl.shmac.ram import Ram
@@ -45,6 +47,11 @@ class Grid(wiring.Component):
         As of `CoreTile`.
     jump : sequence of (row, column)
         Cores whose first words are tile (0, 0)'s.
+    period : int
+        Of the gates between tiles with a core and the network; 0: there are none.
+    opens : sequence of int
+        Of each core, in the order of tiles: the cycle of each period in which its gate is open.
+        Whether requests then meet is not looked at (`cyclebound.golden.shmac.gate.meetings`).
     tracked : bool
         Has ``requested`` and ``responded``, for a tracker of packets.
 
@@ -72,7 +79,8 @@ class Grid(wiring.Component):
         tile, as ``valid``, ``ready`` and ``payload``.
     """
 
-    def __init__(self, *, layout, words, endian="big", bypass=True, jump=(), tracked=False):
+    def __init__(self, *, layout, words, endian="big", bypass=True, jump=(), period=0, opens=(),
+                 tracked=False):
         self.layout = Layout(tuple(layout))
         self._parameters = {"rows": self.layout.height, "columns": self.layout.width,
                             "words": words, "endian": endian, "bypass": bypass}
@@ -84,7 +92,12 @@ class Grid(wiring.Component):
         if self.jump and self.layout.kind((0, 0)) not in (Kind.JUMP, Kind.RAM):
             raise ValueError(f"Jump must have a jump tile, or RAM, in tile (0, 0), not "
                              f"{self.layout.rows[0][0]!r}")
+        check_integer("Period", period, 0)
+        self.period, self.opens = period, list(opens)
         cores, uarts = (len(self.layout.tiles(kind)) for kind in (Kind.CORE, Kind.UART))
+        if len(self.opens) != (cores if period else 0):
+            raise ValueError(f"Opens must have a cycle for each of {cores} cores, and none without "
+                             f"a period, not {self.opens}")
         super().__init__({
             "run": In(1).array(cores), "host": In(stream.Signature(RequestPacketLayout)),
             "console": Out(CharacterLayout).array(cores), "exited": Out(1).array(cores),
@@ -118,6 +131,12 @@ class Grid(wiring.Component):
 
         return {tile: made(tile) for tile in self.layout.tiles()}
 
+    @cached_property
+    def gates(self):
+        """By tile with a core, its gate, if it has one; made when first used."""
+        return {tile: Gate(period=self.period, opens=opens, evens=self._parameters["bypass"])
+                for tile, opens in zip(self.layout.tiles(Kind.CORE), self.opens, strict=False)}
+
     def elaborate(self, platform):
         m = Module()
         m.submodules.network = network = self.network
@@ -132,11 +151,20 @@ class Grid(wiring.Component):
             else:
                 part = unit
             m.submodules["{}_{}_{}".format(kind.name.lower(), *tile)] = part
-            wiring.connect(m, network.slave_requests[number], unit.accesses)
-            wiring.connect(m, unit.answers, network.slave_responses[number])
+            asks, answers = network.slave_requests[number], network.slave_responses[number]
+            takes = network.master_requests[number]
+            gate = self.gates.get(tile)
+            if gate is not None:
+                m.submodules["gate_{}_{}".format(*tile)] = gate
+                wiring.connect(m, asks, gate.accesses)
+                wiring.connect(m, gate.returned, answers)
+                wiring.connect(m, gate.admitted, takes)
+                asks, answers, takes = gate.served, gate.answers, gate.requests
+            wiring.connect(m, asks, unit.accesses)
+            wiring.connect(m, unit.answers, answers)
             responses = network.master_responses[number]
             if kind is Kind.CORE:
-                wiring.connect(m, unit.requests, network.master_requests[number])
+                wiring.connect(m, unit.requests, takes)
                 wiring.connect(m, responses, unit.responses)
                 m.d.comb += [
                     unit.position.row.eq(tile[0]), unit.position.column.eq(tile[1]),

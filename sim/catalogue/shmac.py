@@ -1,7 +1,8 @@
 """SHMAC's core, and its tiles."""
 
-from cyclebound.golden.shmac import core_bounds, tile_bounds
+from cyclebound.golden.shmac import core_bounds, gate, tile_bounds
 from cyclebound.hdl.shmac.core import Core
+from cyclebound.hdl.shmac.gate import Gate
 from cyclebound.hdl.shmac.grid import Grid
 from cyclebound.hdl.shmac.ram import Ram
 from cyclebound.hdl.shmac.tile import CoreTile
@@ -23,6 +24,7 @@ from cyclebound.tb.shmac.core_isa_properties import (
     CoreSystemProof,
 )
 from cyclebound.tb.shmac.core_properties import CoreCheck, CoreTimeProof
+from cyclebound.tb.shmac.gate_properties import GateCheck, GateProof
 from cyclebound.tb.shmac.ram_properties import RamCheck, RamProof
 from cyclebound.tb.shmac.routes_properties import GridRoutesProof
 from cyclebound.tb.shmac.tile_properties import TileCheck
@@ -214,6 +216,34 @@ BLOCKS = (
                  "top.dut.accesses__*", "top.dut.answers__*"),
     ),
     Block(
+        name="shmac.gate",
+        summary="TDMA gate between a tile and the network",
+        component=Gate,
+        configurations={
+            "even": Configuration({"period": 7, "opens": 2, "evens": True}),
+            "plain": Configuration({"period": 5, "opens": 4, "evens": False}),
+            "open": Configuration({"period": 1, "opens": 0, "evens": True}),
+        },
+        testbenches=(Testbench("cycle", "cyclebound.tb.shmac.gate", quick=("even",)),),
+        bounds=(BoundBinding("let_in", gate.let_in, Probe(
+            start=offered("requests"), end=taken("requests"), classed=True)),),
+        checker=GateCheck,
+        properties=(Property(
+            name="gate",
+            says="requests go in the open cycle of each period and in no other one, answers two "
+                 "cycles after their request was first on offer if the tile has them by then; all "
+                 "unchanged",
+            checker=GateProof,
+            quick=1,
+            instances=({"period": 7, "opens": 2, "evens": True},
+                       {"period": 5, "opens": 4, "evens": False},
+                       {"period": 1, "opens": 0, "evens": True}),
+            depth=9,
+            induction=2,
+        ),),
+        mutants=MutationTarget("even", 50),
+    ),
+    Block(
         name="shmac.grid",
         summary="tiles with cores, RAM and devices, on two networks",
         component=Grid,
@@ -222,6 +252,9 @@ BLOCKS = (
                                     "bypass": True, "jump": []}),
             "devices": Configuration({"layout": ["JPC", "UP."], "words": 8192, "endian": "little",
                                       "bypass": False, "jump": [[0, 1]]}),
+            # as `cyclebound shmac gates` finds them
+            "gated": Configuration({"layout": ["PR", "LP"], "words": 8192, "endian": "big",
+                                    "bypass": True, "jump": [], "period": 8, "opens": [0, 4]}),
         },
         testbenches=(Testbench("cycle", "cyclebound.tb.shmac.grid", quick=(),
                                least={"words": 8192}),),

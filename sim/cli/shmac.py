@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from cyclebound.golden.shmac.gate import meetings
 from cyclebound.golden.shmac.tracking import TYPES, Track, Tracker
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.print_table import print_table
@@ -18,6 +19,7 @@ from cyclebound.sim.drawing.drawing import FORMATS, write
 from cyclebound.sim.families.shmac.checkpoints import load_checkpoint, save_checkpoint
 from cyclebound.sim.families.shmac.files import (
     compiled,
+    load_layout,
     load_program,
     program_file,
 )
@@ -49,6 +51,7 @@ from cyclebound.sim.families.shmac.run import (
     switch,
 )
 from cyclebound.sim.families.shmac.tracks import choice_of, flows, packet_trace
+from cyclebound.sim.families.shmac.wcet_files import gates_of
 from cyclebound.tools.shmac.disassembler import listing
 from cyclebound.tools.shmac.installed import PROGRAMS, program_path
 
@@ -311,6 +314,36 @@ def _show_flows(tracker: Tracker, written: list[str]) -> None:
                  highlight=False)
     for path in written:
         screen.print(f"written: {path}", highlight=False, soft_wrap=True)
+
+
+@shmac.command()
+def gates(
+    grid: GridLayout = "P",
+    period: Annotated[int | None, typer.Option(
+        "--period", metavar="CYCLES", help="After which the table repeats; the default is the "
+        "least that there is.")] = None,
+    bypass: Annotated[bool, typer.Option(
+        "--bypass/--no-bypass", help="Cores reach their own memory past the router, or by it.")
+        ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """A table of TDMA gates: when each core's requests may go, so that none ever meet.
+
+        cyclebound shmac gates --grid PP/PP
+
+    Behind these gates a program takes the same cycles whatever others do. The table is checked by
+    another way than the one in which it was found.
+    """
+    layout = load_layout(grid)
+    found = gates_of(layout, bypass=bypass, period=period)
+    for met in meetings(layout, found, bypass=bypass):
+        raise AssertionError(f"{met}: the solver is wrong")
+    if as_json:
+        print(json.dumps({"period": found.period, "opens": list(found.opens.values())}))
+        return
+    print(f"period: {found.period} cycles")
+    for tile, opens in found.opens.items():
+        print("core ({}, {}): cycle {}".format(*tile, opens))
 
 
 @shmac.command("compile")

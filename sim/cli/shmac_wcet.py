@@ -60,7 +60,11 @@ def wcet(
         "--tile: a file, or rows with / between them (`cyclebound shmac run --help`).")] = None,
     others: Annotated[str, typer.Option(
         "--others", metavar="HOW", help="Of --grid, the other cores: worst, each may send to each "
-        "tile in any cycle; silent, none sends.")] = "worst",
+        "tile in any cycle; silent, none sends; gated, each core is behind a TDMA gate "
+        "(`cyclebound shmac gates`), and they do not matter.")] = "worst",
+    period: Annotated[int | None, typer.Option(
+        "--period", metavar="CYCLES", help="Of --others gated: of the gates; the default is the "
+        "least that there is.")] = None,
     bypass: Annotated[bool, typer.Option(
         "--bypass/--no-bypass", help="Of --grid: cores reach their own memory past the router, or "
         "by it.")] = True,
@@ -132,7 +136,8 @@ def wcet(
     if len(said) > 1:
         raise UserError(f"{' and '.join(said)} say the same: give one of them")
     if grid is not None:
-        regions = grid_memory(load_layout(grid), tile_named(tile), others, bypass=bypass)
+        regions = grid_memory(load_layout(grid), tile_named(tile), others, bypass=bypass,
+                              period=period)
     else:
         regions = memory_of(waits) if memory is None else load_memory(memory)
     try:

@@ -15,10 +15,11 @@ from cyclebound.golden.shmac.address_map import (
 )
 from cyclebound.golden.shmac.core import Shown
 from cyclebound.golden.shmac.core_bounds import CLASSES
+from cyclebound.golden.shmac.gate import Gates
 from cyclebound.golden.shmac.grid import GridModel
-from cyclebound.golden.shmac.grid_bounds import memory_waits
+from cyclebound.golden.shmac.grid_bounds import gated_waits, memory_waits
 from cyclebound.golden.shmac.layout import Kind, Layout
-from cyclebound.golden.shmac.memory_waits import AccessKind
+from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits
 from cyclebound.golden.shmac.packet import RequestPacket
 from cyclebound.golden.shmac.tile_bounds import LOCAL_WAIT
 from cyclebound.golden.shmac.traffic import Senders
@@ -46,6 +47,7 @@ class GridBench:
     layout : Layout
     model : GridModel
         Since the last reset.
+    gates : Gates or None
     """
 
     def __init__(self, bench: Bench, *, fresh: bool = False) -> None:
@@ -53,6 +55,9 @@ class GridBench:
         self.layout = Layout(tuple(bench.parameters["layout"]))
         self.cores = self.layout.tiles(Kind.CORE)
         self.uarts = self.layout.tiles(Kind.UART)
+        period = bench.parameters.get("period", 0)
+        self.gates = Gates(period, dict(zip(self.cores, bench.parameters["opens"], strict=True))
+                           ) if period else None
         memories = [tile for tile in self.layout.tiles() if self._has_memory(tile)]
         self._content: dict[Tile, list[int | None]] = {
             tile: [0 if fresh else None] * self.parameters["words"] for tile in memories}
@@ -68,9 +73,7 @@ class GridBench:
         """
         bench = self.bench
         bench.forget()
-        self._waits = {tile: memory_waits(
-            self.layout, tile, masters=masters, bypass=self.parameters["bypass"],
-            jump=list(tile) in self.parameters["jump"]) for tile in self.cores}
+        self._waits = {tile: self._waits_of(tile, masters) for tile in self.cores}
         self._last: dict[int, tuple[int, ...]] = {}
         wanted: dict[Tile, list[int]] = {tile: [0] * self.parameters["words"]
                                          for tile in self._content}
@@ -90,10 +93,18 @@ class GridBench:
         await bench.reset()
         self.model = GridModel(self.layout, words=self.parameters["words"],
                                big_endian=self.parameters["endian"] == "big",
-                               bypass=self.parameters["bypass"],
+                               bypass=self.parameters["bypass"], gates=self.gates,
                                jump=[tuple(tile) for tile in self.parameters["jump"]])
         for tile, ram in self.model.rams.items():
             ram.content = wanted[tile]
+
+    def _waits_of(self, tile: Tile, masters: Senders | None) -> MemoryWaits:
+        """What its core waits at most."""
+        known = {"bypass": self.parameters["bypass"],
+                 "jump": list(tile) in self.parameters["jump"]}
+        if self.gates is None:
+            return memory_waits(self.layout, tile, masters=masters, **known)
+        return gated_waits(self.layout, tile, period=self.gates.period, **known)
 
     def runs(self, cores: Collection[Tile]) -> dict[str, int]:
         """The inputs that let these cores run."""

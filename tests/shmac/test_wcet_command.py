@@ -53,6 +53,13 @@ def test_a_core_of_a_grid(call, tmp_path):
         found[others] = json.loads(done.stdout)["shares"]
     assert found["silent"]["core"] == found["worst"]["core"]
     assert found["silent"]["data"] < found["worst"]["data"]
+    gated = ("--grid", "PR/PP", "--stop", "end", "--others", "gated", "--json")
+    for period in (10, 13):  # closed, three cycles a router there and back, and the RAM
+        done = call("shmac", "wcet", "far.s", *gated, "--period", str(period))
+        assert json.loads(done.stdout)["shares"]["data"] == period - 1 + 12 + 1
+    done = call("shmac", "wcet", "far.s", *gated, "--period", "6")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no gates have a period of 6 cycles: core (0, 0) meets itself" in done.stderr
     local = json.loads(call("shmac", "wcet", "far.s", "--stop", "end", "--json").stdout)["shares"]
     assert local["data"] == 1 < found["silent"]["data"]
 

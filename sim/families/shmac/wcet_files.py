@@ -7,19 +7,21 @@ from typing import Any
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.shmac.address_map import entry_of, tile_base
-from cyclebound.golden.shmac.grid_bounds import everybody, program_waits
+from cyclebound.golden.shmac.gate import Gates, solve_gates
+from cyclebound.golden.shmac.grid_bounds import everybody, gated_waits, program_waits
 from cyclebound.golden.shmac.isa import REGISTER_NAMES
-from cyclebound.golden.shmac.layout import Layout
+from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.memory_waits import AccessKind, MemoryWaits, Region
 from cyclebound.golden.user_files import load_toml, text_in
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.tools.shmac.program import Program
 from cyclebound.tools.shmac.wcet.code import Code, LoopFact, WcetError, assembled
 
-__all__ = ["address_of", "code_of", "grid_memory", "load_facts", "load_memory", "memory_of",
-           "registers_of"]
+__all__ = ["address_of", "code_of", "gates_of", "grid_memory", "load_facts", "load_memory",
+           "memory_of", "registers_of"]
 
 _TOML = 1 << 20  # bytes
+_MOST_GATED = 9  # cores: of 16, the least period is not found in minutes
 _MASK = 0xFFFF_FFFF
 _NUMBER = r"-?(?:0[xX][0-9a-fA-F]{1,8}|[0-9]{1,10})"
 _PLACE = re.compile(
@@ -67,18 +69,34 @@ def address_of(text: str, code: Code, what: str) -> int:
     return code.symbols[found["name"]] + _number(found["more"] or "0") & _MASK
 
 
-def grid_memory(layout: Layout, tile: tuple[int, int], others: str, *, bypass: bool
-                ) -> MemoryWaits:
-    """How long a grid lets the core of a tile wait; ``others``: worst or silent.
+def gates_of(layout: Layout, *, bypass: bool, period: int | None) -> Gates:
+    """The gates of a grid's cores: of this period, or of the least. Raises `UserError`."""
+    many = len(layout.tiles(Kind.CORE))
+    if many > _MOST_GATED:
+        raise UserError(f"gates are found for grids with up to {_MOST_GATED} cores, not {many}")
+    try:
+        return solve_gates(layout, bypass=bypass, period=period)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+def grid_memory(layout: Layout, tile: tuple[int, int], others: str, *, bypass: bool,
+                period: int | None = None) -> MemoryWaits:
+    """How long a grid lets the core of a tile wait; ``others``: worst, silent or gated.
 
     Raises `UserError`.
     """
-    if others not in ("worst", "silent"):
-        raise UserError(f"--others is worst or silent, not {others!r}")
+    if others not in ("worst", "silent", "gated"):
+        raise UserError(f"--others is worst, silent or gated, not {others!r}")
+    if period is not None and others != "gated":
+        raise UserError("--period is for --others gated")
     masters = everybody(layout)
     if others == "silent":
         masters = {master: targets for master, targets in masters.items() if master == tile}
     try:
+        if others == "gated":
+            return gated_waits(layout, tile, bypass=bypass,
+                               period=gates_of(layout, bypass=bypass, period=period).period)
         return program_waits(layout, tile, masters=masters, bypass=bypass)
     except NotCovered as error:
         raise UserError(f"--tile and --grid: {error}") from None
