@@ -6,7 +6,12 @@ import random
 import pytest
 
 from cyclebound.golden.noc.tdma import Infeasible
-from cyclebound.golden.shmac.address_map import SystemRegister, tile_base
+from cyclebound.golden.shmac.address_map import (
+    SystemRegister,
+    entry_of,
+    tile_base,
+    tile_of,
+)
 from cyclebound.golden.shmac.gate import (
     GateModel,
     Gates,
@@ -21,9 +26,12 @@ from cyclebound.golden.shmac.grid import GridModel
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.hdl.shmac.gate import Gate
 from cyclebound.hdl.shmac.grid import Grid
+from cyclebound.sim.families.shmac.rtl import run_rtl
+from cyclebound.sim.families.shmac.run import Setup
 from cyclebound.tb.shmac.gate_properties import GateCheck
 from cyclebound.tools.shmac.assembler import assemble
-from cyclebound.tools.shmac.interference import search
+from cyclebound.tools.shmac.interference import Attack, attacked, drawn, search, victim
+from cyclebound.tools.shmac.program import Program, Region
 from kit.planted import refuted
 from kit.puppet import Puppet, show
 
@@ -94,10 +102,10 @@ def grids(layout, gates, *, bypass=True):
 @unit
 @pytest.mark.parametrize("layout", [Layout(("PP",)), SMALL])
 def test_a_programs_time_is_its_own(layout):
-    victim = layout.tiles(Kind.CORE)[-1]
-    gated = search(grids(layout, solve_gates(layout)), layout, victim, tries=4, seed=1)
+    tile = layout.tiles(Kind.CORE)[-1]
+    gated = search(grids(layout, solve_gates(layout)), layout, tile, tries=4, seed=1)
     assert len(set(gated)) == 1
-    free = search(grids(layout, None), layout, victim, tries=4, seed=1)
+    free = search(grids(layout, None), layout, tile, tries=4, seed=1)
     assert len(set(free)) > 1
 
 
@@ -108,9 +116,9 @@ def test_a_programs_time_is_its_own(layout):
     (("JCP", "PUL", "RP."), True), (("JCP", "PUL", "RP."), False)])
 def test_no_attack_changes_a_programs_time(rows, bypass):
     layout = Layout(rows)
-    for seed, victim in enumerate(layout.tiles(Kind.CORE)):
+    for seed, tile in enumerate(layout.tiles(Kind.CORE)):
         gates = solve_gates(layout, bypass=bypass)
-        found = search(grids(layout, gates, bypass=bypass), layout, victim, tries=20, seed=seed)
+        found = search(grids(layout, gates, bypass=bypass), layout, tile, tries=20, seed=seed)
         assert len(set(found)) == 1
 
 
@@ -245,6 +253,34 @@ def test_the_checker_is_silent_where_all_is_well():
     puppet = Puppet(Gate(period=3, opens=1, evens=True), period=3, opens=1, evens=True)
     show(puppet, GateCheck(puppet), ASKS, GOES, ASKS, ASKS, {**GOES, **ASKED}, EARLY,
          {**ANSWERED, **WAITS}, {**GOES, **ASKED}, ANSWERED)
+
+
+def on_the_rtl(folder, layout, tile, program, attack, gates):
+    """Cycles of the victim's program on the RTL, where all are let run in one cycle."""
+    words = attacked(layout, tile, program, attack)
+    programs = {}
+    for core in (tile, *attack.programs):
+        own = {address: word for address, word in words.items() if tile_of(address) == core}
+        region = Region("program", tile_base(*core), 0x8000, True)
+        programs[core] = Program("attack", True, entry_of(*core), own, (region,))
+    ram = dict.fromkeys(layout.tiles(), 0x8000)
+    # an attack does not end
+    ran = run_rtl(Setup(layout, programs, ram), limit=3_000, gates=gates, folder=folder)
+    assert ran.tiles[tile].status == 0
+    return ran.tiles[tile].cycles
+
+
+@pytest.mark.cosim
+@pytest.mark.thorough
+@pytest.mark.parametrize("gated", [True, False])
+def test_a_programs_time_is_its_own_on_the_rtl(tmp_path, gated):
+    """The model takes the same cycles; the attacks are those that it was searched with."""
+    rng, tile = random.Random(3), (1, 1)
+    program = victim(rng, SMALL, tile)
+    gates = solve_gates(SMALL) if gated else None
+    attacks = [Attack(), *(drawn(rng, SMALL, tile) for _ in range(5))]
+    took = {on_the_rtl(tmp_path, SMALL, tile, program, attack, gates) for attack in attacks}
+    assert (len(took) == 1) == gated
 
 
 @pytest.mark.proof

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cyclebound.golden.noc.routes import Port
+from cyclebound.golden.shmac.gate import Gates
+from cyclebound.golden.shmac.layout import Kind
 from cyclebound.golden.shmac.packet import (
     CHANNELS,
     DESTINATIONS,
@@ -33,7 +35,7 @@ _PACKETS = {"request": RequestPacket, "response": ResponsePacket}
 
 def run_rtl(setup: Setup, *, limit: int, bypass: bool = True,
             console: Callable[[Tile, int], None] | None = None,
-            tracker: Tracker | None = None,
+            tracker: Tracker | None = None, gates: Gates | None = None,
             tell: Callable[[str, int, int], None] = lambda step, done, total: None,
             folder: Path | None = None) -> ShmacRun:
     """A run on `cyclebound.hdl.shmac.grid.Grid`. Raises `UserError`.
@@ -46,6 +48,8 @@ def run_rtl(setup: Setup, *, limit: int, bypass: bool = True,
         Cores reach their own RAM without the router.
     tracker : Tracker, optional
         Follows the packets.
+    gates : Gates, optional
+        Between cores and network.
     folder : Path or None
         Where the simulation keeps its files; None: a folder that is removed.
     """
@@ -57,6 +61,9 @@ def run_rtl(setup: Setup, *, limit: int, bypass: bool = True,
         "layout": list(setup.layout.rows), "words": size // 4, "bypass": bypass,
         "endian": "big" if setup.big_endian else "little",
         "jump": [list(tile) for tile in sorted(setup.jump)],
+        **({} if gates is None else {
+            "period": gates.period,
+            "opens": [gates.opens[tile] for tile in setup.layout.tiles(Kind.CORE)]}),
         **({"tracked": True} if tracker is not None else {})}
     block = catalogue.load().find(_BLOCK)
     block = dataclasses.replace(
