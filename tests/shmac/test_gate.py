@@ -274,7 +274,8 @@ def on_the_rtl(folder, layout, tile, program, attack, gates):
 @pytest.mark.thorough
 @pytest.mark.parametrize("gated", [True, False])
 def test_a_programs_time_is_its_own_on_the_rtl(tmp_path, gated):
-    """The model takes the same cycles; the attacks are those that it was searched with."""
+    """With gates in each attack the same, without them not; compared with no model. The attacks are
+    drawn for it: the program alone, and five."""
     rng, tile = random.Random(3), (1, 1)
     program = victim(rng, SMALL, tile)
     gates = solve_gates(SMALL) if gated else None
