@@ -287,9 +287,9 @@ def test_a_programs_time_is_its_own_on_the_rtl(tmp_path, gated):
 @pytest.mark.proof
 @pytest.mark.thorough
 @pytest.mark.parametrize(("old", "new", "says"), [
-    ("opened = self.until == 0", "opened = self.until <= 1", "a request goes in the wrong cycle"),
-    ("accesses.ready & ~self.waited", "accesses.ready", "an answer goes in the wrong cycle"),
-    ("self.until.eq(self.period - 1)", "self.until.eq(self.period - 2)", "a request"),
+    ("opened = self.until == 0", "opened = self.until <= 1", "a request is lost, or goes twice"),
+    ("accesses.ready & ~self.waited", "accesses.ready", "an answer is lost, or goes twice"),
+    ("self.until.eq(self.period - 1)", "self.until.eq(self.period - 2)", "the count"),
 ])
 def test_faults_are_found(old, new, says):
     assert says in refuted("shmac.gate", "gate", (old, new))
