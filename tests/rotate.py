@@ -5,8 +5,8 @@ and ten the tests of some seconds.
     .venv/bin/python tests/rotate.py --list        # which part is how old
 
 Which part it is follows from the number of commits alone: nothing is kept on a machine. The exit
-status is 1 if anything fails. What has not finished in time, or has not begun, is named, and no
-failure.
+status is 1 if anything fails. What has not finished in time, or has not begun, is no failure; it is
+named, and said at the end not to have been seen.
 """
 
 import argparse
@@ -94,20 +94,21 @@ def main(words: Sequence[str] | None = None) -> int:
         hashes = _git("log", f"-{PARTS}", "--format=%h of %cs").splitlines()
         part = part_of(commits)
         print(f"Part {part} of {PARTS}, by the number of commits, {commits}. Where each commit has "
-              "run its own part, each was last seen by:")
+              "run its own part to its end, each was last seen by:")
         for other, ago in ages(commits).items():
             when = hashes[ago] if ago < len(hashes) else "none"
             print(f"  {other:3}/{PARTS}: {when}, {ago} commits ago")
     if options.list:
         return 0
     running = options.seconds - _GRACE  # whatever is interrupted has ended in time
-    end, failed = time.monotonic() + running, False
+    end, failed, cut = time.monotonic() + running, False, []
     todo = steps(part)
     for number, (name, command) in enumerate(todo.items(), 1):
         begin = time.monotonic()
         limit = end - begin - running * (1 - _TESTS) * (number < len(todo))
         if limit < 1:
             print(f"\n{name}: not begun, no time was left", flush=True)
+            cut.append(name)
             continue
         print(f"\n{name}: {' '.join(command)}", flush=True)
         status = run(command, limit)
@@ -116,6 +117,9 @@ def main(words: Sequence[str] | None = None) -> int:
                 else f"not finished in {limit:.0f} s, and interrupted")
         print(f"{name}: {said}, {took:.0f} s", flush=True)
         failed = failed or bool(status)
+        cut += [name] * (status is None)
+    if cut:
+        print(f"\nNot all of part {part} has been seen: {', '.join(cut)}")
     return int(failed)
 
 

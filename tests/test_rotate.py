@@ -60,6 +60,7 @@ def test_a_part_that_fails_is_a_failure(programs, status, says, monkeypatch, cap
     assert "Part 8 of 100, by the number of commits, 1407." in said
     assert "    9/100: abc of today, 99 commits ago" in said
     assert all(line in said for line in says)
+    assert ("Not all of part 8 has been seen: step 0\n" in said) == ("not finished" in said)
 
 
 def test_a_clone_without_its_commits_has_a_part_by_its_hash(monkeypatch, capfd):
@@ -91,6 +92,7 @@ def test_all_has_ended_in_time_when_nothing_can_be_interrupted(monkeypatch, capf
     assert "step 0: not finished in 2 s, and interrupted" in said
     assert "step 1: not begun, no time was left" in said
     assert "step 2: not begun, no time was left" in said
+    assert said.endswith("has been seen: step 0, step 1, step 2\n")
 
 
 @pytest.mark.parametrize(("passed", "seconds"), [(0, 1200), (865, 335), (1079, 121), (1080, 120),

@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.proof, pytest.mark.thorough]
 
 @pytest.mark.parametrize(("part", "old", "new", "says"), [
     ("transfer_unit", "loads = deliver.valid & mine & ~job.scratchpad",
-     "loads = deliver.valid & ~job.scratchpad", "one word of DRAM for both slots"),
+     "loads = deliver.valid & ~job.scratchpad", "a store writes registers"),  # one beside the load
     ("dram_requester", "candidates & self.begin &", "candidates &", "a request out of its turn"),
     ("transfer_unit", "held.eq(completion.valid & self.stall)", "held.eq(completion.valid)",
      "a completion of no access"),
