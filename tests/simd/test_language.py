@@ -104,6 +104,27 @@ def test_constructs(body):
     assert differing(written(_colons(body)), arrays_of(), 90, n=7) == []
 
 
+ENDS = [-2**31, 1 - 2**31, -2, -1, 0, 1, 2, 2**31 - 2, 2**31 - 1]
+
+
+@pytest.mark.parametrize("n", ENDS)
+def test_comparisons_with_a_constant(n):
+    """Each one, with the constant on either side, of any number and of those of a part of the range
+    (whose difference may have 32 bits or not), at both ends of the range and around 0."""
+    for sides in ("{} {} n", "n {1} {0}"):
+        lines = [" + ".join(f"{1 << k} * ({test})" for k, test in enumerate(
+            [sides.format(number, order) for order in ("<", "<=", ">", ">=", "==", "!=")]
+            + [f"{name}({number}, n)" for name in ("ltu", "leu")]
+            + [f"{name}(n, {number})" for name in ("ltu", "leu")]))
+            for number in ("q[tid]", "(q[tid] >> 1)", "(q[tid] & 2147483647)", "(tid - 5)")]
+        body = "; ".join(f"a[4 * tid + {k}] = {line}" for k, line in enumerate(lines))
+        q = np.array([end + by for end in (-2**31, 0, 2**31) for by in range(-3, 4)
+                      if -2**31 <= end + by < 2**31], np.int32)
+        singles = np.zeros(1, np.float32)
+        arrays = {"a": np.zeros(4 * len(q), np.int32), "q": q, "r": q, "x": singles, "y": singles}
+        assert differing(written(body), arrays, len(q), bounded=False, n=n) == []
+
+
 def _colons(body):
     """Lines that begin a block end in a colon."""
     words = ("if ", "else", "for ", "while ")

@@ -289,15 +289,15 @@ class Selection(Graph):
             return self.test("itest", condition, self.vector(one))
         if one == 0:
             return self.test("itest", _MIRRORED[condition], self.vector(two))
-        (low, high), (low2, high2) = self.span(one), self.span(two)
+        first, second, turned = one, two, condition
+        if self.kind(one) != "v" and self.kind(two) == "v":
+            first, second, turned = two, one, _MIRRORED[condition]
+        (low, high), (low2, high2) = self.span(first), self.span(second)  # of what is subtracted
         exact = low - high2 >= -(1 << 31) and high - low2 < 1 << 31
         if condition in ("ez", "nz") or exact:
-            if self.kind(one) != "v" and self.kind(two) == "v":
-                one, two, condition = two, one, _MIRRORED[condition]
-            return self.test("itest", condition, self.code.make(
-                "isub", "v", self.vector(one), self.source(two)))
+            return self.test("itest", turned, self.code.make(
+                "isub", "v", self.vector(first), self.source(second)))
         # a < b unless the lesser is b; a <= b if the greater is b
-        first, second = (one, two) if self.kind(one) == "v" else (two, one)
         chosen = self.code.make("imin" if condition == "l" else "imax", "v", self.vector(first),
                                 self.source(second))
         return self.test("itest", "nz" if condition == "l" else "ez", self.code.make(
