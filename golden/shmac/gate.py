@@ -57,7 +57,7 @@ from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.network_bounds import alone
 
 __all__ = ["GateModel", "Gates", "check_gates", "gated_read", "gated_write", "let_in", "meetings",
-           "solve_gates", "turn", "uses"]
+           "solve_gates", "turn", "uses", "way"]
 
 _ROUTER = 3  # cycles from one router to the next
 _MOST_PERIOD = 1 << 12
@@ -98,26 +98,28 @@ def check_gates(layout: Layout, gates: Gates) -> None:
         check_integer(f"cycle of gate {tile}", gates.opens[tile], 0, gates.period - 1)
 
 
+def way(layout: Layout, master: Tile, target: Tile, *, bypass: bool = True) -> list[Use]:
+    """When an access of this master to this tile uses which outputs: (channel, router, port),
+    cycles after its router took the request, and for how many."""
+    mesh = Mesh(layout.height, layout.width)
+    there, back = xy_route(mesh, master, target), xy_route(mesh, target, master)
+    kind = layout.kind(target)
+    assert kind is not None
+    slave = turn(kind, bypass=bypass)
+    answered = _ROUTER * len(there) + slave
+    return [*((("request", *output), _ROUTER * number, slave if number == len(there) else 1)
+              for number, output in enumerate(zip(there, ports(there), strict=True), 1)),
+            *((("response", *output), answered + _ROUTER * number, 1)
+              for number, output in enumerate(zip(back, ports(back), strict=True), 1))]
+
+
 def uses(layout: Layout, master: Tile, *, bypass: bool = True) -> list[Use]:
-    """When a master's accesses, to all tiles, use which outputs: (channel, router, port), cycles
-    after its router took the request, and for how many.
+    """As `way`, of a master's accesses to all tiles.
 
     All tiles are targets, its own too: an interrupt to itself goes through its router.
     """
-    mesh = Mesh(layout.height, layout.width)
-    found: set[Use] = set()
-    for target in layout.tiles():
-        there, back = xy_route(mesh, master, target), xy_route(mesh, target, master)
-        kind = layout.kind(target)
-        assert kind is not None
-        slave = turn(kind, bypass=bypass)
-        for number, output in enumerate(zip(there, ports(there), strict=True), 1):
-            found.add((("request", *output), _ROUTER * number,
-                       slave if number == len(there) else 1))
-        answered = _ROUTER * len(there) + slave
-        found |= {(("response", *output), answered + _ROUTER * number, 1)
-                  for number, output in enumerate(zip(back, ports(back), strict=True), 1)}
-    return sorted(found)
+    return sorted({use for target in layout.tiles()
+                   for use in way(layout, master, target, bypass=bypass)})
 
 
 def _meets_itself(own: list[Use], period: int) -> bool:

@@ -12,6 +12,7 @@ from cyclebound.sim.describe.block import (
     Configuration,
     FpgaTarget,
     MutationTarget,
+    Picture,
     Property,
     Testbench,
 )
@@ -242,6 +243,12 @@ BLOCKS = (
             induction=2,
         ),),
         mutants=MutationTarget("even", 50),
+        pictures=(Picture(
+            "attacks", "Cycles of a program in tile (1, 1) of PP/PP that reads the RAM of tile "
+            "(0, 0), alone (lines) and while the other cores load and store there (points), with "
+            "gates and without.",
+            "cyclebound.sim.pictures.interference:under_attack",
+            arguments={"rows": ("PP", "PP"), "attacks": 40, "seed": 1}, thorough=True),),
     ),
     Block(
         name="shmac.grid",

@@ -1,6 +1,7 @@
 # amaranth: UnusedElaboratable=no
 """TDMA gates of SHMAC's grid: their tables, and that a program's time is its own."""
 
+import itertools
 import random
 
 import pytest
@@ -21,6 +22,7 @@ from cyclebound.golden.shmac.gate import (
     meetings,
     solve_gates,
     turn,
+    way,
 )
 from cyclebound.golden.shmac.grid import GridModel
 from cyclebound.golden.shmac.layout import Kind, Layout
@@ -28,9 +30,20 @@ from cyclebound.hdl.shmac.gate import Gate
 from cyclebound.hdl.shmac.grid import Grid
 from cyclebound.sim.families.shmac.rtl import run_rtl
 from cyclebound.sim.families.shmac.run import Setup
+from cyclebound.sim.pictures.interference import cycles_in
 from cyclebound.tb.shmac.gate_properties import GateCheck
 from cyclebound.tools.shmac.assembler import assemble
-from cyclebound.tools.shmac.interference import Attack, attacked, drawn, search, victim
+from cyclebound.tools.shmac.interference import (
+    Attack,
+    aimed,
+    attacked,
+    drawn,
+    exposed,
+    search,
+    strays,
+    timed,
+    victim,
+)
 from cyclebound.tools.shmac.program import Program, Region
 from kit.planted import refuted
 from kit.puppet import Puppet, show
@@ -146,10 +159,74 @@ def test_planted_leaks_are_found(monkeypatch, fault):
     assert len(set(found)) > 1
 
 
+class Late(GateModel):
+    """Closes a cycle late."""
+
+    open = property(late)
+
+
+def delays(layout, gates, core, tile, *, bypass):
+    """Whether a request of this core that goes a cycle late can delay one of the other's.
+
+    It must want an output in the cycle in which the other does, or hold it then; and it must be one
+    that can go late. Past the router any can, but an interrupt of a core to itself does not wait at
+    its RAM: it is there three cycles after it went, and the next store no sooner than after four.
+    By the router the first fetch can, and an access if its phase follows from that of its fetch,
+    nine cycles before.
+    """
+    period = gates.period
+    accesses = bypass or 1 in {(9 + phase) % period for phase in (0, 1)}
+    for target, theirs in itertools.product(layout.tiles(), repeat=2):
+        if accesses or target == core:
+            for (resource, lag, length), (where, behind, _) in itertools.product(
+                    way(layout, core, target, bypass=bypass),
+                    way(layout, tile, theirs, bypass=bypass)):
+                after = gates.opens[tile] + behind - (gates.opens[core] + 1 + lag)
+                if resource == where and after % period < (1 if target == core else length):
+                    return True
+    return False
+
+
+@unit
+@pytest.mark.parametrize(("rows", "bypass"), [
+    (("PP",), True),
+    *(pytest.param(rows, bypass, marks=pytest.mark.thorough) for rows, bypass in (
+        (("PP",), False), (("PR", "LP"), True), (("PR", "LP"), False), (("PPP",), True),
+        (("PPP",), False), (("PR", "PP"), True), (("PR", "PP"), False), (("PRPP",), True)))])
+def test_a_late_gate_is_found_wherever_it_delays(rows, bypass):
+    layout = Layout(rows)
+    gates = solve_gates(layout, bypass=bypass)
+    right = grids(layout, gates, bypass=bypass)
+    for core in gates.opens:
+        def wrong(core=core):
+            grid = right()
+            grid.gates[core] = Late(period=gates.period, opens=gates.opens[core], evens=bypass)
+            return grid
+        known = strays(wrong, layout, gates, core, bypass=bypass)
+        assert known
+        for tile in gates.opens.keys() - {core}:
+            program = exposed(layout, tile)
+            alone = timed(right(), layout, tile, program, Attack())
+            found = False
+            for attack in aimed(layout, gates, core, known, tile, alone, bypass=bypass):
+                assert timed(right(), layout, tile, program, attack) == alone
+                found = timed(wrong(), layout, tile, program, attack) != alone
+                if found:
+                    break
+            assert found == delays(layout, gates, core, tile, bypass=bypass), (core, tile)
+
+
 @unit
 def test_a_table_of_masters_that_meet_is_found():
     gates = Gates(14, dict.fromkeys(SQUARE.tiles(), 0))
     assert len(set(search(grids(SQUARE, gates), SQUARE, (1, 1), tries=6, seed=1))) > 1
+
+
+@unit
+def test_the_picture():
+    cycles = cycles_in(("PP",), 4, 1)
+    assert len(set(cycles["gates"])) == 1
+    assert min(cycles["round robin"]) == cycles["round robin"][0] < max(cycles["round robin"])
 
 
 ACCESS = """
