@@ -7,7 +7,10 @@ from cyclebound.golden.dataflow.interpret import interpret_all
 from cyclebound.golden.dataflow.kernel import Floats, KernelError
 from cyclebound.golden.dataflow.kernels import LOOPS
 from cyclebound.golden.simd.accelerator import Policy
+from cyclebound.golden.simd.machine import MACHINES
 from cyclebound.sim.base.errors import UserError
+from cyclebound.sim.families.dataflow.run import load_kernel
+from cyclebound.sim.families.simd import compiled as simd_compiled
 from cyclebound.sim.families.simd.compiled import compiled
 from cyclebound.tools.dataflow.c_kernel import c_kernels
 from cyclebound.tools.dataflow.random_kernels import kernel_of, random_kernel
@@ -16,6 +19,7 @@ from cyclebound.tools.dataflow.workloads import workload
 from cyclebound.tools.simd.language import operations
 from cyclebound.tools.simd.language.against_assembly import measured
 from cyclebound.tools.simd.language.operations import Selection
+from cyclebound.tools.simd.language.statements import compile_simd
 from kit.random_c import random_c
 
 pytestmark = pytest.mark.unit
@@ -98,7 +102,12 @@ def test_kernels_with_loops(name, constants):
     "t = 0; for k in range(5); .if r[tid] > k; ..break; .t += q[tid]; a[tid] = t + q[tid] + r[0]",
     "a[tid] = a[tid] + 1; if r[tid] & 1; .a[tid] = a[tid] * q[tid]; a[tid] += q[tid]",
     "a[tid] = a[tid] // r[tid] + 3 * (q[tid] % r[tid])", "a[tid] = idiv(q[tid], r[tid] & 3) % 7",
-    "if r[tid] & 1; .a[tid] = 1; .return; else; .a[tid] = 2; .return"])
+    "if r[tid] & 1; .a[tid] = 1; .return; else; .a[tid] = 2; .return",
+    # sums of 32 bits: 7 and -2 at last
+    "a[tid] = q[tid + 2147483647 + 1 + 2147483647 + 8]; a[tid - 2147483647 - 2147483647 - 4] = 3",
+    "x[tid] = (x[tid] + 1e-45) * 5e-45 - 1e-44; a[tid] = (x[tid] < 1e-45) + 2 * (x[tid] == 7e-45)",
+    ("t = q[tid]; for i in bounded(range(-2147483648, q[tid], 268435456), 20); .t = t * 3 ^ i; "
+     "a[tid] = t")])
 def test_constructs(body):
     """On hard numbers, on threads that are no multiple of a work-group's items."""
     assert differing(written(_colons(body)), arrays_of(), 90, n=7) == []
@@ -316,6 +325,8 @@ def test_loops_have_their_bounds():
     ("; ".join("." * k + f"if a[tid + {k}] > {k}" for k in range(17)) + "; "
      + "." * 17 + "a[tid] = 1",
      r"line 19: kernel drawn: branches and loops are nested more than 16 deep"),
+    ("; ".join(f"a[tid] = a[tid] * {k} + r[tid + {k}]" for k in range(700)),
+     r"kernel drawn is too large for the accelerator: a kernel has 2048 instructions at most"),
 ])
 def test_refuses(body, said):
     with pytest.raises(UserError, match=said):
@@ -329,6 +340,36 @@ def test_refuses_what_no_grid_has():
     with pytest.raises(UserError, match=r"^array a must have from 1 to 1048575 words, not 0$"):
         compiled(kernel, {**arrays_of(), "a": np.zeros(0, np.int32)}, constants={"n": 1},
                  threads=4)
+
+
+def test_an_array_without_a_size_is_refused():
+    with pytest.raises(ValueError, match=r"^sizes must have the words of array r$"):
+        compile_simd(written("a[tid] = 1"), {"a": 4}, 4, MACHINES["small"], n=1)
+
+
+def test_what_does_not_assemble_is_not_called_too_large(monkeypatch):
+    monkeypatch.setattr(simd_compiled, "compile_simd", lambda *given, **constants: ".text\nadd v1")
+    with pytest.raises(UserError, match=r"^kernel drawn does not assemble, in line 2 of what it "
+                                        r"was compiled to: "):
+        compiled(written("a[tid] = 1"), arrays_of(), constants={"n": 1})
+
+
+def test_an_expression_that_is_too_deep_is_refused(tmp_path):
+    """By its line, or as Python reads the file."""
+    head = ("from cyclebound.golden.dataflow.kernel import Ints, kernel\n"
+            "@kernel\ndef f(tid, a: Ints):")
+    for terms, said in ((1500, "deep.py, line 4: kernel f: an expression is too deep"),
+                        (4000, "deep.py: an expression in it is too deep")):
+        path = tmp_path / "deep.py"
+        path.write_text(f"{head}\n    a[tid] = {' + '.join(['a[tid]'] * terms)}\n")
+        with pytest.raises(UserError, match=said):
+            compiled(load_kernel(path), {"a": np.zeros(4, np.int32)})
+
+
+def test_a_file_with_zero_bytes_has_no_line(tmp_path):
+    (tmp_path / "zeros.py").write_bytes(bytes(4))
+    with pytest.raises(UserError, match=r"zeros\.py: source code string cannot contain null bytes"):
+        load_kernel(tmp_path / "zeros.py")
 
 
 def test_a_loop_beyond_its_stated_bound_stops_the_kernel():

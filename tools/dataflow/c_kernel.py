@@ -27,6 +27,7 @@ from cyclebound.golden.dataflow.kernel import (
 from cyclebound.golden.floating import rounded
 from cyclebound.tools.dataflow.c_source import Macro, Source, parsed, place_of
 from cyclebound.tools.dataflow.exits import HIDDEN, WhileLoop
+from cyclebound.tools.dataflow.spans import wrapped
 
 __all__ = ["c_kernels"]
 
@@ -450,7 +451,7 @@ class _Translator:
         if "l" in suffix or value >> (_BITS if suffix or base != 10 else _BITS - 1):
             raise self.fail(node, f"{node.value} is a long: integers have {_BITS} bits")
         kind = UNSIGNED if suffix or value >> _BITS - 1 else INT
-        return _Typed(self.constant(node, _signed(value)), kind)
+        return _Typed(self.constant(node, wrapped(value)), kind)
 
     def single(self, node: c_ast.Node, exact: Fraction) -> _Typed:
         """A constant in single precision, rounded once."""
@@ -567,7 +568,7 @@ class _Translator:
         high = (1 << _BITS - (kind == INT)) - 1
         if not low <= math.trunc(number) <= high:
             raise self.fail(node, f"{number} is no {kind}")
-        return self.constant(node, _signed(math.trunc(number)))
+        return self.constant(node, wrapped(math.trunc(number)))
 
     def signed_zero(self, node: c_ast.Node, number: float, tree: ast.expr) -> ast.expr:
         return self.constant(node, -0.0) if math.copysign(1, number) < 0 and number == 0 else tree
@@ -676,10 +677,6 @@ class _Translator:
         if kind == FLOAT:
             name = {"min": "lesser", "max": "greater"}[name]
         return _Typed(self.call(node, "u" * (kind == UNSIGNED) + name, *arguments), kind)
-
-
-def _signed(bits: int) -> int:
-    return (bits + (1 << _BITS - 1)) % (1 << _BITS) - (1 << _BITS - 1)
 
 
 def _exact(digits: str) -> Fraction | None:

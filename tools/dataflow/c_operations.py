@@ -24,7 +24,7 @@ from cyclebound.tools.dataflow.operands import (
     operand,
     span_of,
 )
-from cyclebound.tools.dataflow.spans import ANY, LEAST, MASK, MOST, Span, span_after
+from cyclebound.tools.dataflow.spans import ANY, LEAST, MASK, MOST, Span, span_after, wrapped
 
 __all__ = ["OPERATIONS", "emit_c"]
 
@@ -38,10 +38,6 @@ OPERATIONS = (*_SIMPLE, *_SAME, "div", "udiv", "rem", "urem", "utof", "ftou", "u
               "fmin", "fmax", "lesser", "greater", "iabs", "whole", "natural", "rint", "round")
 _HALF = 0x4F00_0000  # 2**31 in single precision
 _SIGN, _ONE_HALF, _NO_FRACTION = 0x8000_0000, 0x3F00_0000, 0x4B00_0000  # 0.5, 2**23
-
-
-def _signed(bits: int) -> int:
-    return bits - (1 << WIDTH) if bits > MOST else bits
 
 
 class _C:
@@ -69,7 +65,7 @@ class _C:
     def known(self, bits: int, kind: str) -> Value:
         if kind == "float":
             return constant(np.uint32(bits).view(np.float32))
-        return constant(bool(bits) if kind == "bool" else _signed(bits))
+        return constant(bool(bits) if kind == "bool" else wrapped(bits))
 
     def span(self, value: Value) -> Span:
         return span_of(self.compiler, value)
@@ -157,7 +153,7 @@ class _C:
 
     def unsigned_remainder(self, left: Value, right: Value) -> Value:
         if self.power(right, signed=False) is not None:
-            mask = constant(_signed((int(right.number) - 1) & MASK))
+            mask = constant(wrapped(int(right.number) - 1))
             return self.simple("and", (left, mask))
         return self.rest(left, right, self.unsigned_quotient(left, right))
 
@@ -232,7 +228,7 @@ class _C:
         if not low <= number <= high:
             raise self.compiler.fail(self.node, f"{number} is no integer of 32 bits with"
                                      f"{'out' * (name == 'natural')} a sign")
-        return constant(_signed(number & MASK))
+        return constant(wrapped(number))
 
 
 def emit_c(compiler: Compiling, node: Node, name: str, *values: Value) -> Value:

@@ -4,10 +4,9 @@ Source: SGMF, section 4.6: iterations differ in a constant only. So does the num
 whether there is one is a comparison with how far the limits are apart, which needs all 32 bits.
 """
 
-from cyclebound.golden.dataflow.operations import WIDTH
 from cyclebound.tools.dataflow.expressions import emit
 from cyclebound.tools.dataflow.operands import Compiling, Node, Value, constant
-from cyclebound.tools.dataflow.spans import MASK, MOST
+from cyclebound.tools.dataflow.spans import MASK, wrapped
 
 __all__ = ["RANGES", "emit_range"]
 
@@ -37,5 +36,6 @@ def emit_range(compiler: Compiling, node: Node, name: str, *values: Value) -> Va
     if name == "within":
         return constant(False) if abs(moved) > MASK else emit(compiler, node, "ltu",
                                                               constant(abs(moved)), second)
-    moved &= MASK  # of an element that is within, the sum has 32 bits
-    return emit(compiler, node, "+", second, constant(moved - (1 << WIDTH) * (moved > MOST)))
+    if second.known:  # of an element that is within, the sum has 32 bits
+        return constant(wrapped(int(second.number) + moved))
+    return emit(compiler, node, "+", second, constant(wrapped(moved)))

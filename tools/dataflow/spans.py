@@ -4,11 +4,16 @@ from collections.abc import Sequence
 
 from cyclebound.golden.dataflow.operations import WIDTH
 
-__all__ = ["ANY", "LEAST", "MASK", "MOST", "Span", "span_after"]
+__all__ = ["ANY", "LEAST", "MASK", "MOST", "Span", "span_after", "wrapped"]
 
 Span = tuple[int, int]  # least and greatest value of an integer
 LEAST, MOST, MASK = -1 << WIDTH - 1, (1 << WIDTH - 1) - 1, (1 << WIDTH) - 1
 ANY: Span = (LEAST, MOST)
+
+
+def wrapped(number: int) -> int:
+    """What 32 bits are left of a number, with a sign."""
+    return ((number - LEAST) & MASK) + LEAST
 
 
 def _inside(low: int, high: int) -> Span:

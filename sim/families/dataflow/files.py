@@ -40,7 +40,10 @@ def load_kernel(path: str | Path, name: str | None = None) -> Kernel:
     except KernelError as error:
         raise UserError(str(error)) from None
     except SyntaxError as error:
-        raise UserError(f"{path}, line {error.lineno}: {error.msg}") from None
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise UserError(f"{path}{line}: {error.msg}") from None
+    except RecursionError:
+        raise UserError(f"{path}: an expression in it is too deep") from None
     except (Exception, SystemExit) as error:
         raise UserError(f"{path}: {type(error).__name__}: {error}") from None
     finally:

@@ -99,7 +99,9 @@ def compiled(kernel: Kernel, arrays: Mapping[str, object], *,
         grid = Grid(count, 1, as_built(sizes), sizes.items)
         return Compiled(kernel, text, program, grid, part_named(part), words)
     except AssemblyError as error:
-        raise UserError(f"kernel {kernel.name} is too large for the accelerator: "
-                        f"{error.problems[0].said}") from None
+        problem = error.problems[0]
+        what = ("is too large for the accelerator" if problem.rule == "length" else
+                f"does not assemble, in line {problem.line} of what it was compiled to")
+        raise UserError(f"kernel {kernel.name} {what}: {problem.said}") from None
     except (KernelError, ValueError, TypeError) as error:
         raise UserError(str(error)) from None

@@ -14,16 +14,17 @@ from cyclebound.golden.dataflow.control import Control
 from cyclebound.golden.dataflow.graph import NUMBER, Graph, Operand, Special, Task, Token
 from cyclebound.golden.dataflow.operations import Operation
 from cyclebound.golden.simd.program import STACK_DEPTH
-from cyclebound.tools.dataflow.spans import ANY, MASK, MOST, Span
+from cyclebound.tools.dataflow.spans import ANY, MASK, Span, wrapped
 from cyclebound.tools.simd.language.code import Code, Register
 
-__all__ = ["Affine", "RefusedError", "Selection"]
+__all__ = ["Affine", "RefusedError", "Selection", "immediate"]
 
-_SIGN, _WIDTH = 0x8000_0000, 32
+_SIGN = 0x8000_0000
 _INFINITY, _ONE = 0x7F80_0000, 0x3F80_0000  # as floats
 _COMMUTATIVE = {Operation.ADD: "iadd", Operation.MUL: "imul", Operation.AND: "and",
                 Operation.OR: "or", Operation.XOR: "xor", Operation.MIN: "imin",
                 Operation.MAX: "imax", Operation.FADD: "add", Operation.FMUL: "mul"}
+_SINGLES = (Operation.FADD, Operation.FMUL, Operation.FSUB)
 _ORDERED = {Operation.SUB: "isub", Operation.FSUB: "add.neg"}
 _SCALAR = {Operation.ADD: "siadd", Operation.SUB: "sisub", Operation.MUL: "simul",
            Operation.AND: "sand", Operation.OR: "sor", Operation.MIN: "simin",
@@ -41,7 +42,8 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class Affine:
-    """A sum: ``threads`` times the thread's number, scalar registers, each so often, ``more``."""
+    """A sum: ``threads`` times the thread's number, scalar registers, each so often, ``more``; all
+    of 32 bits with a sign, as sums wrap around."""
 
     threads: int = 0
     scalars: tuple[tuple[Register, int], ...] = ()
@@ -51,23 +53,21 @@ class Affine:
         terms = dict(self.scalars)
         for register, times in other.scalars:
             terms[register] = terms.get(register, 0) + times
-        return Affine(self.threads + other.threads, tuple(
-            (register, times) for register, times in terms.items() if times),
-            self.more + other.more)
+        return self._cut(self.threads + other.threads, terms, self.more + other.more)
 
     def times(self, factor: int) -> "Affine":
-        return Affine(self.threads * factor, tuple(
-            (register, times * factor) for register, times in self.scalars if factor),
-            self.more * factor)
+        return self._cut(self.threads * factor, {
+            register: times * factor for register, times in self.scalars}, self.more * factor)
 
-
-def _signed(bits: int) -> int:
-    return bits - (1 << _WIDTH) if bits > MOST else bits
+    @classmethod
+    def _cut(cls, threads: int, terms: dict[Register, int], more: int) -> "Affine":
+        return cls(wrapped(threads), tuple((register, wrapped(times)) for register, times
+                                           in terms.items() if wrapped(times)), wrapped(more))
 
 
 def immediate(bits: int) -> str:
     """32 bits as a source has them."""
-    return f"{bits:#x}" if 9 < bits <= MASK - 9 else str(_signed(bits))
+    return f"{bits:#x}" if 9 < bits <= MASK - 9 else str(wrapped(bits))
 
 
 @dataclass
@@ -115,7 +115,7 @@ class Selection(Graph):
                 return 0, 1
             return self.spans.get(operand, ANY)
         assert operand is not None
-        return (_signed(operand),) * 2
+        return (wrapped(operand),) * 2
 
     def vector(self, operand: Operand) -> Register:
         """The operand in a vector register."""
@@ -138,6 +138,10 @@ class Selection(Graph):
             assert operand is not None
             return immediate(operand)
         return self.vector(operand) if self.kind(operand) == "p" else self.register(operand)
+
+    def single(self, operand: Operand) -> Register | str:
+        """As `source`, for an instruction of floats, which takes bits in hexadecimal only."""
+        return f"{operand:#x}" if isinstance(operand, int) else self.source(operand)
 
     def predicate(self, operand: Token) -> Register:
         register = self.register(operand)
@@ -202,7 +206,7 @@ class Selection(Graph):
     def affine(self, operand: Operand) -> Affine | None:
         if not isinstance(operand, Token):
             assert operand is not None
-            return Affine(more=_signed(operand))
+            return Affine(more=wrapped(operand))
         register = self.register(operand)
         if register.kind == "s":
             return self.places.get(register, Affine(scalars=((register, 1),)))
@@ -229,18 +233,19 @@ class Selection(Graph):
             return self._compare(function, *operands)
         if isinstance(function, Operation) and function in _FLOAT_ORDER:
             return self._compare_floats(function, *operands)
+        last = self.single if function in _SINGLES else self.source
         if isinstance(function, Operation) and function in _COMMUTATIVE:
             one, two = operands[:2]
             if self.kind(one) != "v" and self.kind(two) == "v":
                 one, two = two, one
-            return self.code.make(_COMMUTATIVE[function], "v", self.vector(one), self.source(two))
+            return self.code.make(_COMMUTATIVE[function], "v", self.vector(one), last(two))
         if isinstance(function, Operation) and function in _ORDERED:
             one, two = operands[:2]
-            return self.code.make(_ORDERED[function], "v", self.vector(one), self.source(two))
+            return self.code.make(_ORDERED[function], "v", self.vector(one), last(two))
         if self.approximate and function is Special.FDIV:
             made = self.code.make("rcp", "v", self.vector(operands[1]))
             return made if operands[0] == _ONE else self.code.make(
-                "mul", "v", made, self.source(operands[0]))
+                "mul", "v", made, self.single(operands[0]))
         if self.approximate and function is Special.FSQRT:  # of 0, it is 0
             value = self.vector(operands[0])
             made = self.code.make("min", "v", self.code.make("rsqrt", "v", value), "FLT_MAX")
@@ -313,7 +318,7 @@ class Selection(Graph):
         if self.kind(one) != "v" and self.kind(two) == "v":
             one, two, condition = two, one, _MIRRORED[condition]
         left = self.vector(one)
-        differs = self.code.make("add.neg", "v", left, self.source(two))
+        differs = self.code.make("add.neg", "v", left, self.single(two))
         made = self.test("test", condition, differs)
         finite = any(not isinstance(operand, Token) and operand is not None
                      and operand & _INFINITY != _INFINITY for operand in (one, two))

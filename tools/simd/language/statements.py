@@ -23,7 +23,7 @@ from cyclebound.tools.dataflow.exits import HIDDEN, WhileLoop
 from cyclebound.tools.dataflow.expressions import emit
 from cyclebound.tools.dataflow.operands import Node, Value, constant, operand, span_of, unify
 from cyclebound.tools.dataflow.ranges import emit_range
-from cyclebound.tools.dataflow.spans import ANY
+from cyclebound.tools.dataflow.spans import ANY, MASK, wrapped
 from cyclebound.tools.dataflow.values import Scope
 from cyclebound.tools.simd.language.code import Code, Op, Register, RegistersError
 from cyclebound.tools.simd.language.operations import Affine, RefusedError, Selection, immediate
@@ -104,6 +104,8 @@ class _Statements(Compiler):
                     return True
             except RefusedError as refused:
                 raise self.fail(statement, f"{refused}") from None
+            except RecursionError:
+                raise self.fail(statement, "an expression is too deep") from None
         return False
 
     def ends(self, node: ast.stmt, scope: Scope) -> bool:
@@ -330,7 +332,6 @@ class _Statements(Compiler):
             if _leaves(body, ast.Break) or _leaves(body, ast.Continue) or len(numbers) > 64:
                 raise
         del self.code.ops[start:]
-        del self.loops[len(self.loops):]
         scope.names = held.names
         for number in numbers:
             scope.names[name] = constant(number)
@@ -372,6 +373,7 @@ class _Statements(Compiler):
         start, stop, step = (*values, constant(1))[:3] if len(values) > 1 else (
             constant(0), values[0], constant(1))
         distance = emit_range(self, node, "distance", start, stop, step)
+        rounds = min(rounds, -(-MASK // abs(int(step.number))))  # no range has more elements
         self.looped(node, scope, rounds, ("?turn", range(rounds)), node.body, [], (
             start, distance, step))
 
@@ -489,7 +491,9 @@ class _Statements(Compiler):
             return self.condition(test, scope)
         _, distance, step = test
         assert number is not None
-        size = emit(self, node, "*", number, constant(abs(int(step.number))))
+        if number.known:
+            return emit_range(self, node, "within", number, distance, step)
+        size = emit(self, node, "*", number, constant(wrapped(abs(int(step.number)))))
         return emit(self, node, "ltu", size, distance)
 
     def leave(self, node: ast.For | ast.While, test: _Test, inner: Scope, number: Value | None
@@ -650,7 +654,8 @@ def compile_simd(kernel: Kernel, sizes: Mapping[str, int], threads: int, machine
         A value for each of its constants.
 
     Raises `KernelError` for what cannot be compiled, `TypeError` for constants that are missing or
-    unknown, `ValueError` for one that is none, and for sizes or threads that no grid has.
+    unknown, `ValueError` for one that is none, for sizes or threads that no grid has, and
+    for an array without a size.
     """
     given = check_constants(kernel, constants)
     if not 1 <= threads <= _WORDS:
@@ -659,6 +664,8 @@ def compile_simd(kernel: Kernel, sizes: Mapping[str, int], threads: int, machine
         raise kernel.error(kernel.tree.lineno, f"a kernel has {BUFFERS} arrays at most, not "
                            f"{len(kernel.arrays)}")
     for name in kernel.arrays:
+        if name not in sizes:
+            raise ValueError(f"sizes must have the words of array {name}")
         if not 1 <= sizes[name] <= _WORDS:
             raise ValueError(f"array {name} must have from 1 to {_WORDS} words, not {sizes[name]}")
     made = _Statements(kernel, given, _Target(sizes, threads, machine, approximate))
