@@ -269,9 +269,8 @@ def _say(ran: KernelRun, on: str, written: list[str]) -> None:
         line(f"outside of its array, not made: {fault}", style="yellow")
     if len(ran.faults) > 8:
         line(f"and {len(ran.faults) - 8} more accesses outside of arrays", style="yellow")
-    for shared in ran.shared[:8]:
-        line(f"shared, and stored: {shared}; what becomes of it may depend on which is first",
-             style="yellow")
+    for warning in ran.warnings:
+        line(warning, style="yellow")
     if on != "interpreter":
         for number, part in enumerate(ran.parts):
             most = f", bound {ran.bounds[number]}" if ran.bounds else ""

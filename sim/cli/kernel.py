@@ -68,8 +68,10 @@ def compare(
 
     Cycles are those of the two golden models, and bounds are computed before they run; each machine
     has a clock and a memory of its own. Results are compared with those of the interpreter, which
-    does each operation with numpy, bit by bit. Exit status 1: a result differs or a bound is
-    exceeded; 2: the kernel cannot be compiled for one of them.
+    does each operation with numpy, bit by bit. Threads have no order: a word that one of them
+    stores and another one loads, or stores with another value, has what order decides, which each
+    machine has of its own, so that results may differ; such words are named. Exit status 1: a
+    result differs or a bound is exceeded; 2: the kernel cannot be compiled for one of them.
     """
     program = load_kernel(file, name)
     arrays, constants = arrays_of(program, data, zeros), numbers_of(program, settings)
@@ -91,7 +93,7 @@ def compare(
     if as_json:
         print(json.dumps({"kernel": program.name, "threads": made.grid.x, "machines": [
             {"machine": what, "with": how, "cycles": cycles, "bound": bound, "differs": differs}
-            for what, how, cycles, bound, differs in rows]}, indent=2))
+            for what, how, cycles, bound, differs in rows], "shared": wanted.shared}, indent=2))
     else:
         table = Table("machine", "", "cycles", "bound", "cycles / bound", "result", box=None,
                       pad_edge=False)
@@ -103,5 +105,7 @@ def compare(
         screen = console()
         screen.print(f"{program.name}, {made.grid.x} threads", highlight=False)
         screen.print(table, highlight=False)
+        for warning in wanted.warnings:
+            screen.print(warning, highlight=False, markup=False, soft_wrap=True, style="yellow")
     if any(differs or cycles > bound for _, _, cycles, bound, differs in rows):
         raise typer.Exit(1)

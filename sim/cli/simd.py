@@ -1,6 +1,7 @@
 """Commands about kernels of the SIMD accelerator."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -112,10 +113,11 @@ def compile_kernel(
     """Compile a kernel in Python or C, as `dataflow run` takes it, to assembly.
 
         cyclebound simd compile saxpy.py --zeros x=65536 --zeros y=65536 --set a=2.5 -o saxpy.sas
-        cyclebound simd wcet saxpy.sas --grid 65536 --listing
+        cyclebound simd wcet saxpy.sas --grid 65536 --width 1024 --listing
 
-    Buffers have the sizes of the arrays; what these hold does not matter. Exit status 2: something
-    in it has no instructions; the message says what, and where.
+    Buffers have the sizes of the arrays; what these hold does not matter. What is printed at last
+    bounds the kernel, with the grid and the work-groups' width that it is compiled for. Exit status
+    2: something in it has no instructions; the message says what, and where.
     """
     program = load_kernel(file, kernel)
     made = compiled(program, arrays_of(program, data, zeros),
@@ -125,8 +127,10 @@ def compile_kernel(
         output.write_text(made.text)
     except OSError as error:
         raise UserError(f"cannot write {output}: {error.strerror}") from None
-    print(f"{output}: {len(made.program.instructions)} instructions, for --grid {made.grid.x} "
-          f"--width {made.grid.width}")
+    print(f"{output}: {len(made.program.instructions)} instructions")
+    print(shlex.join(["cyclebound", "simd", "wcet", str(output), "--grid", str(made.grid.x),
+                      "--width", str(made.grid.width),
+                      *(("--machine", machine) if machine != "paper" else ())]))
 
 
 @simd.command()

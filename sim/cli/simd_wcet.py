@@ -12,6 +12,7 @@ import typer
 from cyclebound.golden.dram.timing import part_named
 from cyclebound.golden.simd.accelerator import Policy, Timed
 from cyclebound.golden.simd.machine import MACHINES
+from cyclebound.golden.simd.program import Program
 from cyclebound.golden.user_files import text_in
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.cli.base import AsJson, console
@@ -118,6 +119,7 @@ def wcet(
     if chart is not None and chart.suffix not in FORMATS:
         raise UserError(f"--chart takes a file that ends in {', '.join(FORMATS)}, not {chart}")
     program = load_program(kernel)
+    texts = _source_lines(program, source) if source is not None else None
     try:
         if sizes:
             program = program.with_sizes(sizes_of(sizes))
@@ -139,7 +141,7 @@ def wcet(
         _say(analysis, bounds, better, written)
         if listing:
             _list(analysis)
-            _list_sources(analysis, source)
+            _list_sources(analysis, texts)
     over = [policy for policy in bounds
             if fail_over is not None and bounds[policy].cycles > fail_over]
     if over:
@@ -278,19 +280,28 @@ def _list(analysis: Analysis) -> None:
         print(f"{analysis.program.lines[index]:>5} {numbers}  {text_of(instruction)}")
 
 
-def _list_sources(analysis: Analysis, source: Path | None) -> None:
-    """A line for each line of the file that a kernel was compiled of: what its instructions cost.
-    Raises `UserError` for a file that has no such lines."""
-    costs = _source_costs(analysis)
+def _source_lines(program: Program, source: Path) -> list[str]:
+    """The lines of the file that a kernel was compiled of. Raises `UserError` for a file that has
+    no such lines."""
     try:
-        texts = text_in(source).splitlines() if source is not None else None
-    except (OSError, ValueError) as error:
+        texts = text_in(source).splitlines()
+    except OSError as error:
+        raise UserError(f"cannot read {source}: {error.strerror}") from None
+    except ValueError as error:
         raise UserError(f"cannot read {source}: {error}") from None
-    if source is not None and not costs:
-        raise UserError(f"{analysis.program.name} does not say of which lines it was compiled")
-    if texts is not None and max(costs) > len(texts):
-        raise UserError(f"{source} has {len(texts)} lines, and {analysis.program.name} was "
-                        f"compiled of line {max(costs)}")
+    last = max(program.sources, default=0)
+    if not last:
+        raise UserError(f"{program.name} does not say of which lines it was compiled")
+    if last > len(texts):
+        raise UserError(f"{source} has {len(texts)} lines, and {program.name} was compiled of line "
+                        f"{last}")
+    return texts
+
+
+def _list_sources(analysis: Analysis, texts: list[str] | None) -> None:
+    """A line for each line of the file that a kernel was compiled of: what its instructions
+    cost."""
+    costs = _source_costs(analysis)
     if costs:
         print(f"\n{'source':>6} {'cycles':>10}")
     for number, cycles in sorted(costs.items()):

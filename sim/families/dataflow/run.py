@@ -149,6 +149,12 @@ class KernelRun:
     differs: list[str] = field(default_factory=list)
 
     @property
+    def warnings(self) -> list[str]:
+        """A line for each of the first eight words whose value order decides."""
+        return [f"shared, and stored: {shared}; what becomes of it may depend on which is first"
+                for shared in self.shared[:8]]
+
+    @property
     def bound(self) -> int | None:
         """The bound on all configurations together; None where there is none."""
         return sum(self.bounds) if self.parts and not self.problem else None
