@@ -190,7 +190,8 @@ def rate(*, formula: str, source: str) -> Callable[[Callable[..., int]], Bound]:
     return _claim("rate", formula=formula, source=source, origin=None)
 
 
-def check_count(thing: str, value: object, *, least: int = 1) -> None:
-    """Raise `NotCovered` unless ``value`` is a whole number of at least ``least``."""
-    if not Range(least).holds(value):
-        raise NotCovered(f"{thing} must be a whole number of at least {least}, not {value!r}")
+def check_count(thing: str, value: object, *, least: int = 1, most: int | None = None) -> None:
+    """Raise `NotCovered` unless ``value`` is a whole number from ``least`` to ``most``."""
+    within = Range(least, most)
+    if not within.holds(value):
+        raise NotCovered(f"{thing} must be a whole number of {within}, not {value!r}")

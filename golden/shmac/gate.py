@@ -49,15 +49,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from cyclebound.golden.bound import Range, prediction
+from cyclebound.golden.bound import Range, check_count, prediction
 from cyclebound.golden.noc.routes import Mesh, Port, Tile, ports, xy_route
 from cyclebound.golden.noc.tdma import Infeasible, Use, place
 from cyclebound.golden.parameters import check_integer
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.network_bounds import alone
 
-__all__ = ["GateModel", "Gates", "check_gates", "gated_read", "gated_write", "let_in", "meetings",
-           "solve_gates", "turn", "uses", "way"]
+__all__ = ["GateModel", "Gates", "check_apart", "check_gates", "gated_read", "gated_write",
+           "let_in", "meetings", "solve_gates", "turn", "uses", "way"]
 
 _ROUTER = 3  # cycles from one router to the next
 _MOST_PERIOD = 1 << 12
@@ -86,7 +86,10 @@ class Gates:
 
 
 def check_gates(layout: Layout, gates: Gates) -> None:
-    """Raise `ValueError` unless each core, and nothing else, has a cycle of the period."""
+    """Check that each core, and nothing else, has a cycle of the period.
+
+    Raises `TypeError` for a period or cycle that is no integer, `ValueError` for another table.
+    """
     check_integer("period of gates", gates.period, 1, _MOST_PERIOD)
     cores = layout.tiles(Kind.CORE)
     for tile in gates.opens:
@@ -141,30 +144,38 @@ def meetings(layout: Layout, gates: Gates, *, bypass: bool = True) -> Iterator[s
     """Where two accesses meet, each as a sentence; none: the table is proved.
 
     It knows nothing of how a table is found: it goes through all outputs and cycles of accesses
-    that begin in any of so many periods that the first one is over.
+    that begin in any of so many periods that the first one is over. Raises as `check_gates`.
     """
     check_gates(layout, gates)
     every = {tile: uses(layout, tile, bypass=bypass) for tile in gates.opens}
     longest = max((lag + length for own in every.values() for _, lag, length in own), default=0)
-    seen: dict[tuple[Any, int], set[tuple[Tile, int, int]]] = defaultdict(set)
+    by_output: dict[Any, list[tuple[Tile, int, int]]] = defaultdict(list)
     for tile, own in every.items():
-        for begins in range(gates.opens[tile], 2 * longest + gates.period, gates.period):
-            for resource, lag, length in own:
+        for resource, lag, length in own:
+            by_output[resource].append((tile, lag, length))
+    for (channel, router, port), using in by_output.items():
+        # of two targets of one request only one is its own
+        seen: dict[int, set[tuple[Tile, int]]] = defaultdict(set)
+        for tile, lag, length in using:
+            for begins in range(gates.opens[tile], 2 * longest + gates.period, gates.period):
                 for cycle in range(begins + lag, begins + lag + length):
-                    seen[resource, cycle].add((tile, begins, lag))
-    told = set()
-    for (resource, _), accesses in seen.items():
-        # two targets of one request: only one of them is its own
-        apart = {(tile, begins) for tile, begins, _ in accesses}
-        if len(apart) > 1:
-            channel, router, port = resource
-            tiles = sorted({tile for tile, _ in apart})
+                    seen[cycle].add((tile, begins))
+        for tiles in dict.fromkeys(tuple(sorted({tile for tile, _ in apart}))
+                                   for apart in seen.values() if len(apart) > 1):
             whose = " and ".join(map(str, tiles)) if len(tiles) > 1 else f"{tiles[0]} twice"
-            said = (f"{channel}s of core {whose} meet at the {Port(port).name.lower()} output of "
-                    f"router {router}")
-            if said not in told:
-                told.add(said)
-                yield said
+            yield (f"{channel}s of core {whose} meet at the {Port(port).name.lower()} output of "
+                   f"router {router}")
+
+
+def check_apart(layout: Layout, gates: Gates, *, bypass: bool = True) -> None:
+    """Check that it is a table of this layout in which nothing meets.
+
+    Raises `ValueError` with a place where accesses meet, and as `check_gates`.
+    """
+    met = next(meetings(layout, gates, bypass=bypass), None)
+    if met is not None:
+        raise ValueError(f"gates with a period of {gates.period} must keep accesses apart, but "
+                         f"{met}")
 
 
 def solve_gates(layout: Layout, *, bypass: bool = True, period: int | None = None) -> Gates:
@@ -242,9 +253,16 @@ def let_in(*, period: Annotated[int, Range(1, says="cycles of the table")],
     """Cycles from a request's offer to the gate to the one in which it goes, both included.
 
     Derivation: the network takes what comes in an open cycle, at once. So `period` at most.
-    Raises `NotCovered` out of its ranges.
+    Raises `NotCovered` out of its ranges, and unless both cycles are below the period.
     """
+    for name, value in (("opens", opens), ("cycle", cycle)):
+        check_count(name, value, least=0, most=period - 1)
     return (opens - cycle) % period + 1
+
+
+def _check_access(period: int, turn: int) -> None:
+    check_count("period", period)
+    check_count("turn", turn, most=2)
 
 
 def gated_write(*, period: int, links: int, turn: int) -> int:
@@ -253,8 +271,9 @@ def gated_write(*, period: int, links: int, turn: int) -> int:
     Counted from the first cycle in which it is on offer to the gate to the one in which the slave
     takes it, both included. Derivation: closed for T - 1 cycles at most; then its way (`alone`),
     and at the slave a cycle more where the RAM's core may come before it (``turn``: `turn`).
-    Raises `NotCovered` for links below 0.
+    Raises `NotCovered` for a period below 1, links below 0, and a turn that is neither 1 nor 2.
     """
+    _check_access(period, turn)
     return period - 1 + alone(links=links) + turn - 1
 
 
@@ -264,6 +283,7 @@ def gated_read(*, period: int, links: int, turn: int) -> int:
     Counted from the first cycle in which it is on offer to the gate to the one in which the
     core has the response, both included. Derivation: closed for T - 1 cycles at most; then 3
     cycles for each router, the slave's S until its response is on offer, and as many back.
-    Raises `NotCovered` for links below 0.
+    Raises `NotCovered` as `gated_write`.
     """
+    _check_access(period, turn)
     return period - 1 + 2 * (alone(links=links) - 1) + turn + 1

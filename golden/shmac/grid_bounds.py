@@ -26,7 +26,7 @@ from cyclebound.golden.shmac.address_map import (
     SystemRegister,
     tile_base,
 )
-from cyclebound.golden.shmac.gate import gated_read, turn
+from cyclebound.golden.shmac.gate import Gates, check_apart, gated_read, turn
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
 from cyclebound.golden.shmac.network_bounds import NetworkBounds, Slave
@@ -76,23 +76,25 @@ def program_waits(layout: Layout, tile: Tile, *, masters: Senders | None = None,
     return _waits(layout, tile, masters, bypass, jump, together=True)
 
 
-def gated_waits(layout: Layout, tile: Tile, *, period: int, bypass: bool = True,
+def gated_waits(layout: Layout, tile: Tile, *, gates: Gates, bypass: bool = True,
                 jump: bool = False) -> MemoryWaits:
     """The most that the core of a tile waits behind its gate, by address, whatever others do.
 
     Of each request, and so of all together: a posted write waits for its cycle, and the request
-    after it for another one, which is in its own wait. ``period``: of the gates. Other parameters
-    are those of `memory_waits`. Raises `NotCovered` if there is no core, or the period is none.
+    after it for another one, which is in its own wait. ``gates``: the table. Other parameters are
+    those of `memory_waits`. Raises `NotCovered` if there is no core, and as `check_apart` for a
+    table that is none: where accesses meet, they wait for each other.
     """
     _check_core(layout, tile)
+    check_apart(layout, gates, bypass=bypass)
     mesh, reads = Mesh(layout.height, layout.width), {}
     for there in layout.tiles():
         kind = layout.kind(there)
         if kind is not None and not (bypass and there == tile):
-            reads[there] = gated_read(period=period, links=len(xy_route(mesh, tile, there)) - 1,
-                                      turn=turn(kind, bypass=bypass)) - 1
-    return MemoryWaits(_regions(layout, tile, reads, bypass=bypass, jump=jump, sends=period - 1,
-                                holds=0))
+            reads[there] = gated_read(period=gates.period, turn=turn(kind, bypass=bypass),
+                                      links=len(xy_route(mesh, tile, there)) - 1) - 1
+    return MemoryWaits(_regions(layout, tile, reads, bypass=bypass, jump=jump,
+                                sends=gates.period - 1, holds=0))
 
 
 def _check_core(layout: Layout, tile: Tile) -> None:

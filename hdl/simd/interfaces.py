@@ -50,6 +50,7 @@ from cyclebound.golden.simd.faults import Cause
 from cyclebound.golden.simd.isa import TABLE
 from cyclebound.golden.simd.machine import SCALARS, SLOTS, VECTORS
 from cyclebound.golden.simd.program import BUFFERS, INSTRUCTIONS
+from cyclebound.hdl.parameters import check_power_of_two
 
 __all__ = ["GRID_BITS", "MEM_DATA", "MEM_IDX", "NUMBER_BITS", "POLICY_BITS", "REGISTER_BANKS",
            "AccessLayout", "BufferQuery", "CompletionLayout", "EndLayout", "FaultLayout",
@@ -250,9 +251,7 @@ class Transfer(wiring.Signature):
     """
 
     def __init__(self, *, machine, words):
-        if not (1 <= words <= machine.lanes) or words & words - 1:
-            raise ValueError(f"words must be a power of two from 1 to {machine.lanes}, "
-                             f"not {words!r}")
+        check_power_of_two("words", words, 1, machine.lanes)
         self.words = words
 
         def banked(shape):

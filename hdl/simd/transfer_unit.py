@@ -30,6 +30,7 @@ from cyclebound.hdl.dram.layouts import (
     StoreLayout,
 )
 from cyclebound.hdl.interfaces import Strobe, drive, pass_through
+from cyclebound.hdl.parameters import check_power_of_two
 from cyclebound.hdl.simd.access_jobs import AccessJobs
 from cyclebound.hdl.simd.access_setup import AccessSetup, BufferSize, JobLayout, ScratchpadBuffer
 from cyclebound.hdl.simd.cleared_table import ClearedTable
@@ -59,10 +60,11 @@ class TransferUnit(wiring.Component):
     Parameters
     ----------
     machine : Machine or str
-        Sizes.
+        Sizes: at least as many lanes as words move in a clock, those of a beat or of a
+        scratchpad's bus.
     words : int
-        Positions of the transfer ports: at least the words of a beat and of a scratchpad's bus,
-        which have to move in one clock.
+        Positions of the transfer ports: a power of two, from as many as words move in a clock to
+        the machine's lanes.
 
     Members
     -------
@@ -90,9 +92,10 @@ class TransferUnit(wiring.Component):
         self.machine = machine_named(machine)
         self.words = words
         least = self.machine.words_moved
-        if words < least:
-            raise ValueError(f"words must be at least {least}, as many as move in a clock, not "
-                             f"{words!r}")
+        if self.machine.lanes < least:
+            raise ValueError(f"lanes must be at least {least}, as many as words move in a clock, "
+                             f"not {self.machine.lanes}")
+        check_power_of_two("words", words, least, self.machine.lanes)
         self.setup = AccessSetup(machine=self.machine)
         self.scratchpads = [Scratchpad(bus=self.machine.scratchpad_bus,
                                        words=self.machine.scratchpad_words)

@@ -104,7 +104,7 @@ class GridBench:
                  "jump": list(tile) in self.parameters["jump"]}
         if self.gates is None:
             return memory_waits(self.layout, tile, masters=masters, **known)
-        return gated_waits(self.layout, tile, period=self.gates.period, **known)
+        return gated_waits(self.layout, tile, gates=self.gates, **known)
 
     def runs(self, cores: Collection[Tile]) -> dict[str, int]:
         """The inputs that let these cores run."""

@@ -278,8 +278,8 @@ def duration(grid, master, target, *, reads, late):
 
 @unit
 def test_masters_that_meet_are_named():
-    assert next(meetings(SQUARE, Gates(14, dict.fromkeys(SQUARE.tiles(), 0)))).startswith(
-        "requests of core (0, 0) and (1, 1) meet at the ")
+    assert any(met.startswith("requests of core (0, 0) and (1, 1) meet at the ")
+               for met in meetings(SQUARE, Gates(14, dict.fromkeys(SQUARE.tiles(), 0))))
     assert "meet" in next(meetings(Layout(("PPP",)), Gates(6, {
         (0, 0): 0, (0, 1): 1, (0, 2): 3})))
 

@@ -221,7 +221,7 @@ def test_integers_in_raw_words(call, tmp_path):
     (("--size", "0=0,1"), "buffer 0 must have at least 1 x 1 words, not 0 x 1"),
     (("--machine", "small vectors=5"), "vectors must be a power of two from 4 to 64, not 5"),
     (("--machine", "small lanes=2", "--model", "rtl"),
-     "the RTL of machine 'small lanes=2' must have at least 4 lanes"),
+     "simd.accelerator: lanes must be at least 4, as many as words move in a clock, not 2"),
     (("--machine", "small scratchpad_bus=2", "--model", "rtl"),
      "simd.accelerator: bus must be a power of two from 4 to 64, not 2"),
     (("--machine", "small compute_ps=100", "--model", "rtl"),

@@ -60,10 +60,18 @@ test_edit_fits_the_rtl, test_the_testbench_finds = mutants_together(MUTANTS)
 
 
 @unit
-@pytest.mark.parametrize(("words", "machine"), [(2, "small"), (4, "small scratchpad_bus=8")])
-def test_words_of_a_clock_have_places(words, machine):
-    least = 4 if machine == "small" else 8
-    with pytest.raises(ValueError, match=f"^words must be at least {least}, as many as move"):
+@pytest.mark.parametrize(("words", "machine", "message"), [
+    (2, "small", "words must be a power of two from 4 to 8, not 2"),
+    (6, "small", "words must be a power of two from 4 to 8, not 6"),
+    (16, "small", "words must be a power of two from 4 to 8, not 16"),
+    (4, "small scratchpad_bus=8", "words must be a power of two from 8 to 8, not 4"),
+    ("x", "small", "words must be an integer, not 'x'"),
+    *((words, f"small lanes=2 scratchpad_bus={bus}",
+       f"lanes must be at least {max(4, bus)}, as many as words move in a clock, not 2")
+      for words in (2, 4, "x") for bus in (4, 8)),
+])
+def test_words_of_a_clock_have_places(words, machine, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}$"):
         TransferUnit(machine=machine, words=words)
 
 

@@ -96,7 +96,7 @@ def grid_memory(layout: Layout, tile: tuple[int, int], others: str, *, bypass: b
     try:
         if others == "gated":
             return gated_waits(layout, tile, bypass=bypass,
-                               period=gates_of(layout, bypass=bypass, period=period).period)
+                               gates=gates_of(layout, bypass=bypass, period=period))
         return program_waits(layout, tile, masters=masters, bypass=bypass)
     except NotCovered as error:
         raise UserError(f"--tile and --grid: {error}") from None

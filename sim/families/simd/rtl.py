@@ -70,10 +70,6 @@ def run_rtl(program: Program, grid: Grid, memory: Memory, *, policy: str, part: 
         program.check(grid.machine)
     except ValueError as error:
         raise UserError(str(error)) from error
-    least = grid.machine.words_moved
-    if grid.machine.lanes < least:
-        raise UserError(f"the RTL of machine {machine!r} must have at least {least} lanes, as many "
-                        f"as words move in a clock, not {grid.machine.lanes}")
     with contextlib.ExitStack() as stack:
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
