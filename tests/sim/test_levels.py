@@ -234,6 +234,36 @@ def test_merging_overwrites_no_run(tmp_path):
         merge([one], one)
 
 
+# On these configurations of a block its first testbench, which runs what no other of its module
+# names, leaves out what the second names, which does not run there.
+LEFT_OUT = {
+    ("dataflow.fabric", "kernels", "kernels_1024"): {"divides_2"},
+    ("dataflow.core", "cycle", "reuse"): {"tiny"},
+    ("dram.reorder_core", "cycle", "literal"): {"small"},
+    ("noc.handshake_mesh", "cycle", "sharing"): {"accepted", "late", "row"},
+    ("simd.access_setup", "cycle", "shapes"): {"paper", "small"},
+    ("simd.accelerator", "harness_snooped", "harness_snoopy"): {"paper"},
+    ("simd.compute_unit", "cycle", "random"): {"fpga", "paper", "tiny"},
+    ("system.tiled", "jobs", "three"): {"turns", "windows"},
+    ("systolic.accelerator", "cycle", "every"): {"4", "8"},
+    ("systolic.no_local_reuse", "cycle", "long"): {"2x3", "3x5", "4x4"},
+}
+
+
+def test_no_configuration_loses_tests_to_a_testbench_that_runs_elsewhere():
+    """As two did: a testbench for another configuration named their tests."""
+    found = {}
+    for block in catalogue.load():
+        for bench in block.testbenches:
+            for other in block.testbenches:
+                if not bench.tests and other.tests and bench.module == other.module:
+                    mine, its = ({name for name in block.configurations if one.runs_on(name)}
+                                 for one in (bench, other))
+                    if mine - its:
+                        found[block.name, bench.name, other.name] = mine - its
+    assert found == LEFT_OUT
+
+
 # -- findings on the way ---------------------------------------------------------------------------
 
 ROW = Verdict("a.b", "c", "limit", "hop", "", "", verdict="exact", requests=1000, worst=4,
