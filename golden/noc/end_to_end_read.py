@@ -104,16 +104,22 @@ def _alone(bursts: int, phase: int, met: int | None, part: Part, *, row: str = "
 def _among(bursts: int, competitors: int, cap: int, part: Part) -> list[int]:
     """When each burst is on the pins, in cycles after the descriptor's, among other masters."""
     change, rest = row_change(part), _read_change(part)
-    slowest, stays = max(change, rest), residence(entries=_QUEUE, cap=cap)
+    turned = part.nCWD + part.nBURST + part.nWTR_S  # from a write to a read
+    slowest, stays = max(change, rest, turned), residence(entries=_QUEUE, cap=cap)
+    # instead of a read that has waited for the turn, a refresh closes its row
+    refresh = refresh_delay(part) + max(0, turned + part.nRP + part.nRCD - slowest)
+    if part.nREFI <= refresh:
+        raise NotCovered(f"{part.name}: nREFI must be more than the {refresh} cycles by which a "
+                         f"refresh delays a read, not {part.nREFI}")
     pins = []
     for number in range(bursts):
         issues = (number + 1) * competitors + stays + 2
         cycles = slowest * issues - number * (slowest - rest)
         between = slowest - (part.nCWD + part.nBURST + part.nWR + part.nRP + part.nRCD)
         refreshes = 0
-        while refreshes * part.nREFI <= cycles + refreshes * refresh_delay(part) + between:
+        while refreshes * part.nREFI <= cycles + refreshes * refresh + between:
             refreshes += 1
-        pins.append(_ASKED - GRANTED + cycles + refreshes * refresh_delay(part) + 1)
+        pins.append(_ASKED - GRANTED + cycles + refreshes * refresh + 1)
     return pins
 
 
@@ -152,7 +158,8 @@ def read_data(*, competitors: Competitors, nbytes: int, cap: int, part: Part | s
     """From a read's descriptor to the last beat of its last burst on DDR3's bus, both included.
 
     In DDR cycles (a and b of Example 2). Raises `NotCovered` with others where the reorder core has
-    no age cap, and for a part of which two refreshes may fall into a read with DDR3 for itself.
+    no age cap, and for a part of which two refreshes may fall into a read with DDR3 for itself, or
+    one delays a read among others for longer than it comes after another.
 
     Derivation: the first burst is on offer to the front end a cycle after the descriptor, to the
     page controller 4 later, and its first command on the pins 2 after that. Alone, DDR3 has been
@@ -167,7 +174,9 @@ def read_data(*, competitors: Competitors, nbytes: int, cap: int, part: Part | s
     the queue `golden.noc.end_to_end.total` says the same for writes; but a read may be overtaken
     there by writes that come later, since the reorder core prefers the direction of what left
     before (rule 4): it stays for as long as `residence` says, cap + n - 1 issues, its own included,
-    in place of n. Each issue takes t_conflict at most; t_read after each of the N - 1 own reads
+    in place of n. Each issue takes t_conflict at most, or from a write to a read nCWD + nBURST +
+    nWTR, where that is more (of a part with nWTR above nWR; a refresh in the cycle of such a read
+    closes its row, and nRP and nRCD follow nRFC); t_read after each of the N - 1 own reads
     before it, whether the next one finds that row open or another has to be opened. A refresh adds
     nRFC to one of these, and r of them are due in W + r nRFC cycles if (r - 1) nREFI is at most
     W + (r - 1) nRFC.

@@ -48,6 +48,12 @@ def test_no_attack_breaks_the_bound_of_any_part(batch):
 
 
 @unit
+def test_a_part_with_a_long_turn_from_write_to_read():
+    """1,270 cycles, where the bound was 1,171: it asked no nWTR (59 here, of t_conflict 31)."""
+    assert 0.4 < worst_share(5015, 16) <= 1
+
+
+@unit
 @pytest.mark.parametrize("masters", [2, 3, 8])
 def test_the_search_finds_a_bound_without_what_rule_4_costs(masters, monkeypatch):
     """With n issues in the queue for cap + n - 1, as of a write: exceeded."""
