@@ -9,7 +9,8 @@ from collections.abc import Collection
 from cyclebound.golden.noc.routes import Mesh, Tile
 from cyclebound.golden.shmac.core import Shown
 from cyclebound.golden.shmac.device import DeviceModel
-from cyclebound.golden.shmac.gate import GateModel, Gates, check_gates
+from cyclebound.golden.shmac.gate import GateModel
+from cyclebound.golden.shmac.gate_table import Gates, check_gates
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.network import NetworkModel
 from cyclebound.golden.shmac.packet import RequestPacket, ResponsePacket

@@ -2,7 +2,7 @@
 
 `memory_waits` is of each request by itself, whatever its core has sent before; `program_waits` of
 all requests of a program together, of which each posted write holds up others once. `gated_waits`
-is both, where cores are behind gates (`cyclebound.golden.shmac.gate`), and knows no others.
+is both, where cores have gates (`cyclebound.golden.shmac.gate_table`), and knows no others.
 
 Of the network, the bounds for stated masters (`cyclebound.golden.shmac.network_bounds`); of the
 tile itself, what `cyclebound.golden.shmac.tile` says. A core waits for a request to the network
@@ -26,7 +26,8 @@ from cyclebound.golden.shmac.address_map import (
     SystemRegister,
     tile_base,
 )
-from cyclebound.golden.shmac.gate import Gates, check_apart, gated_read, turn
+from cyclebound.golden.shmac.gate import gated_read
+from cyclebound.golden.shmac.gate_table import Gates, check_apart, turn
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.memory_waits import MemoryWaits, Region
 from cyclebound.golden.shmac.network_bounds import NetworkBounds, Slave
@@ -78,7 +79,7 @@ def program_waits(layout: Layout, tile: Tile, *, masters: Senders | None = None,
 
 def gated_waits(layout: Layout, tile: Tile, *, gates: Gates, bypass: bool = True,
                 jump: bool = False) -> MemoryWaits:
-    """The most that the core of a tile waits behind its gate, by address, whatever others do.
+    """The most that the core of a tile waits with its gate, by address, whatever others do.
 
     Of each request, and so of all together: a posted write waits for its cycle, and the request
     after it for another one, which is in its own wait. ``gates``: the table. Other parameters are

@@ -18,7 +18,7 @@ class Gate(wiring.Component):
     Latency: none for a request in the open cycle, and none for what the network asks of the tile.
     With ``evens``, an answer is on offer two cycles after its request was first on offer to the
     tile, whether that took it in its first cycle or in its second; otherwise when the tile offers
-    it. It is taken at once if nothing meets in the network (golden/shmac/gate.py).
+    it. It is taken at once if nothing meets in the network (golden/shmac/gate_table.py).
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from cyclebound.golden.noc.routes import Port
 from cyclebound.golden.shmac.core_port import DATA_BITS
+from cyclebound.golden.shmac.gate_table import Gates, check_apart
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.golden.shmac.packet import CHANNELS
 from cyclebound.hdl.parameters import check_integer
@@ -50,8 +51,9 @@ class Grid(wiring.Component):
     period : int
         Of the gates between tiles with a core and the network; 0: there are none.
     opens : sequence of int
-        Of each core, in the order of tiles: the cycle of each period in which its gate is open.
-        Whether requests then meet is not looked at (`cyclebound.golden.shmac.gate.meetings`).
+        Of each core, in the order of tiles: the cycle of each period in which its gate is open. A
+        table in which accesses meet is refused
+        (`cyclebound.golden.shmac.gate_table.check_apart`).
     tracked : bool
         Has ``requested`` and ``responded``, for a tracker of packets.
 
@@ -94,10 +96,14 @@ class Grid(wiring.Component):
                              f"{self.layout.rows[0][0]!r}")
         check_integer("Period", period, 0)
         self.period, self.opens = period, list(opens)
-        cores, uarts = (len(self.layout.tiles(kind)) for kind in (Kind.CORE, Kind.UART))
+        masters = self.layout.tiles(Kind.CORE)
+        cores, uarts = len(masters), len(self.layout.tiles(Kind.UART))
         if len(self.opens) != (cores if period else 0):
             raise ValueError(f"Opens must have a cycle for each of {cores} cores, and none without "
                              f"a period, not {self.opens}")
+        if period:
+            check_apart(self.layout, Gates(period, dict(zip(masters, self.opens, strict=True))),
+                        bypass=bypass)
         super().__init__({
             "run": In(1).array(cores), "host": In(stream.Signature(RequestPacketLayout)),
             "console": Out(CharacterLayout).array(cores), "exited": Out(1).array(cores),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from cyclebound.golden.shmac.gate import meetings
+from cyclebound.golden.shmac.gate_table import meetings
 from cyclebound.golden.shmac.tracking import TYPES, Track, Tracker
 from cyclebound.sim.base.errors import UserError, unknown
 from cyclebound.sim.base.print_table import print_table
@@ -331,7 +331,7 @@ def gates(
 
         cyclebound shmac gates --grid PP/PP
 
-    Behind these gates a program takes the same cycles whatever others do. The table is checked by
+    With these gates a program takes the same cycles whatever others do. The table is checked by
     another way than the one in which it was found.
     """
     layout = load_layout(grid)

@@ -60,7 +60,7 @@ def wcet(
         "--tile: a file, or rows with / between them (`cyclebound shmac run --help`).")] = None,
     others: Annotated[str, typer.Option(
         "--others", metavar="HOW", help="Of --grid, the other cores: worst, each may send to each "
-        "tile in any cycle; silent, none sends; gated, each core is behind a TDMA gate "
+        "tile in any cycle; silent, none sends; gated, each core has a TDMA gate "
         "(`cyclebound shmac gates`), and they do not matter.")] = "worst",
     period: Annotated[int | None, typer.Option(
         "--period", metavar="CYCLES", help="Of --others gated: of the gates; the default is the "

@@ -5,7 +5,7 @@ import random
 from matplotlib.figure import Figure
 
 from cyclebound.golden.shmac.address_map import tile_base
-from cyclebound.golden.shmac.gate import solve_gates
+from cyclebound.golden.shmac.gate_table import solve_gates
 from cyclebound.golden.shmac.grid import GridModel
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.tools.shmac.interference import Attack, timed

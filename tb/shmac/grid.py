@@ -15,7 +15,7 @@ from cyclebound.golden.shmac.address_map import (
 )
 from cyclebound.golden.shmac.core import Shown
 from cyclebound.golden.shmac.core_bounds import CLASSES
-from cyclebound.golden.shmac.gate import Gates
+from cyclebound.golden.shmac.gate_table import Gates
 from cyclebound.golden.shmac.grid import GridModel
 from cyclebound.golden.shmac.grid_bounds import gated_waits, memory_waits
 from cyclebound.golden.shmac.layout import Kind, Layout

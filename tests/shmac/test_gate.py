@@ -13,17 +13,8 @@ from cyclebound.golden.shmac.address_map import (
     tile_base,
     tile_of,
 )
-from cyclebound.golden.shmac.gate import (
-    GateModel,
-    Gates,
-    check_gates,
-    gated_read,
-    gated_write,
-    meetings,
-    solve_gates,
-    turn,
-    way,
-)
+from cyclebound.golden.shmac.gate import GateModel, gated_read, gated_write
+from cyclebound.golden.shmac.gate_table import Gates, check_gates, meetings, solve_gates, turn, way
 from cyclebound.golden.shmac.grid import GridModel
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.hdl.shmac.gate import Gate
@@ -178,10 +169,10 @@ def delays(layout, gates, core, tile, *, bypass):
     accesses = bypass or 1 in {(9 + phase) % period for phase in (0, 1)}
     for target, theirs in itertools.product(layout.tiles(), repeat=2):
         if accesses or target == core:
-            for (resource, lag, length), (where, behind, _) in itertools.product(
+            for (resource, lag, length), (where, distance, _) in itertools.product(
                     way(layout, core, target, bypass=bypass),
                     way(layout, tile, theirs, bypass=bypass)):
-                after = gates.opens[tile] + behind - (gates.opens[core] + 1 + lag)
+                after = gates.opens[tile] + distance - (gates.opens[core] + 1 + lag)
                 if resource == where and after % period < (1 if target == core else length):
                     return True
     return False

@@ -1,11 +1,13 @@
-"""What the bounds of SHMAC's gates say, and refuse."""
+"""What the bounds of SHMAC's gates, and the grid with gates, say and refuse."""
 
 import pytest
 
 from cyclebound.golden.bound import NotCovered
-from cyclebound.golden.shmac.gate import Gates, gated_read, gated_write, let_in, solve_gates
+from cyclebound.golden.shmac.gate import gated_read, gated_write, let_in
+from cyclebound.golden.shmac.gate_table import Gates, solve_gates
 from cyclebound.golden.shmac.grid_bounds import gated_waits
 from cyclebound.golden.shmac.layout import Layout
+from cyclebound.hdl.shmac.grid import Grid
 
 pytestmark = pytest.mark.unit
 ROW, SQUARE = Layout(("PP",)), Layout(("PP", "PP"))
@@ -22,6 +24,8 @@ ROW, SQUARE = Layout(("PP",)), Layout(("PP", "PP"))
 def test_a_table_that_is_none(layout, gates, message):
     with pytest.raises((TypeError, ValueError), match=message):
         gated_waits(layout, (0, 0), gates=gates)
+    with pytest.raises((TypeError, ValueError), match=message):
+        Grid(layout=layout.rows, words=16, period=gates.period, opens=list(gates.opens.values()))
 
 
 @pytest.mark.parametrize("period", [0, -5, 2.5, True])
@@ -35,8 +39,11 @@ def test_without_the_way_past_the_router_a_table_is_another():
     """Of one core alone, which may send in each cycle if its RAM always answers in the next."""
     gates, alone = Gates(1, {(0, 0): 0}), Layout(("P",))
     gated_waits(alone, (0, 0), gates=gates, bypass=False)
+    Grid(layout=alone.rows, words=16, period=1, opens=[0], bypass=False)
     with pytest.raises(ValueError, match=r"core \(0, 0\) twice meet at the local output"):
         gated_waits(alone, (0, 0), gates=gates)
+    with pytest.raises(ValueError, match=r"core \(0, 0\) twice meet at the local output"):
+        Grid(layout=alone.rows, words=16, period=1, opens=[0])
 
 
 def test_waits_behind_gates():

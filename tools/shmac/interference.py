@@ -21,7 +21,7 @@ from typing import Any
 from cyclebound.golden.noc.routes import Port, Tile
 from cyclebound.golden.shmac.address_map import VECTOR_OFFSET, SystemRegister, tile_base, tile_of
 from cyclebound.golden.shmac.core import Shown
-from cyclebound.golden.shmac.gate import Gates, way
+from cyclebound.golden.shmac.gate_table import Gates, way
 from cyclebound.golden.shmac.grid import GridModel
 from cyclebound.golden.shmac.layout import Kind, Layout
 from cyclebound.tools.shmac.assembler import assemble
@@ -279,10 +279,10 @@ def aimed(layout: Layout, gates: Gates, core: Tile, known: list[Stray], tile: Ti
     for stray in known:
         later: dict[tuple[Any, Tile, Tile], list[int]] = defaultdict(list)
         for (cycle, target), (other, theirs) in itertools.product(stray.goes, alone.goes):
-            for (resource, lag, length), (where, behind, busy) in itertools.product(
+            for (resource, lag, length), (where, distance, busy) in itertools.product(
                     way(layout, core, target, bypass=bypass),
                     way(layout, tile, theirs, bypass=bypass)):
-                for meets in range(other + behind - length + 1, other + behind + busy):
+                for meets in range(other + distance - length + 1, other + distance + busy):
                     apart = meets - cycle - lag
                     if (resource == where and apart % gates.period == 0
                             and stray.start + apart >= 0):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cyclebound.golden.noc.routes import Port
-from cyclebound.golden.shmac.gate import Gates
+from cyclebound.golden.shmac.gate_table import Gates
 from cyclebound.golden.shmac.layout import Kind
 from cyclebound.golden.shmac.packet import (
     CHANNELS,

@@ -7,7 +7,7 @@ from typing import Any
 
 from cyclebound.golden.bound import NotCovered
 from cyclebound.golden.shmac.address_map import entry_of, tile_base
-from cyclebound.golden.shmac.gate import Gates, solve_gates
+from cyclebound.golden.shmac.gate_table import Gates, solve_gates
 from cyclebound.golden.shmac.grid_bounds import everybody, gated_waits, program_waits
 from cyclebound.golden.shmac.isa import REGISTER_NAMES
 from cyclebound.golden.shmac.layout import Kind, Layout
